@@ -296,6 +296,7 @@ def request_values(request: Request) -> Values:
         "kind": request.kind.value,
         "state": request.state.value,
         "priority": request.priority,
+        "uncounted": request.uncounted,
         "slot": record.slot,
         "audience": record.audience.mask,
         "then_slots": [int(slot) for slot in record.then],
@@ -320,7 +321,7 @@ def to_request(row: Any) -> Request:
         error_code=_code(row.error_code),
         **_shared(row, _REQUEST),
     )
-    return record.request(row.priority)
+    return record.request(row.priority, row.uncounted)
 
 
 def content_values(session_id: SessionId, content: Content) -> Values:

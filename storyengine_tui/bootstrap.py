@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from core.domain.requests.retry_policy import Backoffs
     from core.engine.catalog import SessionCatalog
     from core.engine.engine import Engine
+    from core.engine.queue.control import QueueControl
     from core.engine.speaking.hints import HintRules
     from core.ledger.ceilings import Ceilings
     from core.ledger.prices import PriceBook
@@ -178,6 +179,20 @@ async def running_catalog(configuration: Configuration) -> AsyncIterator["Sessio
         from core.engine.catalog import SessionCatalog
 
         yield SessionCatalog(store, label=_label(), clock=utc_now)
+
+
+@asynccontextmanager
+async def running_queue(
+    configuration: Configuration,
+) -> AsyncIterator[tuple["QueueControl", "SessionCatalog"]]:
+    """Yield the queue of all chapters, and the chapters, without a model and with none of them open."""
+    async with running_catalog(configuration) as catalog:
+        from core.domain.clock import utc_now
+        from core.engine.queue.control import QueueControl
+        from core.engine.queue.pause import QueueSwitch
+
+        store, choices = catalog.store.queue, configuration.choices
+        yield QueueControl(store, QueueSwitch(), choices, utc_now, catalog.change, lambda _: None), catalog
 
 
 def _label() -> str:

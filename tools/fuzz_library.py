@@ -1,11 +1,15 @@
-"""What must hold of any file that is taken for a card or a lorebook."""
+"""What must hold of any file that is taken for a card, a lorebook or a chat."""
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from core.domain.clock import utc_now
 from core.domain.errors import StoryEngineError
 from core.domain.ids import CharacterId, new_uuid
+from core.exchange.chats.chapter_of_chat import chapter_of
+from core.exchange.chats.chat_log import read_chat
+from core.exchange.session_export import from_json, to_json
 from core.library.card_lore import book_of, read_lore_file, with_book
 from core.library.cards.card import CardVersion
 from core.library.cards.card_file import CardFile, CardFormat, read_card
@@ -79,6 +83,16 @@ def _book(file: CardFile) -> Lorebook | None:
     except StoryEngineError as error:
         require_sentence(error)
         return None
+
+
+def check_chat(content: bytes) -> None:
+    """A chat becomes a chapter that is what this program stores, or is refused in a sentence."""
+    try:
+        made = chapter_of(read_chat(content), "A chat", datetime(2026, 1, 2, tzinfo=UTC))
+    except StoryEngineError as error:
+        require_sentence(error)
+        return
+    assert from_json(to_json(made.body)) == made.body, "read again it is not the same"
 
 
 def check_lore(content: bytes) -> None:

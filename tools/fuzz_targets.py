@@ -42,7 +42,7 @@ from db.store import open_store
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.screens.models.settings_file import change_settings
 from storyengine_tui.textual_ext.terminal.paste_parser import END, LONGEST_KEY, MOST_CELLS, START, PasteParser
-from tools.fuzz_library import check_card, check_lore
+from tools.fuzz_library import check_card, check_chat, check_lore
 from tools.fuzz_texts import (
     check_asked,
     check_catalogue,
@@ -50,6 +50,7 @@ from tools.fuzz_texts import (
     check_kept_text,
     check_last_session,
     check_listing,
+    check_news,
     check_password_tries,
     check_replies,
     require_sentence,
@@ -307,10 +308,12 @@ TARGETS = (
     Target("kept-text", ".txt", check_kept_text),
     Target("catalogue", ".toml", check_catalogue),
     Target("listing", ".http", check_listing),
+    Target("news", ".txt", check_news),
     Target("cards", ".png", check_card),
     Target("cards-json", ".json", check_card),
     Target("charx", ".charx", check_card),
     Target("lore", ".json", check_lore),
+    Target("chats", ".jsonl", check_chat),
 )
 
 

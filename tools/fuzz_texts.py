@@ -1,4 +1,4 @@
-"""Fuzz targets for what reaches one part of the program: replies, password tries, corrections, models."""
+"""Fuzz targets for what reaches one part of the program: replies, password tries, models, messages."""
 
 import json
 import tempfile
@@ -21,6 +21,7 @@ from core.providers.discovery import MOST_MODELS, read_listing
 from core.providers.local.catalogue import is_address_allowed, read_catalogue
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Script, load_script
+from core.queue_store import LONGEST_NEWS, read_news
 from core.text.cleaning import clean, clean_line, has_controls, is_blank
 from storyengine_tui.screens.chapter.last_session import read_last_panel, read_last_session
 from storyengine_tui.screens.shared.kept_text import KeptText
@@ -165,3 +166,15 @@ def check_last_session(content: bytes) -> None:
         panel = read_last_panel(paths)
         assert panel is None or clean_line(panel.name) == panel.name, "a name that is not clean got in"
         assert panel is None or len(panel.name) <= Limits().name, "a name that no character can have"
+
+
+def check_news(content: bytes) -> None:
+    """A message between windows says one thing or is none of ours; any program can send one."""
+    payload = content.decode("utf-8", errors="replace")
+    news = read_news(payload)
+    if news is None:
+        return
+    assert len(payload) <= LONGEST_NEWS, "a message that is too long was read"
+    assert read_news(news.payload) == news, "what is read is not what is sent"
+    assert news.payload.partition(":")[0] == payload.partition(":")[0], "it says something else"
+    assert not (news.request_id and news.account), "it is of a request and of an account"

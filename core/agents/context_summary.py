@@ -64,7 +64,8 @@ def fitting_chunk(setup: AgentSetup, knowledge: Knowledge, chunk: PromptRange) -
 
 def events_of(chunk: PromptRange, events: Iterable[Event]) -> tuple[Event, ...]:
     """Return the events that are summarised with the prompts of `chunk`, in order."""
-    return tuple(in_order(event for event in events if event.summarised_with in chunk))
+    sent = (event for event in events if not event.is_never_sent)
+    return tuple(in_order(event for event in sent if event.summarised_with in chunk))
 
 
 def chunk_text(session: Session, chunk: PromptRange, events: Iterable[Event]) -> str:

@@ -126,7 +126,7 @@ def known_to_gm(
     return Knowledge(
         session=session,
         blocks=KnownBlocks((*block_of(session, lines), *with_gm_locks(session, blocks))),
-        events=KnownEvents(tuple(events)),
+        events=_known(events),
         secrets=KnownSecrets(
             tuple(
                 f"{secret.text} (known to: {names_of(secrets.label_of(secret), session)})"
@@ -145,7 +145,11 @@ def names_of(audience: Audience, session: Session) -> str:
 
 
 def _witnessed(events: Iterable[Event], audience: Audience) -> KnownEvents:
-    return KnownEvents(tuple(event for event in events if event.audience.includes(audience)))
+    return _known(event for event in events if event.audience.includes(audience))
+
+
+def _known(events: Iterable[Event]) -> KnownEvents:
+    return KnownEvents(tuple(event for event in events if not event.is_never_sent))
 
 
 def _memory(

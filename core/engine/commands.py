@@ -28,7 +28,9 @@ from core.domain.slot import Slot, first_slots
 from core.domain.story.memory import BlockType, MemoryBlock, correction_payload, corrections_length
 from core.engine.kinds.registry import handler_of
 from core.engine.moves import (
+    due_retries,
     given_up,
+    is_rebuilt,
     leave_out,
     move,
     move_and_summarise,
@@ -85,7 +87,7 @@ def edit_tab1(snapshot: Snapshot, edit: Tab1Edit, now: datetime) -> Changes:
         session,
         names={slot: name for slot, name in names.items() if name and name != slot.default_name},
         title=session.title if edit.title is None else _checked_title(edit.title),
-        slots=session.slots if edit.agent_count is None else _checked_slots(edit.agent_count),
+        slots=session.slots if edit.agent_count is None else _checked_slots(edit.agent_count, session),
     )
     _refuse_double_names(session, edit.names)
     return Changes(session_id=session.id, session=session, tab1=tab1)
@@ -108,9 +110,11 @@ def _checked_title(title: str) -> str:
     return within("title", clean_line(title), LONGEST_TITLE)
 
 
-def _checked_slots(count: int) -> tuple[Slot, ...]:
+def _checked_slots(count: int, session: Session) -> tuple[Slot, ...]:
     if not 1 <= count <= len(Slot):
         raise IllegalCommandError(f"A chapter has 1 to {len(Slot)} characters; choose another number.")
+    if session.prompt_index and count < len(session.slots):
+        raise IllegalCommandError("The cast has spoken already; it can become larger, not smaller.")
     return first_slots(count)
 
 
@@ -233,20 +237,27 @@ def summarise_early(snapshot: Snapshot, now: datetime) -> Changes:
     return Changes(session_id=session.id, session=session, requests=(*put_off, summary))
 
 
-def retry_summary(snapshot: Snapshot, now: datetime) -> Changes:
-    """Retry a failed summary: at once, or after the reply that is running."""
+def retry_summary(snapshot: Snapshot, now: datetime, request_id: RequestId | None = None) -> Changes:
+    """Retry a failed summary: at once, or after the reply that is running.
+
+    Without `request_id` it is the one that is due, else that of the prompts after the boundary. A block that
+    is built again goes on after the deltas that its earlier attempt stored.
+    """
+    failed = snapshot.failed(SummaryRequest)
     if any(request.is_processing for request in snapshot.open_prompts):
-        failed = snapshot.failed(SummaryRequest)
         if not failed:
             raise IllegalCommandError("There is nothing to summarise now; play on.")
         return Changes(
             session_id=snapshot.session.id,
             requests=tuple(replace(request, retry_after=now, updated_at=now) for request in failed),
         )
+    wanted = [one for one in failed if one.id == request_id] or due_retries(failed, now)
+    if wanted and is_rebuilt(snapshot.session, wanted[0]) and not snapshot.session.is_ending:
+        session = move(snapshot, snapshot.session, Command.REBUILD_BLOCK, now)
+        return Changes(session_id=session.id, session=session, requests=(pending_again(wanted[0], now),))
     session = move(snapshot, snapshot.session, Command.RETRY_SUMMARY, now)
-    return Changes(
-        session_id=session.id, session=session, requests=(summary_request(snapshot, session, now),)
-    )
+    request = summary_request(snapshot, session, now)
+    return Changes(session_id=session.id, session=session, requests=(request,))
 
 
 def define_narrative(snapshot: Snapshot, text: str, target_words: int | None, now: datetime) -> Changes:

@@ -43,15 +43,16 @@ class Money:
         if self._guard is not None:
             self._guard.go_on(self._writer.snapshot.session.id)
 
-    async def of_prompt(self, slot: Slot, text: str) -> Decimal | None:
-        """Return what a prompt to a character costs at most; None if that is unknown.
+    async def of_prompt(self, slot: Slot, text: str, then: Sequence[Slot] = ()) -> Decimal | None:
+        """Return what a prompt costs at most, with the replies of all who are called; None if unknown.
 
         Raises StoryEngineError when the input does not fit, and StorageError.
         """
         snapshot = await self._writer.know_memory(is_patient=False)
         builder = self._builder.with_prompt_blocks(snapshot.prompt_blocks)
-        context = await asyncio.to_thread(builder.character, snapshot.known_to(slot), text)
-        return await self._gateway.forecast(context)
+        called = [snapshot.known_to(one) for one in (slot, *then)]
+        contexts = await asyncio.to_thread(lambda: [builder.character(known, text) for known in called])
+        return await self._gateway.forecast(*contexts)
 
     async def of_build(self) -> Decimal | None:
         """Return what the chapter's text costs at most, all parts together; None if that is unknown.

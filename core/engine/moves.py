@@ -1,5 +1,6 @@
 """Moves a session by a command, with the call that is due then; shared by commands and outcomes."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import TypedDict
@@ -135,6 +136,18 @@ def retry_time(request: SummaryRequest, now: datetime) -> datetime | None:
     if request.retry_after is not None and request.updated_at > now:
         return now
     return request.retry_after
+
+
+def is_rebuilt(session: Session, request: SummaryRequest) -> bool:
+    """Whether a summary is of prompts that are in memory: another revision of their block."""
+    return request.prompts.last <= session.boundary
+
+
+def due_retries(failed: Iterable[SummaryRequest], now: datetime) -> list[SummaryRequest]:
+    """Return the failed summaries whose automatic retry is due, the earliest first."""
+    times = ((retry_time(one, now), one) for one in failed)
+    due = [(at, one) for at, one in times if at is not None and at <= now]
+    return [one for _, one in sorted(due, key=lambda pair: pair[0])]
 
 
 def may_summarise_early(snapshot: Snapshot, now: datetime) -> bool:

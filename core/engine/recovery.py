@@ -9,7 +9,13 @@ from datetime import datetime
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId
-from core.domain.requests.request import ReplyRequest, Request, RequestState, SummaryRequest
+from core.domain.requests.request import (
+    BackgroundRequest,
+    ReplyRequest,
+    Request,
+    RequestState,
+    SummaryRequest,
+)
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.session import Session, SessionState
 from core.engine.kinds.outcome import Failed
@@ -20,6 +26,8 @@ from core.gateway.call_records import CallRecords, records_without_call
 from core.snapshot import Changes, Snapshot
 
 INTERRUPTED = "The program ended before the answer was stored; the text is safe, send it again."
+INTERRUPTED_WORK = "The program ended before the answer was stored; it is asked for again."
+GIVEN_UP = "The program ended each time before the answer was stored; retry it if you still want it."
 
 
 def recover(snapshot: Snapshot, now: datetime, backoffs: Backoffs) -> Changes | None:
@@ -27,22 +35,39 @@ def recover(snapshot: Snapshot, now: datetime, backoffs: Backoffs) -> Changes | 
 
     No process works on open requests any more. The text of a prompt returns to its composer, also of a queued
     one, so that the GM decides the order again; a due summary is queued again; a lock returns to DRAFT_TAB1
-    and a narrative to ENDED.
+    and a narrative to ENDED. Background work that a model had is queued again while it has tries left;
+    pending work stays pending.
     """
+    interrupted = [_taken_up_again(one, now, backoffs) for one in snapshot.background if one.is_processing]
+    return _recovered(snapshot, now, backoffs, interrupted)
+
+
+def recover_request(snapshot: Snapshot, request: Request, now: datetime, backoffs: Backoffs) -> Changes:
+    """Return the changes that settle a request whose outcome cannot be stored in any form.
+
+    Background work fails by itself; the play is recovered without the background work that runs beside it.
+    """
+    if not request.spec.is_background:
+        return _recovered(snapshot, now, backoffs, []) or Changes(session_id=snapshot.session.id)
+    running = (one for one in snapshot.background if one.id == request.id and one.is_processing)
+    code = ErrorCode.STORAGE_SAVE_FAILED
+    failed = (replace(one, state=RequestState.FAILED, error_code=code, updated_at=now) for one in running)
+    return Changes(session_id=snapshot.session.id, requests=tuple(failed))
+
+
+def _recovered(snapshot: Snapshot, now: datetime, backoffs: Backoffs, parts: list[Changes]) -> Changes | None:
     repaired = snapshot
-    parts: list[Changes] = []
     if snapshot.session.state is SessionState.RESETTING:
         parts.append(_with_state(snapshot.session, _before_reset(snapshot), now))
-        repaired = snapshot.after(parts[0])
-    interrupted = (one for one in snapshot.background if one.is_processing)
-    for request in (*interrupted, *reversed(snapshot.open_requests)):
+        repaired = snapshot.after(parts[-1])
+    for request in reversed(snapshot.open_requests):
         change = _interrupted(repaired, request, now, backoffs)
         parts.append(change)
         repaired = repaired.after(change)
     orphaned = _repair_orphaned_state(repaired, now)
     if orphaned is not None:
         parts.append(orphaned)
-    return _merge_changes(snapshot, parts) if parts else None
+    return _merge_changes(snapshot, parts)
 
 
 def _interrupted(snapshot: Snapshot, request: Request, now: datetime, backoffs: Backoffs) -> Changes:
@@ -53,6 +78,17 @@ def _interrupted(snapshot: Snapshot, request: Request, now: datetime, backoffs: 
     if snapshot.session.state not in request.spec.runs_in:
         return _fail_and_return_text(snapshot, request, error, now)
     return settle(snapshot, request, Failed(error), call_records, now, backoffs)
+
+
+def _taken_up_again(request: BackgroundRequest, now: datetime, backoffs: Backoffs) -> Changes:
+    """Queue background work again, or give it up: an attempt that ends the program each time has an end."""
+    is_dead = request.tries >= backoffs.background.tries
+    error = StoryEngineError(ErrorCode.LLM_CANCELLED, GIVEN_UP if is_dead else INTERRUPTED_WORK)
+    call_records = records_without_call(request, error, now)
+    again = replace(pending_again(request, now), error_code=error.code, error_message=error.message)
+    if is_dead:
+        again = replace(again, state=RequestState.DEAD)
+    return replace(provenance(request, call_records), requests=(again,))
 
 
 def withdraw_doubtful_prompts(
@@ -81,7 +117,7 @@ def _return_all(
     for request in reversed(prompts):
         parts.append(_fail_and_return_text(repaired, request, error, now))
         repaired = repaired.after(parts[-1])
-    return _merge_changes(snapshot, parts) if parts else None
+    return _merge_changes(snapshot, parts)
 
 
 def _fail_and_return_text(
@@ -144,8 +180,10 @@ def _with_state(session: Session, state: SessionState, now: datetime) -> Changes
     return Changes(session_id=session.id, session=replace(session, state=state, updated_at=now))
 
 
-def _merge_changes(snapshot: Snapshot, parts: list[Changes]) -> Changes:
-    """Merge changes into one; later values replace earlier ones."""
+def _merge_changes(snapshot: Snapshot, parts: list[Changes]) -> Changes | None:
+    """Merge changes into one, None without any; later values replace earlier ones."""
+    if not parts:
+        return None
     requests = {request.id: request for part in parts for request in part.requests}
     sessions = [part.session for part in parts if part.session is not None]
     contents = {content.hash: content for part in parts for content in part.contents}

@@ -35,6 +35,7 @@ from core.engine.kinds.trial import record_of_test
 from core.engine.money import Money
 from core.engine.open_session import OpenSession
 from core.engine.queue.background import BackgroundWorker
+from core.engine.queue.changes import NOT_FAILED
 from core.engine.queue.worker import RequestWorker, begun_with
 from core.engine.quiesce import apply_when_idle
 from core.engine.recovery import recover, withdraw_queued_prompts
@@ -155,10 +156,10 @@ class SessionHandle(OpenSession):
             await self.withdraw(request_id)
 
     async def retry(self, request_id: RequestId) -> RequestId:
-        """Retry a failed request and return the id of the request that runs."""
+        """Retry a failed request, or work that waits for its next try; return the id of what runs."""
         request = commands.find_request(self.snapshot, request_id)
-        if not request.has_failed:
-            raise IllegalCommandError("That call has not failed; there is nothing to retry.")
+        if not (request.has_failed or request.spec.is_background):
+            raise IllegalCommandError(NOT_FAILED)
         match request:
             case LockRequest():
                 return await self.lock()
@@ -167,7 +168,9 @@ class SessionHandle(OpenSession):
             case ReplyRequest(slot=slot, text=text, audience=audience, then=then):
                 return await self.submit_prompt(slot, text, heard_by=audience, then=then, is_typed=False)
             case SummaryRequest():
-                await self._writer.apply(lambda snapshot: commands.retry_summary(snapshot, self._clock()))
+                await self._writer.apply(
+                    lambda snapshot: commands.retry_summary(snapshot, self._clock(), request_id)
+                )
                 return request_id
             case NarrativeRequest():
                 return await self.build_narrative(viewpoint=request.viewpoint)

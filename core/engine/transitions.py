@@ -8,7 +8,7 @@ from core.domain.requests.retry_policy import Backoff, Backoffs
 from core.domain.session.state_machine import Command
 from core.engine.kinds.outcome import Failed, Outcome, PutBack
 from core.engine.kinds.registry import handler_of
-from core.engine.moves import move_and_summarise, provenance
+from core.engine.moves import move_and_summarise, pending_again, provenance
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 from core.text.cleaning import clean
@@ -24,8 +24,7 @@ def settle(
 ) -> Changes:
     """Return the changes that follow from `outcome`."""
     if isinstance(outcome, PutBack):
-        again = replace(request, state=RequestState.PENDING, attempts=outcome.attempts, updated_at=now)
-        return replace(provenance(request, call_records), requests=(again,))
+        return replace(provenance(request, call_records), requests=(_put_back(request, outcome, now),))
     if isinstance(outcome, Failed):
         return _failure(snapshot, request, outcome, call_records, now, backoffs)
     done = replace(
@@ -33,6 +32,12 @@ def settle(
     )
     changes = handler_of(request).settle(snapshot, done, outcome, now)
     return replace(changes, artifacts=call_records.artifacts, contents=call_records.contents)
+
+
+def _put_back(request: Request, outcome: PutBack, now: datetime) -> Request:
+    if not outcome.is_on_record:
+        return replace(pending_again(request, now), attempts=request.attempts - 1)
+    return replace(pending_again(request, now), uncounted=request.uncounted + int(not outcome.is_try))
 
 
 def _failure(
@@ -64,11 +69,9 @@ def _failure(
 def _tried(request: Request, failed: Failed, now: datetime, backoffs: Backoffs) -> Request:
     """Return the request after a failed attempt: failed, dead, or in the background waiting again."""
     retry, backoff = request.spec.retry, _backoff_of(request, backoffs)
-    due = retry.next_try(
-        failed.error.code, request.attempts, now, backoff=backoff, asked_for=failed.retry_after
-    )
+    due = retry.next_try(failed.error.code, request.tries, now, backoff=backoff, asked_for=failed.retry_after)
     state = RequestState.FAILED
-    if due is None and retry.is_automatic and request.attempts >= backoff.tries:
+    if due is None and retry.is_automatic and request.tries >= backoff.tries:
         state = RequestState.DEAD
     elif request.spec.is_background:
         state = RequestState.FAILED if due is None else RequestState.PENDING
@@ -94,5 +97,5 @@ def time_of_service(request: Request, backoffs: Backoffs) -> datetime | None:
     retry = request.spec.retry
     if request.retry_after is None or not retry.is_automatic:
         return request.retry_after
-    ours = request.updated_at + _backoff_of(request, backoffs).wait(request.attempts)
+    ours = request.updated_at + _backoff_of(request, backoffs).wait(request.tries)
     return request.retry_after if request.retry_after > ours else None

@@ -21,7 +21,7 @@ from core.domain.audience import EVERYONE
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
-from core.domain.requests.request import Artifact, Content, Request, RequestRecord
+from core.domain.requests.request import Artifact, Content, Request, RequestRecord, RequestState
 from core.domain.secret import Secret
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
@@ -59,6 +59,7 @@ _DEFAULTS: Final[Mapping[str, object]] = {
     "may_add": [],
 }
 _TRIES: Final = 5
+PUT_ASIDE: Final = "It was not done when this copy of the chapter was made; retry it if you still want it."
 _MAX_REASON_CHARS: Final = 300
 
 
@@ -362,9 +363,22 @@ def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
         blocks=_moved(body.blocks, session_id),
         revisions=_moved(body.revisions, session_id),
         drafts=_moved(body.drafts, session_id),
-        requests=_moved(body.requests, session_id),
+        requests=_moved(tuple(map(_put_aside, body.requests)), session_id),
         artifacts=_moved(body.artifacts, session_id),
         contents=body.contents,
+    )
+
+
+def _put_aside(request: Request) -> Request:
+    """Return background work that is open as failed: opening a copy calls no model."""
+    if not (request.spec.is_background and request.state.is_open):
+        return request
+    return replace(
+        request,
+        state=RequestState.FAILED,
+        retry_after=None,
+        error_code=ErrorCode.LLM_CANCELLED,
+        error_message=PUT_ASIDE,
     )
 
 

@@ -17,7 +17,9 @@ from core.domain.prompt_block import PromptBlocks, cleaned, problems_of
 from core.domain.requests.cost import LONGEST_SOURCE, MOST_FOR_A_CALL, Cost, is_amount
 from core.domain.requests.request import (
     Artifact,
+    BackgroundRequest,
     Content,
+    LockRequest,
     NarrativeRequest,
     ReplyRequest,
     Request,
@@ -59,6 +61,8 @@ _SHAPES: Mapping[BlockType, type[BaseModel]] = {
     BlockType.CANON_CORRECTION: CanonCorrection,
 }
 _FINISHED = (SessionState.ENDED, SessionState.NARRATING)
+_GOES_BACK = (LockRequest, ReplyRequest, NarrativeRequest)
+"""Requests that go back to the GM as soon as they have failed."""
 _UNLOCKED = (SessionState.DRAFT_TAB1, SessionState.LOCKING)
 
 Problems = Iterator[str]
@@ -219,13 +223,16 @@ def problems_of_requests(session: Session, requests: Sequence[Request], events: 
     played = {event.request_id: event.text for event in events if event.ordinal == 0}
     replied = {event.request_id: event.slot for event in events if event.role is Role.AGENT}
     last = max((event.prompt_index for event in events), default=0)
-    live = [request for request in requests if request.state.is_open]
+    live = [one for one in requests if one.state.is_open and not one.spec.is_background]
     is_alone = sum(not isinstance(request, ReplyRequest) for request in live) <= 1
     if not is_alone or any(session.state not in request.spec.open_in for request in live):
         yield "a call is open that its state does not know"
-    if sum(request.is_processing for request in live) > 1:
+    beside = [request for request in requests if request.spec.is_background]
+    if any(sum(request.is_processing for request in those) > 1 for those in (live, beside)):
         yield "two calls run at once"
     for request in requests:
+        if request.state is RequestState.DEAD and isinstance(request, _GOES_BACK):
+            yield "a call that goes back to the GM when it fails is a dead letter"
         if request.attempts < 0:
             yield "a call has an invalid number of attempts"
         if not (request.spec.may_precede_lock or session.tab1_locked):
@@ -238,6 +245,8 @@ def problems_of_requests(session: Session, requests: Sequence[Request], events: 
                 yield "a summary is due of prompts that are missing"
             case TrialRequest() if request.has_failed:
                 yield "a test call is neither done nor given up"
+            case BackgroundRequest() if not _is_work_of(session, request, last):
+                yield "background work is about a character or prompts that are missing"
 
 
 def _problems_of_sent(session: Session, request: ReplyRequest, played: Mapping[str, str]) -> Problems:
@@ -268,6 +277,11 @@ def _problems_of_called(
         yield "a further reply is to a prompt that is not the newest"
     if request.state is RequestState.DONE and replied.get(str(request.id)) is not request.slot:
         yield "a further reply is not among its replies"
+
+
+def _is_work_of(session: Session, request: BackgroundRequest, last: int) -> bool:
+    is_cast = request.slot is None or request.slot in session.slots
+    return is_cast and (request.prompts is None or request.prompts.last <= last)
 
 
 def _is_summary_of(session: Session, request: SummaryRequest, last: int) -> bool:

@@ -2,19 +2,39 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 from core.config.models import ModelConfig
 from core.context.segments import Context
 from core.domain.clock import Clock
 from core.domain.ids import ArtifactId
-from core.domain.requests.cost import Cost
+from core.domain.requests.cost import FREE, Cost
 from core.domain.requests.request import Artifact, Request
 from core.ledger.ceilings import CeilingGuard
 from core.ledger.forecast import forecast_of
 from core.ledger.prices import PriceBook, Quote, cost_of
 
 log = logging.getLogger(__name__)
+
+
+Following = Callable[[], Sequence[tuple[Context, ModelConfig]]]
+"""Makes the inputs of the calls that follow one, as further replies to a prompt. Slow; any thread may ask."""
+
+
+def nothing_follows() -> tuple[()]:
+    """Return that no call follows."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """A call that is about to be made, or that follows it; no address means this machine."""
+
+    context: Context
+    choice: ModelConfig
+    address: str | None
 
 
 class Cashier:
@@ -27,26 +47,47 @@ class Cashier:
         self._loading: asyncio.Task[Quote | None] | None = None
 
     async def admit(
-        self, context: Context, choice: ModelConfig, address: str | None, request: Request, id: ArtifactId
+        self,
+        call: PlannedCall,
+        following: Callable[[], Awaitable[Sequence[PlannedCall]]],
+        request: Request,
+        id: ArtifactId,
     ) -> None:
-        """Refuse a call that could pass a ceiling.
+        """Refuse a call that could pass a ceiling, alone or with the calls that follow it.
 
         Raises StoryEngineError with CEILING_REACHED, and StorageError. Without a ceiling it does not wait for
         the prices, which are slow to load at first: that is done while the model answers.
         """
         if self._prices is None:
             return
-        if address is None and self._prices.own(choice.account, choice.model) is None:
-            return
         if self._ceilings is not None:
-            await self._ceilings.admit(request, id, await self.forecast(context, choice, address))
-        elif self._loading is None:
-            self._loading = asyncio.create_task(self._quote(choice, address, (), context.tokens))
+            calls = [call, *await following()]
+            if any(self._is_priced(one) for one in calls):
+                known = [amount for amount in await self.forecasts(calls) if amount is not None]
+                forecast = sum(known, FREE) if known else None
+                await self._ceilings.admit(request, id, forecast, replies=len(calls))
+        elif self._loading is None and self._is_priced(call):
+            quote = self._quote(call.choice, call.address, (), call.context.tokens)
+            self._loading = asyncio.create_task(quote)
 
-    async def forecast(self, context: Context, choice: ModelConfig, address: str | None) -> Decimal | None:
-        """Return what a call with this input costs at most; None if its price is unknown."""
-        quote = await self._quote(choice, address, (), context.tokens)
-        return forecast_of(quote, context.tokens, choice.max_output_tokens)
+    def _is_priced(self, call: PlannedCall) -> bool:
+        own = self._prices.own(call.choice.account, call.choice.model) if self._prices else None
+        return call.address is not None or own is not None
+
+    async def forecasts(self, calls: Sequence[PlannedCall]) -> list[Decimal | None]:
+        """Return what each of these calls costs at most; None where its price is unknown.
+
+        Each is given the answers of those before it, which may be as long as they can be.
+        """
+        amounts: list[Decimal | None] = []
+        said = 0
+        for call in calls:
+            tokens = call.context.tokens
+            tokens = min(tokens + said, max(tokens, call.context.max_input_tokens))
+            quote = await self._quote(call.choice, call.address, (), tokens)
+            amounts.append(forecast_of(quote, tokens, call.choice.max_output_tokens))
+            said += call.choice.max_output_tokens
+        return amounts
 
     async def cost(
         self,

@@ -58,7 +58,8 @@ class Lane:
         For a request, the calls of other windows count too where the lane is shared with them.
         """
         shared = nullcontext() if self._shared is None or request is None else self._shared.held(request)
-        async with self._places.held(place), shared:
+        # The place of all windows first: a call that waits there holds none here that another could have.
+        async with shared, self._places.held(place):
             if self._per_minute is not None:
                 await self._limit.wait(self._per_minute)
             yield

@@ -5,7 +5,7 @@ Every call passes here: consent first, before anything is sent, then our own lim
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -18,9 +18,10 @@ from core.config.models import SCRIPT, ModelAssignments, ModelConfig, setting_of
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
+from core.domain.requests.cost import FREE
 from core.domain.requests.request import Artifact, Content, Request, Usage
 from core.gateway.call_records import CallRecords, failure_of
-from core.gateway.cashier import Cashier
+from core.gateway.cashier import Cashier, Following, PlannedCall, nothing_follows
 from core.gateway.lanes import Lane, Lanes, said_of
 from core.gateway.places import Place
 from core.gateway.rate_limit import RateLimiter
@@ -88,6 +89,8 @@ class _Progress:
     completion: Completion | None = None
     is_sent: bool = False
     """Whether anything may have gone out."""
+    is_with_provider: bool = False
+    """Whether the call had its place, and its provider was asked."""
 
     def add(self, text: str, on_text: Callable[[str], None]) -> None:
         """Keep a cleaned piece and tell of it."""
@@ -129,10 +132,19 @@ class ModelGateway:
         """Return who answers where the model of `choice` is asked for."""
         return SCRIPT if self._lane(choice).provider.name == "scripted" else choice.label
 
-    async def forecast(self, context: Context) -> Decimal | None:
-        """Return what a call with this input costs at most, in US dollars; None if its price is unknown."""
-        choice = self.choices.of(context.role, context.agent_id)
-        return await self.cashier.forecast(context, choice, self._lane(choice).provider.base_url)
+    async def forecast(self, *contexts: Context) -> Decimal | None:
+        """Return what calls cost at most, in dollars, each given the answers before it; None if unknown."""
+        chosen = [(context, self.choices.of(context.role, context.agent_id)) for context in contexts]
+        amounts = await self.cashier.forecasts(self._planned(chosen))
+        known = [amount for amount in amounts if amount is not None]
+        return sum(known, FREE) if len(known) == len(contexts) else None
+
+    async def _following(self, following: Following) -> list[PlannedCall]:
+        return [] if following is nothing_follows else self._planned(await asyncio.to_thread(following))
+
+    def _planned(self, calls: Sequence[tuple[Context, ModelConfig]]) -> list[PlannedCall]:
+        lanes = ((context, choice, self._lane(choice)) for context, choice in calls)
+        return [PlannedCall(context, choice, lane.provider.base_url) for context, choice, lane in lanes]
 
     def _lane(self, choice: ModelConfig) -> Lane:
         return self._lanes[choice.account]
@@ -150,8 +162,12 @@ class ModelGateway:
         number: int,
         cancellation: Cancellation,
         on_text: Callable[[str], None],
+        following: Following = nothing_follows,
     ) -> CallResult:
-        """Make call `number` of this attempt; never raises what the model or its service did."""
+        """Make call `number` of this attempt; never raises what the model or its service did.
+
+        No ceiling may be passed by it and by those that are `following` it together.
+        """
         outgoing = model_request(context, choice)
         progress = _Progress(choice.max_answer_characters)
         artifact_id = ArtifactId(new_uuid())
@@ -159,7 +175,9 @@ class ModelGateway:
         yields = partial(cancellation.request, is_put_back=True) if request.spec.is_background else None
         place = Place(request.priority, yields)
         task = asyncio.create_task(
-            self._consume(context, choice, request, place, artifact_id, outgoing, progress, on_text)
+            self._consume(
+                context, choice, request, place, artifact_id, outgoing, progress, on_text, following
+            )
         )
         cancellation.attach(task)
         try:
@@ -171,6 +189,9 @@ class ModelGateway:
         finally:
             cancellation.attach(None)
             task.cancel()
+        if cancellation.is_put_back and error is not None and not progress.is_with_provider:
+            self.cashier.forget(artifact_id)
+            return CallResult("", self.model_label(choice), error, CallRecords())
         total = round((asyncio.get_running_loop().time() - began) * 1000)
         progress.add(progress.cleaner.flush(), on_text)
         text = "".join(progress.texts)
@@ -198,17 +219,20 @@ class ModelGateway:
         outgoing: ModelRequest,
         progress: _Progress,
         on_text: Callable[[str], None],
+        following: Following,
     ) -> None:
         lane = self._lane(choice)
         address = lane.provider.base_url
         if address is not None and not (self._consent and self._consent.is_granted(address)):
             raise no_consent(address)
-        await self.cashier.admit(context, choice, address, request, artifact_id)
+        call = PlannedCall(context, choice, address)
+        await self.cashier.admit(call, partial(self._following, following), request, artifact_id)
         progress.is_sent = True
         await self._limiter.wait(context.role, context.agent_id)
         loop = asyncio.get_running_loop()
         async with lane.turn(place, request), asyncio.timeout(outgoing.timeout * LONGEST_CALL):
             began = loop.time()
+            progress.is_with_provider = True
             async with aclosing(lane.provider.stream(outgoing)) as items:
                 async for item in items:
                     if isinstance(item, Completion):

@@ -54,16 +54,19 @@ class Reached:
     """What may be spent now."""
     spent: Decimal
     forecast: Decimal
-    """What the call costs at most."""
+    """What the call costs at most, with those that follow it."""
+    replies: int = 1
+    """How many calls these are: all replies to one prompt."""
     next_limit: Decimal
     """What may be spent once the GM has agreed to go on."""
 
     @property
     def sentence(self) -> str:
         """What was refused, and why."""
+        what, they = ("This call", "it") if self.replies == 1 else (f"These {self.replies} replies", "they")
         return (
-            f"This call may cost up to {dollars(self.forecast)}. With the {dollars(self.spent)} spent "
-            f"{_WHEN[self.what]}, it could pass your ceiling of {dollars(self.limit)}; nothing was sent."
+            f"{what} may cost up to {dollars(self.forecast)}. With the {dollars(self.spent)} spent "
+            f"{_WHEN[self.what]}, {they} could pass your ceiling of {dollars(self.limit)}; nothing was sent."
         )
 
 
@@ -93,18 +96,22 @@ class CeilingGuard:
     """What the GM has agreed to, by session and by day."""
     _reached: dict[SessionId, tuple[object, Reached]] = field(default_factory=dict)
 
-    async def admit(self, request: Request, artifact_id: ArtifactId, forecast: Decimal | None) -> None:
+    async def admit(
+        self, request: Request, artifact_id: ArtifactId, forecast: Decimal | None, *, replies: int = 1
+    ) -> None:
         """Count a call that is about to begin; raise StoryEngineError with CEILING_REACHED instead.
 
-        A call whose price is unknown counts nothing. Raises StorageError.
+        `forecast` is of so many replies to one prompt, of which this call is the next. A call whose price is
+        unknown counts nothing. Raises StorageError.
         """
         self._forget_stored(request)
         amount = FREE if forecast is None else forecast
         if amount > FREE:
             now = self.clock()
             midnight = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-            await self._check(CHAPTER, self.ceilings.chapter, request.session_id, amount, request.session_id)
-            await self._check(DAY, self.ceilings.day, midnight.date(), amount, request.session_id, midnight)
+            asked = (amount, request.session_id, replies)
+            await self._check(CHAPTER, self.ceilings.chapter, request.session_id, *asked)
+            await self._check(DAY, self.ceilings.day, midnight.date(), *asked, midnight)
         self._reached.pop(request.session_id, None)
         self._entries[artifact_id] = _Entry(request.session_id, (request.id, request.attempts), amount)
 
@@ -115,6 +122,7 @@ class CeilingGuard:
         key: object,
         forecast: Decimal,
         session_id: SessionId,
+        replies: int,
         since: datetime | None = None,
     ) -> None:
         if ceiling is None:
@@ -128,7 +136,12 @@ class CeilingGuard:
             return
         steps = ((spent + forecast) / ceiling).quantize(_ONE, rounding=ROUND_CEILING)
         reached = Reached(
-            what=what, limit=limit, spent=plain(spent), forecast=forecast, next_limit=plain(ceiling * steps)
+            what=what,
+            limit=limit,
+            spent=plain(spent),
+            forecast=forecast,
+            replies=replies,
+            next_limit=plain(ceiling * steps),
         )
         self._reached[session_id] = (key, reached)
         raise StoryEngineError(

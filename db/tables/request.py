@@ -28,6 +28,8 @@ class LlmRequestRow(Row, table=True):
         CheckConstraint("kind <> 'reply' OR slot IS NOT NULL", name="speaker"),
         CheckConstraint("kind <> 'test' OR state IN ('done', 'cancelled')", name="test"),
         CheckConstraint("attempts >= 0", name="attempts"),
+        CheckConstraint("uncounted BETWEEN 0 AND attempts", name="uncounted"),
+        CheckConstraint("state <> 'dead' OR kind NOT IN ('lock', 'reply', 'narrative')", name="dead"),
         CheckConstraint(column.is_audience("audience"), name="audience"),
         CheckConstraint(
             "then_slots <@ '{1,2,3,4,5,6,7}'::smallint[] AND slot <> ALL (then_slots)"
@@ -68,6 +70,7 @@ class LlmRequestRow(Row, table=True):
     )
     follows: bool = Field(sa_column_kwargs={"server_default": sql("false")})
     attempts: int
+    uncounted: int = Field(sa_column_kwargs={"server_default": sql("0")})
     retry_after: datetime | None = column.time(is_optional=True)
     error_code: str | None = Field(sa_type=Text, nullable=True)
     error_message: str = column.text()

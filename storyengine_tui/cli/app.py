@@ -9,7 +9,7 @@ from storyengine_tui.cli.commands.chapter.cost import cost
 from storyengine_tui.cli.commands.chapter.play import play
 from storyengine_tui.cli.commands.library import book, cast, lore
 from storyengine_tui.cli.commands.models import consent, model
-from storyengine_tui.cli.commands.system import database
+from storyengine_tui.cli.commands.system import database, queue
 from storyengine_tui.cli.commands.system.doctor import doctor
 from storyengine_tui.cli.commands.system.password import password
 from storyengine_tui.cli.running import command
@@ -33,6 +33,7 @@ app.add_typer(book.app, name="book")
 command(app, "next")(book.next_)
 app.add_typer(cast.app, name="cast")
 app.add_typer(lore.app, name="lore")
+app.add_typer(queue.app, name="queue")
 for session_work in (
     *sessions.COMMANDS,
     *takes.COMMANDS,

@@ -322,7 +322,7 @@ async def test_work_of_a_chapter_that_nobody_has_open_is_changed_in_the_database
         await queue.retry(first)
         with pytest.raises(IllegalCommandError, match="nothing runs in it"):
             await queue.stop(first)
-        with pytest.raises(IllegalCommandError, match="Open the chapter"):
+        with pytest.raises(IllegalCommandError, match="Only a prompt"):
             await queue.edit(first, "Another text.")
         assert await queue.recall(session_id) == ()
         assert await queue.clear_background() == 2

@@ -63,7 +63,8 @@ class MemoryQueue:
         if calls[at][1]:
             return True
         running = sum(is_running for _, is_running in calls)
-        before = [one for one, is_running in calls[:at] if not is_running and one.level <= request.level]
+        turns = [(one.level.first, place) for place, (one, _) in enumerate(calls)]
+        before = [turn for turn, (_, runs) in zip(turns, calls, strict=True) if not runs and turn < turns[at]]
         if running + len(before) >= most:
             return False
         calls[at] = (request, True)

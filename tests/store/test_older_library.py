@@ -21,7 +21,7 @@ def here(private_url: str) -> Iterator[str]:
     yield from cloned(private_url, "template0")
 
 
-@pytest.mark.parametrize("revision", ["story_0014", "story_0019"])
+@pytest.mark.parametrize("revision", ["story_0014", "story_0020"])
 async def test_an_older_chapter_is_in_no_book_takes_over_nothing_and_hands_on_what_it_has(
     here: str, revision: str
 ) -> None:

@@ -296,6 +296,8 @@ def test_an_attempt_is_recorded_once_and_needs_what_it_names(chapter: SessionId,
         ("slot = NULL", RULE),
         ("slot = 9", RULE),
         ("attempts = -1", errors.CheckViolation),
+        ("uncounted = -1", errors.CheckViolation),
+        ("uncounted = attempts + 1", errors.CheckViolation),
         ("to_prompt = NULL", errors.CheckViolation),
         ("from_prompt = 99", errors.CheckViolation),
     ],
@@ -304,6 +306,17 @@ def test_a_request_makes_sense(
     chapter: SessionId, strict: Raw, values: str, why: type[psycopg.Error] | str
 ) -> None:
     _refused(strict, why, f"UPDATE llm_request SET {values} WHERE session_id = %s", chapter)
+
+
+@pytest.mark.parametrize("kind", ["lock", "reply", "narrative"])
+def test_what_goes_back_to_the_gm_is_never_a_dead_letter(chapter: SessionId, strict: Raw, kind: str) -> None:
+    asked = (
+        "INSERT INTO llm_request (session_id, request_id, kind, state, priority, slot, text, attempts,"
+        " error_message, created_at, updated_at)"
+        f" VALUES (%s, gen_random_uuid(), '{kind}', '{{}}', 0, 1, 'Who?', 1, '', now(), now())"
+    )
+    _refused(strict, errors.CheckViolation, asked.format("dead"), chapter)
+    strict.execute(asked.format("failed"), (chapter,))
 
 
 @pytest.mark.parametrize(

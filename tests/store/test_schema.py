@@ -250,6 +250,28 @@ async def test_calls_that_were_stored_before_costs_were_are_of_unknown_cost(empt
     await store.aclose()
 
 
+@pytest.mark.anyio
+async def test_every_attempt_of_before_counts_and_a_dead_reply_has_failed(empty_url: str) -> None:
+    await make_old(empty_url, "story_0019")
+    with psycopg.connect(plain_url(empty_url)) as raw:
+        for kind in ("reply", "afterthought"):
+            raw.execute(_DEAD.replace("KIND", kind))
+    store = await open_store(empty_url)
+    [session] = await store.sessions()
+    requests = [one for one in await store.requests(session.id) if one.has_failed]
+    assert {one.kind.value: one.state.value for one in requests} == {
+        "reply": "failed",
+        "afterthought": "dead",
+    }
+    assert [(one.attempts, one.tries) for one in requests] == [(3, 3), (3, 3)]
+    await store.aclose()
+
+
+_DEAD = """
+INSERT INTO llm_request (session_id, request_id, kind, state, priority, slot, text, attempts,
+    error_message, created_at, updated_at)
+SELECT id, gen_random_uuid(), 'KIND', 'dead', 20, 1, 'Who?', 3, '', now(), now() FROM session
+"""
 _CALL = """
 WITH asked AS (
     INSERT INTO llm_request (session_id, request_id, kind, state, priority, slot, text, attempts,

@@ -135,7 +135,6 @@ BROKEN: dict[str, list[Statement]] = {
     "a session given to another script": [on_session("script_key = 'other', script_run = 1")],
     "a session made earlier": [on_session("created_at = '2000-01-01Z'")],
     "a new session in a state that needs the lock": [new_session(state="'ACTIVE'")],
-    "a new session with prompts and no lock": [new_session(prompt_index="3")],
     "a new session whose next character does not play": [new_session(next_slot="2")],
     "a new session without its tab 1": [new_session()],
     "a content under another text's hash": [content("0" * 64)],

@@ -8,13 +8,14 @@ from uuid import UUID
 from core.domain.audience import Audience
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId, new_uuid
-from core.domain.requests.request import ReplyRequest, RequestState, SummaryRequest
+from core.domain.requests.request import ReplyRequest, SummaryRequest
 from core.domain.secret import Secret
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, compact_json
 from core.engine.session_handle import SessionHandle
 from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.gate import unlocked
+from tests.torture.deeds_beside import DEEDS_BESIDE, require_done
 
 CUT_OFF: Final = "Cut the reply to this off."
 """A prompt whose reply the replies of a torture break off in the middle."""
@@ -25,7 +26,10 @@ async def deed(name: str, session: str) -> None:
     async with running_engine(await unlocked()) as engine:
         opened = await engine.open(SessionId(UUID(session)))
         try:
-            await DEEDS[name](opened)
+            if name in DEEDS:
+                await DEEDS[name](opened)
+            else:
+                await DEEDS_BESIDE[name](engine, opened)
         finally:
             await opened.aclose()
 
@@ -45,7 +49,15 @@ async def _send_again(session: SessionHandle) -> None:
     await session.wait_idle()
     for failed in session.snapshot.failed(ReplyRequest):
         request = await session.wait(await session.retry(failed.id))
-        assert request.state is RequestState.DONE, request
+        require_done(request)
+
+
+async def _ask_again(session: SessionHandle) -> None:
+    """Ask for another take of the newest prompt, and have the memory made that was withdrawn with it."""
+    await session.wait_idle()
+    request = await session.wait(await session.takes.reroll())
+    require_done(request)
+    await session.wait_idle()
 
 
 async def _rebuild(session: SessionHandle) -> None:
@@ -53,7 +65,7 @@ async def _rebuild(session: SessionHandle) -> None:
     await session.wait_idle()
     last = session.snapshot.session.boundary
     request = await session.wait(await session.takes.rebuild_block(last))
-    assert request.state is RequestState.DONE, request
+    require_done(request)
 
 
 async def _edit(session: SessionHandle) -> None:
@@ -85,7 +97,7 @@ async def _tell(session: SessionHandle) -> None:
 async def _ask(session: SessionHandle, slot: Slot = Slot.RED, hearers: Audience | None = None) -> None:
     text = f"What do you say to {new_uuid()}?"
     request = await session.wait(await session.submit_prompt(slot, text, heard_by=hearers))
-    assert request.state is RequestState.DONE, request
+    require_done(request)
 
 
 async def _complete(session: SessionHandle) -> None:
@@ -140,6 +152,7 @@ _KARA, _JOSS = Audience.of([Slot.RED]), Audience.of([Slot.ORANGE])
 DEEDS: Final[dict[str, Callable[[SessionHandle], Awaitable[None]]]] = {
     "settle": _settle,
     "send again": _send_again,
+    "ask again": _ask_again,
     "rebuild": _rebuild,
     "edit": _edit,
     "break off": _break_off,

@@ -15,22 +15,26 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from core.domain.requests.request import Request, RequestState
-from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import Session, SessionState
-from core.domain.story.event import Role
-from core.domain.story.memory import BlockType, MemoryBlock
-from core.engine.canon import ORIGIN, Origin
-from core.engine.scene.commands import ROLL
+from core.config.accounts import OWN
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.snapshot import Changes
 from db.embedded.machine.probe import server_processes
 from db.embedded.state import ServerState
+from tests.torture.commit_names import commit_name
 from tests.torture.kill_orders import Orders, Point, Victim, append
 
 SHORTENED = "characters left out"
 """Part of the note in a text that was shortened to its room."""
+ONE_PLACE = "TORTURE_ONE_PLACE"
+"""The variable that has the script take one call at a time."""
+ACCOUNT = "script"
+"""The account of its places."""
+_OF_SCHEMAS = {"world_chapter_lock": "lock", "turn_delta": "summary", "afterthought": "decision"}
+_PROPOSES = "You help a human Game Master (GM) of Story Engine with one text of their own"
+"""How the prompt begins for a proposal."""
+_ADDS = "Your character adds something of its own accord"
+"""Part of what asks a character for an addition."""
 LONGEST_RUN = 0.06
 """Seconds that a program of PostgreSQL's client runs at most, when something is killed in its midst."""
 
@@ -45,6 +49,8 @@ class Reaper:
         self.random = random.Random(orders.seed)
         self.deltas = 0
         """How many deltas were stored of a chunk that gets several."""
+        self.is_further = False
+        """Whether a character answers after another one."""
 
     def reach(self, step: str) -> None:
         """Say that a step is reached; may not return."""
@@ -150,6 +156,7 @@ def install(reaper: Reaper) -> None:
     from core.engine.scene.service import Scene
     from core.engine.session_handle import SessionHandle
     from db.embedded.server import EmbeddedServer
+    from db.queue import PostgresQueue
     from db.store import PostgresStore
 
     seams = Seams(reaper)
@@ -170,6 +177,9 @@ def install(reaper: Reaper) -> None:
     seams.around(PostgresStore, "delete_save_point", "save slot let go")
     seams.around(PostgresStore, "archive", "chapter archived or restored")
     seams.around(PostgresStore, "purge", "chapter purged")
+    seams.around(PostgresQueue, "set_paused", _turned)
+    seams.around(PostgresQueue, "take_place", "place taken")
+    seams.around(PostgresQueue, "leave_place", "place left")
     seams.around(db.writer_lock.WriterLease, "aclose", "writer's lock given back")
     seams.around_plain(core.exchange.chapter_file, "write_new", "chapter file written")
     seams.around_plain(core.exchange.chapter_file, "_move_to_free_name", "chapter file named")
@@ -187,74 +197,18 @@ def install(reaper: Reaper) -> None:
     _install_backup(reaper, seams)
 
 
+def _turned(_: object, *, is_paused: bool) -> str:
+    return "queue paused" if is_paused else "queue resumed"
+
+
 def _announced(reaper: Reaper, changes: Changes) -> str:
-    """Name a commit, and note how many deltas the chunk has that is summarised."""
+    """Name a commit, and note what tells the streams apart that come after it."""
+    name = commit_name(changes)
     if changes.revisions or changes.blocks:
         reaper.deltas = 0 if changes.blocks else changes.revisions[0].ordinal + 1
-    return commit_name(changes)
-
-
-def commit_name(changes: Changes) -> str:
-    """Name a commit by what it makes true."""
-    session = changes.session
-    kinds = {request.kind.value: request.state for request in changes.requests}
-    if changes.memory_end is not None:
-        return "prompt undone, memory withdrawn" if not changes.events else "take stored, memory withdrawn"
-    if changes.blocks:
-        return _block_name(changes.blocks[0], session)
-    if changes.drafts:
-        return "draft stored"
-    if changes.revisions:
-        return f"delta {changes.revisions[0].ordinal + 1} of several stored"
-    if changes.events and all(event.role is Role.SYSTEM for event in changes.events):
-        return _line_name(changes)
-    if any(event.metadata.get(ORIGIN) == Origin.PARTIAL for event in changes.events):
-        return "partial reply kept"
-    if any(event.take > 1 for event in changes.events):
-        return "take stored"
-    if changes.events:
-        is_due = session is not None and session.state is SessionState.SUMMARIZING
-        return "reply stored, summary due" if is_due else "reply stored"
-    if session is not None and session.is_ending and RequestState.PENDING in kinds.values():
-        return "end of the chapter wanted"
-    if session is not None and session.state is SessionState.RESETTING:
-        return "reset begun"
-    if session is not None and session.archived_at is not None:
-        return "reset chapter set aside"
-    if session is not None and any(map(_is_new_summary, changes.requests)):
-        return "early summary wanted"
-    for kind, state in kinds.items():
-        return f"{kind} {'begun' if state is RequestState.PROCESSING else state.value}"
-    if changes.prompt_blocks is not None:
-        return "prompt blocks stored"
-    if changes.secrets is not None:
-        return "secrets stored"
-    return "tab 1 stored" if changes.tab1 is not None else "session stored"
-
-
-def _block_name(block: MemoryBlock, session: Session | None) -> str:
-    if block.type is BlockType.CANON_CORRECTION:
-        return "correction stored"
-    if block.type is BlockType.WORLD_CHAPTER_LOCK:
-        return "lock stored"
-    if block.is_by_gm:
-        return "block edited"
-    if session is None or session.state is SessionState.ENDED:
-        return "summary stored, chapter ended"
-    return "early summary stored" if block.last % session.limits.chunk_size else "summary stored"
-
-
-def _line_name(changes: Changes) -> str:
-    [line] = changes.events
-    if line.reveals is None:
-        return "roll stored" if ROLL in line.metadata else "line stored"
-    return "prompt begun, secret revealed" if changes.requests else "secret revealed"
-
-
-def _is_new_summary(request: Request) -> bool:
-    """Whether a summary is asked for that no prompt made due and that was not tried before."""
-    is_new = request.state is RequestState.PENDING and not request.attempts
-    return request.kind is RequestKind.SUMMARY and is_new
+    if "reply" in name:
+        reaper.is_further = name == "further reply begun"
+    return name
 
 
 def _install_streams(reaper: Reaper) -> None:
@@ -266,6 +220,8 @@ def _install_streams(reaper: Reaper) -> None:
     ) -> AsyncGenerator[TextDelta | Completion, None]:
         name = _stream_name(request)
         reaper.count_call(name.removeprefix("shortened "))
+        if reaper.is_further and "reply" in name:
+            name = f"further {name}"
         if reaper.deltas:
             name = f"{name} after delta {reaper.deltas}"
         reaper.reach(f"{name} asked for")
@@ -293,7 +249,11 @@ def _install_streams(reaper: Reaper) -> None:
 
 def _stream_name(request: ModelRequest) -> str:
     if request.schema is not None:
-        return {"world_chapter_lock": "lock", "turn_delta": "summary"}[request.schema.name]
+        return _OF_SCHEMAS[request.schema.name]
+    if any(_PROPOSES in message.content for message in request.messages):
+        return "proposal"
+    if _ADDS in request.messages[-1].content:
+        return "addition"
     if "gpt" in request.model:
         return "narrative"
     return "shortened reply" if any(SHORTENED in message.content for message in request.messages) else "reply"
@@ -350,6 +310,30 @@ def _install_backup(reaper: Reaper, seams: Seams) -> None:
     seams.around(db.backups.dump, "upgrade", "restored schema brought up to date")
 
 
+def _hasten() -> None:
+    """Ask at once whether a character adds something; the next time is out of reach."""
+    import core.engine.speaking.service
+
+    core.engine.speaking.service.TIMERS = (0, *(3_600,) * 4)  # type: ignore[misc]
+
+
+def _install_place() -> None:
+    """Let the script take one call at a time over all windows, as an account with a limit does."""
+    from core.engine.engine import Engine
+    from core.gateway.places import Places
+
+    behind = Engine.__init__
+
+    def made(self: Engine, *arguments: Any, **options: Any) -> None:
+        behind(self, *arguments, **options)
+        lane = self._gateway._lanes[OWN]
+        lane._most, lane._places = 1, Places(1)
+        lane.share(ACCOUNT, self.store.queue)
+        self._lanes = {**self._lanes, ACCOUNT: lane}
+
+    Engine.__init__ = made  # type: ignore[method-assign]  # settings have no such account of a script
+
+
 def main() -> None:
     """Run the program's own command line."""
     orders = Orders.read(Path(sys.argv[1]))
@@ -360,6 +344,9 @@ def main() -> None:
     from tests.torture.deeds import deed
 
     install(Reaper(orders))
+    _hasten()
+    if os.environ.get(ONE_PLACE):
+        _install_place()
     command(app)(deed)
     # A call that failed for a passing reason is tried again at once.
     (ScriptPlayer.__init__.__kwdefaults__ or {})["retry_wait"] = 0.01

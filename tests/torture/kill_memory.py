@@ -1,15 +1,15 @@
 """Kills while memory goes back with a prompt, or is made anew: takes, undo and redo of the last prompt of a
 chunk, a block rebuilt and edited, a branch with memory; and while a partial reply is kept."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from tests.e2e.program import chapter_script
 from tests.torture.deeds import CUT_OFF
 from tests.torture.kill_commands import scripted, session_called
+from tests.torture.kill_deeds import Command, Deed, give, of, points_of
 from tests.torture.kill_matrix import MOST_RUNS_IN_VAIN, Torturer
 from tests.torture.kill_orders import Point, Victim
-from tests.torture.kill_storage import clear, drawn, rows, served, steps_of
+from tests.torture.kill_storage import clear, rows, served, steps_of
 
 TITLE, CHUNK = "Remembered", 7
 REPLIES = f'[[reply]]\nmatch = {{ schema = "text", last = "{CUT_OFF}" }}\nfault = "cut"\n'
@@ -25,19 +25,12 @@ _ELSEWHERE = ("pen connects", "memory loaded", "writer's lock given back")
 """Steps at which other commands are killed: before an action has stored anything, or after all of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deed:
-    """A command that is killed, what comes before it unharmed, and what after it."""
-
-    command: tuple[str, ...]
-    before: tuple[tuple[str, ...], ...] = ()
-    after: tuple[tuple[str, ...], ...] = ()
-
-
 ROUND = (
     Deed(("deed", "rebuild", "{}")),
     Deed(("deed", "edit", "{}")),
-    Deed(("reroll", "{}"), after=(("deed", "settle", "{}"),)),
+    # The command ends with the reply, when the summary that is due then has just begun, or not yet.
+    Deed(("reroll", "{}"), after=(("deed", "settle", "{}"),), until="take stored, memory withdrawn: after"),
+    Deed(("deed", "ask again", "{}"), after=(("deed", "settle", "{}"),), kinds=("summary",)),
     Deed(("take", "{}", "1"), after=(("deed", "settle", "{}"),)),
     Deed(("undo", "{}")),
     Deed(("redo", "{}"), after=(("deed", "settle", "{}"),)),
@@ -57,21 +50,28 @@ def kill_memory(torturer: Torturer, most: int | None = None) -> None:
     assert done.killed, ended.stdout + ended.stderr
     session_id = session_called(torturer, TITLE)
     _require_boundary(torturer, session_id)
-    left = _points(torturer, session_id, most)
+    common = {*steps_of(torturer, "sessions"), *steps_of(torturer, "deed", "settle", session_id)}
+    left = points_of(
+        torturer,
+        ROUND,
+        session_id,
+        most,
+        lambda step: step not in common and not step.startswith(_ELSEWHERE),
+    )
     in_vain = 0
     while any(left.values()) and in_vain < MOST_RUNS_IN_VAIN:
         in_vain += 1
         for deed in ROUND:
             points = left[deed]
-            _give_all(torturer, deed.before, session_id)
+            give(torturer, deed.before, session_id)
             if not points:
-                _give(torturer, deed.command, session_id)
+                give(torturer, (deed.command,), session_id)
             elif _kill(torturer, deed.command, points[-1], session_id):
                 points.pop()
                 in_vain = 0
             else:
                 torturer.random.shuffle(points)  # it was over before it was seen under way
-            _give_all(torturer, deed.after, session_id)
+            give(torturer, deed.after, session_id)
         _require_boundary(torturer, session_id)
         torturer.look(only=UUID(session_id))
     torturer.figures.unreached += [point for points in left.values() for point in points]
@@ -83,49 +83,17 @@ def kill_memory(torturer: Torturer, most: int | None = None) -> None:
     torturer.forget()
 
 
-def _points(torturer: Torturer, session_id: str, most: int | None) -> dict[Deed, list[Point]]:
-    """Return the points of each deed, in an order of chance; of all together at most `most`."""
-    common = {*steps_of(torturer, "sessions"), *steps_of(torturer, "deed", "settle", session_id)}
-    found: dict[Deed, list[Point]] = {}
-    for deed in ROUND:
-        _give_all(torturer, deed.before, session_id)
-        steps = steps_of(torturer, *_of(deed.command, session_id))
-        own = [step for step in steps if step not in common and not step.startswith(_ELSEWHERE)]
-        _give_all(torturer, deed.after, session_id)
-        found[deed] = drawn(own, torturer, None)
-    order = list(found)
-    torturer.random.shuffle(order)
-    while most is not None and sum(map(len, found.values())) > most:
-        # Each deed keeps its share.
-        found[max(order, key=lambda deed: len(found[deed]))].pop()
-    return found
-
-
-def _kill(torturer: Torturer, command: tuple[str, ...], point: Point, session_id: str) -> bool:
+def _kill(torturer: Torturer, command: Command, point: Point, session_id: str) -> bool:
     """Kill a deed, and do it again where nothing of it was done; return whether the point was reached."""
     before = _state(torturer, session_id)
-    ended, done = torturer.run([point], *_of(command, session_id), most_turns=1)
+    ended, done = torturer.run([point], *of(command, session_id), most_turns=1)
     torturer.look(only=UUID(session_id))
     now = _state(torturer, session_id)
     assert ended.returncode or now != before, "it says that it is done, and it is not"
     if now == before:
-        _give(torturer, command, session_id)
+        give(torturer, (command,), session_id)
         assert _state(torturer, session_id) != before
     return bool(done.killed)
-
-
-def _give_all(torturer: Torturer, commands: tuple[tuple[str, ...], ...], session_id: str) -> None:
-    for command in commands:
-        _give(torturer, command, session_id)
-
-
-def _give(torturer: Torturer, command: tuple[str, ...], session_id: str) -> None:
-    ended, _ = torturer.run([], *_of(command, session_id))
-    assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
-
-
-def _of(command: tuple[str, ...], session_id: str) -> tuple[str, ...]:
-    return tuple(word.format(session_id) for word in command)
 
 
 def _state(torturer: Torturer, session_id: str) -> tuple[object, ...]:

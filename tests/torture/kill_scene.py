@@ -6,9 +6,10 @@ from typing import Final
 from uuid import UUID
 
 from tests.torture.kill_commands import scripted, session_called
+from tests.torture.kill_deeds import Deed, give, of, points_of
 from tests.torture.kill_matrix import MOST_RUNS_IN_VAIN, Torturer
 from tests.torture.kill_orders import Point, Report
-from tests.torture.kill_storage import clear, drawn, play_one, rows, served, steps_of
+from tests.torture.kill_storage import clear, play_one, rows, served
 
 _STATE = """
 SELECT prompt_index, boundary, present,
@@ -35,25 +36,15 @@ AUDIENCES: Final = 3
 """Everyone, and each of two characters alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Deed:
-    """A deed that is killed at steps whose names begin so, what comes before it unharmed, and what after."""
-
-    command: tuple[str, ...]
-    steps: tuple[str, ...]
-    before: tuple[tuple[str, ...], ...] = ()
-    after: tuple[tuple[str, ...], ...] = ()
-
-
 _SETTLE: Final = ("deed", "settle", "{}")
 _SEND_AGAIN: Final = ("deed", "send again", "{}")
 _SCENE: Final = (
-    _Deed(("deed", "narrate", "{}"), ("line stored",)),
-    _Deed(("deed", "roll", "{}"), ("roll stored",)),
-    _Deed(("deed", "turn", "{}"), ("session stored",)),
-    _Deed(("deed", "hide", "{}"), ("secrets stored",)),
-    _Deed(("deed", "reveal", "{}"), ("secret revealed",), before=(("deed", "hide", "{}"),)),
-    _Deed(
+    Deed(("deed", "narrate", "{}"), ("line stored",)),
+    Deed(("deed", "roll", "{}"), ("roll stored",)),
+    Deed(("deed", "turn", "{}"), ("session stored",)),
+    Deed(("deed", "hide", "{}"), ("secrets stored",)),
+    Deed(("deed", "reveal", "{}"), ("secret revealed",), before=(("deed", "hide", "{}"),)),
+    Deed(
         ("deed", "ask", "{}"),
         ("prompt begun, secret revealed",),
         before=(("deed", "plan", "{}"),),
@@ -62,49 +53,49 @@ _SCENE: Final = (
 )
 _OF_DELTAS: Final = ("delta", "summary", "revisions read")
 _MEMORY: Final = (
-    _Deed(("deed", "complete", "{}"), _OF_DELTAS),
-    _Deed(("reroll", "{}"), ("take stored, memory withdrawn",), after=(_SETTLE,)),
-    _Deed(("deed", "rebuild", "{}"), _OF_DELTAS),
-    _Deed(("undo", "{}"), ("prompt undone, memory withdrawn",)),
+    Deed(("deed", "complete", "{}"), _OF_DELTAS),
+    Deed(("reroll", "{}"), ("take stored, memory withdrawn",), after=(_SETTLE,)),
+    Deed(("deed", "rebuild", "{}"), _OF_DELTAS),
+    Deed(("undo", "{}"), ("prompt undone, memory withdrawn",)),
 )
 """It begins and ends with a chapter of which the last prompt of a chunk is still to be played."""
 
 
 def kill_scene(torturer: Torturer, most: int | None = None) -> None:
     """Kill each command of the scene when it stores: done whole or not at all, it can be given again."""
-    session_id = _begin(torturer, "On a stage")
-    left = _points(torturer, _SCENE, session_id, most)
+    session_id = begin_played(torturer, "On a stage")
+    left = points_of(torturer, _SCENE, session_id, most)
     for deed, points in left.items():
         for point in points:
-            _give(torturer, deed.before, session_id)
+            give(torturer, deed.before, session_id)
             _kill_in_scene(torturer, deed, point, session_id)
-            _give(torturer, deed.after, session_id)
-    _end(torturer, session_id)
+            give(torturer, deed.after, session_id)
+    end_played(torturer, session_id)
 
 
 def kill_private_memory(torturer: Torturer, most: int | None = None) -> None:
     """Kill between the deltas of a chunk: what is stored of them is used, and the boundary waits for all."""
-    session_id = _begin(torturer, "Behind their backs")
-    _give(torturer, (("deed", "tell", "{}"),), session_id)
-    left = _points(torturer, _MEMORY, session_id, most)
+    session_id = begin_played(torturer, "Behind their backs")
+    give(torturer, (("deed", "tell", "{}"),), session_id)
+    left = points_of(torturer, _MEMORY, session_id, most)
     in_vain = 0
     while any(left.values()) and in_vain < MOST_RUNS_IN_VAIN:
         in_vain += 1
         for deed, points in left.items():
-            _give(torturer, deed.before, session_id)
+            give(torturer, deed.before, session_id)
             if not points:
-                _give(torturer, (deed.command,), session_id)
+                give(torturer, (deed.command,), session_id)
             elif _kill_in_memory(torturer, deed, points[-1], session_id):
                 points.pop()
                 in_vain = 0
             else:
                 torturer.random.shuffle(points)  # it was over before it was seen under way
-            _give(torturer, deed.after, session_id)
+            give(torturer, deed.after, session_id)
     torturer.figures.unreached += [point for points in left.values() for point in points]
-    _end(torturer, session_id)
+    end_played(torturer, session_id)
 
 
-def _begin(torturer: Torturer, title: str) -> str:
+def begin_played(torturer: Torturer, title: str) -> str:
     """Return a chapter of two prompts that is still played."""
     torturer.home.write("replies.toml", "")
     play_one(torturer, title, until="end of the chapter wanted: before")
@@ -112,36 +103,16 @@ def _begin(torturer: Torturer, title: str) -> str:
     return session_called(torturer, title)
 
 
-def _end(torturer: Torturer, session_id: str) -> None:
+def end_played(torturer: Torturer, session_id: str) -> None:
     torturer.look(only=UUID(session_id))
     clear(torturer)
     torturer.environment = {}
     torturer.forget()
 
 
-def _points(
-    torturer: Torturer, deeds: tuple[_Deed, ...], session_id: str, most: int | None
-) -> dict[_Deed, list[Point]]:
-    """Return the points of each deed, in an order of chance; of all together at most `most`."""
-    found: dict[_Deed, list[Point]] = {}
-    for deed in deeds:
-        _give(torturer, deed.before, session_id)
-        steps = steps_of(torturer, *_of(deed.command, session_id))
-        own = [step for step in steps if step.startswith(deed.steps)]
-        assert {step.rpartition(": ")[2] for step in own} >= {"before", "under way", "after"}, steps
-        _give(torturer, deed.after, session_id)
-        found[deed] = drawn(own, torturer, None)
-    order = list(found)
-    torturer.random.shuffle(order)
-    while most is not None and sum(map(len, found.values())) > most:
-        # Each deed keeps its share.
-        found[max(order, key=lambda deed: len(found[deed]))].pop()
-    return found
-
-
-def _kill_in_scene(torturer: Torturer, deed: _Deed, point: Point, session_id: str) -> None:
+def _kill_in_scene(torturer: Torturer, deed: Deed, point: Point, session_id: str) -> None:
     before = _state(torturer, session_id)
-    ended, done = torturer.run([point], *_of(deed.command, session_id), most_turns=1)
+    ended, done = torturer.run([point], *of(deed.command, session_id), most_turns=1)
     assert done.killed == [point]
     torturer.look(only=UUID(session_id))
     now = _state(torturer, session_id)
@@ -151,20 +122,20 @@ def _kill_in_scene(torturer: Torturer, deed: _Deed, point: Point, session_id: st
     if deed.command[1] == "ask":
         # What was sent can be retried; the secret was revealed with it or not at all.
         was_sent = now[4] != before[4]
-        _give(torturer, (_SEND_AGAIN if was_sent else deed.command,), session_id)
+        give(torturer, (_SEND_AGAIN if was_sent else deed.command,), session_id)
         after = _state(torturer, session_id)
         assert (after[0], after[4]) == (before[0] + 1, before[4] + 1), "a prompt, and its reveal once"
         return
     assert sum(changed) <= 1 + (deed.command[1] == "reveal"), f"{before} became {now}"
     if now == before:
-        _give(torturer, (deed.command,), session_id)
+        give(torturer, (deed.command,), session_id)
         assert _state(torturer, session_id) != before
 
 
-def _kill_in_memory(torturer: Torturer, deed: _Deed, point: Point, session_id: str) -> bool:
+def _kill_in_memory(torturer: Torturer, deed: Deed, point: Point, session_id: str) -> bool:
     """Kill a deed, have the chunk summarised that is due, count the calls; return whether it was killed."""
     before, held = _state(torturer, session_id), _parts(torturer, session_id)
-    ended, done = torturer.run([point], *_of(deed.command, session_id), most_turns=1)
+    ended, done = torturer.run([point], *of(deed.command, session_id), most_turns=1)
     torturer.look(only=UUID(session_id))
     now, parts = _state(torturer, session_id), _parts(torturer, session_id)
     is_same = now == before and parts.deltas == held.deltas
@@ -172,11 +143,11 @@ def _kill_in_memory(torturer: Torturer, deed: _Deed, point: Point, session_id: s
     assert _calls(done) <= parts.deltas - held.deltas + 1, "of the calls of one run, one at most was in vain"
     if parts.is_due:
         assert parts.boundary == (CHUNK if "rebuild" in deed.command else 0), "it moves with the last delta"
-        settled, report = torturer.run([], *_of(_SETTLE, session_id))
+        settled, report = torturer.run([], *of(_SETTLE, session_id))
         assert settled.returncode == 0, settled.stderr
         assert _calls(report) == AUDIENCES - parts.stored, f"{parts}, and {_calls(report)} calls"
     elif is_same:
-        _give(torturer, (deed.command,), session_id)
+        give(torturer, (deed.command,), session_id)
         is_done = _parts(torturer, session_id).deltas > held.deltas or _state(torturer, session_id) != before
         assert is_done, f"{point} of {deed.command}: {parts}"
     after = _parts(torturer, session_id)
@@ -209,16 +180,6 @@ def _parts(torturer: Torturer, session_id: str) -> _Parts:
     assert isinstance(deltas, int)
     assert isinstance(answers, int)
     return _Parts(boundary, len(stored), bool(due), deltas, answers)
-
-
-def _give(torturer: Torturer, commands: tuple[tuple[str, ...], ...], session_id: str) -> None:
-    for command in commands:
-        ended, _ = torturer.run([], *_of(command, session_id))
-        assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
-
-
-def _of(command: tuple[str, ...], session_id: str) -> tuple[str, ...]:
-    return tuple(word.format(session_id) for word in command)
 
 
 def _state(torturer: Torturer, session_id: str) -> tuple[int, ...]:

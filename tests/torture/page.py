@@ -51,6 +51,24 @@ ROWS: tuple[tuple[str, str], ...] = (
         "soak: tasks, descriptors, connections more than before",
         "{tasks_grown:,}, {descriptors_grown:,}, {connections_grown:,}",
     ),
+    (
+        "queue: requests, kinds, chapters, windows",
+        "{queue_requests:,}, {queue_kinds:,}, {queue_chapters:,}, {queue_windows:,}",
+    ),
+    (
+        "queue: windows killed, closed and opened again, pauses",
+        "{queue_kills:,}, {queue_restarts:,}, {queue_pauses:,}",
+    ),
+    (
+        "queue: takes, calls, put back or interrupted, failed, dead letters",
+        "{queue_takes:,}, {queue_calls:,}, {queue_put_back:,}, {queue_failed:,}, {queue_dead:,}",
+    ),
+    (
+        "queue: the longest wait of a high, normal and low request, in calls",
+        "{queue_wait_high:,}, {queue_wait_normal:,}, {queue_wait_low:,}",
+    ),
+    ("queue: later calls, no more urgent, before one that was taken, at most", "{queue_passed:,}"),
+    ("queue: requests that were confirmed, lost", "{queue_confirmed:,}, {queue_lost:,}"),
     ("tests of backups across time that held (skipped)", "{backup_passed:,} ({backup_skipped:,})"),
 )
 

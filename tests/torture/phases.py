@@ -8,13 +8,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from unittest.mock import patch
 
 from tests.e2e.program import machine
 from tests.leaks.many_chapters import play_chapters
+from tests.store.servers import plain_server
 from tests.torture.kill_additions import kill_corrections, kill_test_calls
+from tests.torture.kill_beside import kill_beside
 from tests.torture.kill_commands import kill_commands, kill_resets
 from tests.torture.kill_matrix import ROOT, KillFigures, Torturer, all_points, play_and_kill
 from tests.torture.kill_memory import kill_memory
@@ -29,12 +31,16 @@ from tests.torture.kill_storage import (
 )
 from tests.torture.kill_takes import kill_takes
 from tests.torture.kill_typing import kill_typing
+from tests.torture.queue.rules import LEVELS
+from tests.torture.queue.run import FULL, torture_queue
 from tests.torture.soak import soak
 
 FULL_KILLS = 18
 FULL_DEEDS = 16
 FULL_MEMORY = 60
 """Points of the deeds that withdraw memory or make it anew; each deed has its share."""
+FULL_BESIDE = 150
+"""Points of the deeds of the engine room; each deed has its share."""
 FULL_RUNS = 120
 FULL_SOAK = 5_000
 FULL_CHAPTERS = 20_000
@@ -158,6 +164,33 @@ def long_soak(wanted: Wanted) -> Found:
     )
 
 
+def queue(wanted: Wanted) -> Found:
+    """Let windows that are killed, closed and paused work off requests of all kinds in many chapters."""
+    requests, troubles = wanted.share(FULL.requests), wanted.share(FULL.troubles)
+    with plain_server() as server:
+        size = replace(FULL, requests=requests, troubles=troubles)
+        run, figures = asyncio.run(torture_queue(server.url, size, wanted.seed))
+    waits = figures.longest_wait
+    return Found().add(
+        queue_requests=figures.requests,
+        queue_kinds=len(figures.kinds),
+        queue_chapters=FULL.chapters,
+        queue_windows=FULL.windows,
+        queue_takes=figures.takes,
+        queue_calls=figures.calls,
+        queue_put_back=figures.put_back,
+        queue_failed=figures.failed,
+        queue_dead=figures.dead,
+        queue_kills=run.kills,
+        queue_restarts=run.restarts,
+        queue_pauses=run.pauses,
+        queue_confirmed=figures.confirmed,
+        queue_lost=figures.lost,
+        **{f"queue_wait_{level}": waits[level] for level in LEVELS},
+        queue_passed=max(figures.passed.values()),
+    )
+
+
 def tests_of(name: str, *files: str) -> Phase:
     """Return the phase that runs tests, all rows of their tables when everything is wanted."""
 
@@ -218,6 +251,7 @@ PHASES: dict[str, Phase] = {
     "restores and typing": on_machine((kill_restores, None), (kill_typing, FULL_KILLS)),
     "random play": random_play,
     "soak": long_soak,
+    "queue": queue,
     "leaks": leaks,
     "long chapters": long_chapters,
     "corrections, test calls and takes": on_machine(
@@ -225,6 +259,7 @@ PHASES: dict[str, Phase] = {
     ),
     "takes and memory": on_machine((kill_memory, FULL_MEMORY)),
     "who knows what": on_machine((kill_scene, None), (kill_private_memory, None)),
+    "engine room": on_machine((kill_beside, FULL_BESIDE)),
     "commands and resets": on_machine(
         (kill_commands, FULL_DEEDS), (kill_resets, FULL_DEEDS), (kill_purges, None)
     ),

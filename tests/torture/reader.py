@@ -13,12 +13,18 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import TupleRow
 
+from tests.torture.reader_of_replies import check_missing, check_replies
+
 Connection = psycopg.Connection[TupleRow]
 
 _OPEN = ("pending", "processing")
 _FINISHED = ("ENDED", "NARRATING")
 _LONG_PART = 40_000
 """Characters of prompts and replies that may be summarised before their chunk is full."""
+_BESIDE = ("assist", "afterthought")
+"""Kinds that run beside the play."""
+_MORE_ANSWERS = ("summary", "narrative", "afterthought")
+"""Kinds of which a request has more answers than one, or none and is done all the same."""
 _STATE_OF = {"LOCKING": "lock", "SUMMARIZING": "summary", "NARRATING": "narrative"}
 _KEPT: dict[str, LiteralString] = {
     "event": "SELECT session_id, event_id, md5(to_jsonb(event)::text) FROM event",
@@ -41,6 +47,14 @@ _PARTIAL: LiteralString = (
     "SELECT metadata->>'request_id' FROM event WHERE session_id = %(id)s AND metadata->>'origin' = 'partial'"
 )
 """Requests whose answer broke off, and was kept as far as it came."""
+_LOG: LiteralString = """
+SELECT prompt_index, take, ordinal, role, slot, text, metadata->>'request_id', metadata ? 'unasked_after',
+    metadata->>'origin' FROM event WHERE session_id = %(id)s ORDER BY 1, 2, 3
+"""
+_CALLED: LiteralString = """
+SELECT request_id::text, kind, state, slot, then_slots, follows, continues, to_prompt, text
+FROM llm_request WHERE session_id = %(id)s
+"""
 _HEARD: LiteralString = """
 SELECT DISTINCT event.prompt_index + CASE role WHEN 'system' THEN 1 ELSE 0 END, audience
 FROM canon JOIN event USING (session_id, prompt_index, take) WHERE session_id = %(id)s
@@ -130,22 +144,17 @@ def check_session(connection: Connection, session_id: object, *, may_be_late: bo
         "SELECT state, prompt_index, boundary, tab1_locked, is_ending, chunk_size"
         " FROM session WHERE id = %(id)s"
     )
-    log = rows(
-        "SELECT prompt_index, ordinal, role, metadata->>'request_id', text FROM event"
-        " WHERE session_id = %(id)s ORDER BY 1, take, 2"
-    )
-    _check_takes(
-        rows("SELECT prompt_index, take, ordinal FROM event WHERE session_id = %(id)s ORDER BY 1, 2, 3")
-    )
+    called = rows(_CALLED)
+    log = rows(_LOG)
+    check_replies(log, called)
     events = rows(
-        "SELECT prompt_index, ordinal, role, metadata->>'request_id', text FROM canon"
+        "SELECT prompt_index, ordinal, role, slot, text FROM canon"
         " JOIN event USING (session_id, prompt_index, take) WHERE session_id = %(id)s"
         " AND prompt_index <= (SELECT prompt_index FROM session WHERE id = %(id)s) ORDER BY 1, 2"
     )
     places = [(index, ordinal) for index in range(1, prompt_index + 1) for ordinal in (0, 1)]
-    told = [event[:2] for event in events if event[2] != "system"]
+    told = [event[:2] for event in events if event[0] and event[1] < 2]
     assert told == places, "the pointer counts prompts that have their reply"
-    assert all((role == "user") == (ordinal == 0) for index, ordinal, role, *_ in events if index)
     assert [event[:2] for event in events] == _without_gaps(events), "lines follow what they belong to"
     blocks = rows(
         "SELECT type, block.from_prompt, block.to_prompt FROM memory_canon"
@@ -158,28 +167,30 @@ def check_session(connection: Connection, session_id: object, *, may_be_late: bo
         "SELECT to_prompt, ordinal FROM memory_canon WHERE session_id = %(id)s AND ordinal > 0 ORDER BY 1, 2"
     )
     _check_corrections(corrections, {end for _, _, end in blocks})
-    requests = rows("SELECT kind, state, request_id::text, text FROM llm_request WHERE session_id = %(id)s")
-    _check_requests(requests, log, state)
+    _check_requests(Counter((kind, request_state) for _, kind, request_state, *_ in called), state)
+    check_missing(called, [event for event in events if event[0] == prompt_index], prompt_index, boundary)
     _check_audiences(rows(_HEARD), rows(_LABELS))
     assert rows(_DEAF) == [], "the character that speaks hears itself, and all that hear the prompt"
     assert rows(_UNTOLD) == [], "a reveal is the text of a secret, told once to those that it is told to"
     good = rows(
-        "SELECT request_id::text, agent_id FROM llm_artifact WHERE session_id = %(id)s AND error_code IS NULL"
+        "SELECT request_id::text, kind FROM llm_artifact answer"
+        " JOIN llm_request USING (session_id, request_id)"
+        " WHERE session_id = %(id)s AND answer.error_code IS NULL"
     )
-    answers = sum(agent == 8 for _, agent in good)
+    answers = sum(kind == "summary" for _, kind in good)
     assert may_be_late or answers <= len(rows(_MADE)), "every delta that was paid for is stored, once"
-    answered = Counter(request_id for request_id, agent in good if agent not in (8, 9))
-    done = {
-        request_id
-        for kind, held, request_id, _ in requests
-        if held == "done" and kind not in ("summary", "narrative")
-    }
-    done -= {request_id for (request_id,) in rows(_PARTIAL)}
-    summarised = {request_id for kind, held, request_id, _ in requests if (kind, held) == ("summary", "done")}
-    assert summarised <= {request_id for request_id, agent in good if agent == 8}
-    assert done <= set(answered), "a request is done when an answer to it is on record"
-    assert may_be_late or set(answered) == done, "an answer is on record exactly when its request is done"
+    answered = Counter(request_id for request_id, kind in good if kind not in _MORE_ANSWERS)
+    done = {request_id: kind for request_id, kind, held, *_ in called if held == "done"}
+    summarised = {request_id for request_id, kind in done.items() if kind == "summary"}
+    assert summarised <= {request_id for request_id, _ in good}
+    made = {request_id for request_id, kind in done.items() if kind not in _MORE_ANSWERS}
+    made -= {request_id for (request_id,) in rows(_PARTIAL)}
+    assert made <= set(answered), "a request is done when an answer to it is on record"
+    assert may_be_late or set(answered) == made, "an answer is on record exactly when its request is done"
     assert may_be_late or all(count == 1 for count in answered.values()), "no answer was stored twice"
+    decided = Counter(request_id for request_id, kind in good if kind == "afterthought")
+    added = {request_id for *_, request_id, is_unasked, _ in log if is_unasked}
+    assert all(decided[request_id] >= 2 for request_id in added), "it decided, and then it said it"
     calls = rows(
         "SELECT call.attempt <= asked.attempts, call.request_id, call.attempt, call.call"
         " FROM llm_artifact call JOIN llm_request asked USING (session_id, request_id)"
@@ -207,17 +218,6 @@ def _check_audiences(heard: list[TupleRow], labels: list[TupleRow]) -> None:
         assert sorted(found) == sorted(wanted), f"{first} to {last} was heard by {wanted}, and is for {found}"
         widest = max(found, key=int.bit_count)
         assert found[0].bit_count() == widest.bit_count(), "the chain of memory is of those who heard most"
-
-
-def _check_takes(log: list[TupleRow]) -> None:
-    """Each prompt of the log has takes from 1 on, each of the GM's text and its reply."""
-    takes: dict[int, list[int]] = {}
-    for index, take, ordinal in log:
-        if index and ordinal == 0:
-            takes.setdefault(index, []).append(take)
-    assert all(numbers == list(range(1, len(numbers) + 1)) for numbers in takes.values())
-    replied = {(index, take) for index, take, ordinal in log if index and ordinal == 1}
-    assert replied == {(index, take) for index, numbers in takes.items() for take in numbers}
 
 
 def _check_corrections(corrections: list[TupleRow], ends: set[int]) -> None:
@@ -249,17 +249,15 @@ def _check_chunks(deltas: list[tuple[int, int]], events: list[TupleRow], state: 
             assert length >= _LONG_PART, "a chunk of short texts was summarised before it was full"
 
 
-def _check_requests(requests: list[TupleRow], events: list[TupleRow], state: str) -> None:
-    held = Counter((kind, request_state) for kind, request_state, *_ in requests)
-    assert sum(count for (_, of), count in held.items() if of == "processing") <= 1
+def _check_requests(held: Counter[tuple[str, str]], state: str) -> None:
+    working = [kind for kind, of in held.elements() if of == "processing"]
+    beside = sum(kind in _BESIDE for kind in working)
+    assert beside <= 1, "one request beside the play at a time"
+    assert len(working) - beside <= 1, "one request of the play at a time"
     for where, kind in _STATE_OF.items():
         is_open = sum(held[kind, of] for of in _OPEN)
         assert is_open == (state == where), f"{state} with {is_open} open requests for a {kind}"
     assert not any(held["test", of] for of in (*_OPEN, "failed")), "a test call is stored with its outcome"
-    replies = {request_id: text for kind, of, request_id, text in requests if (kind, of) == ("reply", "done")}
-    asked = [(request_id, text) for _, _, role, request_id, text in events if role == "user"]
-    assert len({request_id for request_id, _ in asked}) == len(asked), "no prompt was stored twice"
-    assert dict(asked) == replies, "a prompt's events and its request are settled together"
 
 
 def _check_scripts(connection: Connection) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.program import machine
 from tests.torture.kill_additions import kill_corrections, kill_test_calls
+from tests.torture.kill_beside import kill_beside
 from tests.torture.kill_commands import kill_commands, kill_resets
 from tests.torture.kill_matrix import KillFigures, Torturer, all_points, play_and_kill, script_points
 from tests.torture.kill_memory import kill_memory
@@ -126,6 +127,14 @@ def test_a_line_a_roll_or_a_reveal_that_is_killed_is_stored_whole_or_not_at_all(
 def test_a_chunk_that_is_killed_between_its_deltas_goes_on_with_the_next_one(torturer: Torturer) -> None:
     kill_private_memory(torturer, 2)
     held(torturer.close(), 2)
+
+
+@pytest.mark.torture
+def test_a_prompt_to_several_an_addition_and_a_queue_that_are_killed_are_finished_or_given_again(
+    torturer: Torturer,
+) -> None:
+    kill_beside(torturer, 4)
+    held(torturer.close(), 4)
 
 
 @pytest.mark.torture

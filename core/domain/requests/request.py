@@ -50,12 +50,19 @@ class RequestBase:
     priority: int
     """Lower runs first. Taken from the kind when the request is created, and stored with it."""
     attempts: int = 0
+    uncounted: int = 0
+    """How many attempts were no try: they made room before an answer began, or the GM retried since."""
     retry_after: datetime | None = None
     """When a failed request is retried automatically, or can be retried at the earliest."""
     error_code: ErrorCode | None = None
     error_message: str = ""
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def tries(self) -> int:
+        """How many of its attempts count: after so many it is dead."""
+        return self.attempts - self.uncounted
 
     @property
     def order(self) -> tuple[int, RequestId]:
@@ -206,19 +213,20 @@ class RequestRecord:
 
     @classmethod
     def of(cls, request: Request) -> "RequestRecord":
-        """Return the record of a request, without its priority."""
+        """Return the record of a request, without its priority and what counts as a try."""
         shared: dict[str, Any] = {name: getattr(request, name) for name in _SHARED}
         shared |= {name: getattr(request, name) for name in _OF_REPLIES if hasattr(request, name)}
         if isinstance(request, NarrativeRequest):
             shared["slot"] = request.viewpoint
         return cls(kind=request.kind, **shared)
 
-    def request(self, priority: int | None = None) -> Request:
+    def request(self, priority: int | None = None, uncounted: int = 0) -> Request:
         """Return the request; `priority` defaults to that of its kind.
 
         Raises ValueError when a field of another kind is set, or one of its own is missing.
         """
         shared = {name: getattr(self, name) for name in _SHARED}
+        shared["uncounted"] = uncounted
         shared["priority"] = KIND_SPECS[self.kind].priority if priority is None else priority
         is_plain = not (self.continues or self.follows or self.then)
         if KIND_SPECS[self.kind].is_background and is_plain:
@@ -242,7 +250,8 @@ class RequestRecord:
         return _PLAIN[self.kind](**shared)
 
 
-_SHARED: Final = tuple(field.name for field in fields(RequestBase) if field.name != "priority")
+_NOT_RECORDED: Final = ("priority", "uncounted")
+_SHARED: Final = tuple(field.name for field in fields(RequestBase) if field.name not in _NOT_RECORDED)
 _OF_BACKGROUND: Final = ("slot", "text", "prompts", "model", "audience")
 _OF_REPLIES: Final = (*_OF_BACKGROUND, "continues", "then", "follows")
 _PLAIN: Final[Mapping[RequestKind, type[LockRequest | TrialRequest]]] = {

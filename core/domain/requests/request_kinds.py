@@ -70,7 +70,7 @@ class KindSpec:
     """The command that a failure gives to the session; None for a kind outside the story."""
     retry: RetryPolicy = _MANUAL
     resumes: bool = False
-    """Whether a request that a crash interrupted is queued again; otherwise it fails."""
+    """Whether a request of the play that a crash interrupted is queued again; otherwise it fails."""
     when_stopped: str = ""
     """The message when the program is quit while such a request runs; `{name}` is the character's."""
 
@@ -122,7 +122,6 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         is_background=True,
         # The GM waits for it, and judges an answer of no use before another is paid for.
         retry=RetryPolicy(is_automatic=True, waits_for_the_gm=frozenset(ErrorCode) - PASSING),
-        resumes=True,
     ),
     RequestKind.AFTERTHOUGHT: KindSpec(
         priority=Level.LOW.first,
@@ -130,7 +129,6 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         runs_in=frozenset({SessionState.ACTIVE}),
         is_background=True,
         retry=_AUTOMATIC,
-        resumes=True,
     ),
     RequestKind.HEARTBEAT: KindSpec(
         priority=Level.LOW.first + 10,
@@ -138,6 +136,5 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         runs_in=frozenset({SessionState.ACTIVE}),
         is_background=True,
         retry=_AUTOMATIC,
-        resumes=True,
     ),
 }

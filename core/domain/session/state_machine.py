@@ -199,7 +199,8 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
         ),
         Move(S.LOCKING),
     ),
-    (S.LOCKING, Command.LOCK_STORED): (Move(S.ACTIVE),),
+    # A chapter that was a chat has prompts before it is locked.
+    (S.LOCKING, Command.LOCK_STORED): (Move(S.SUMMARIZING, _is_chunk_due), Move(S.ACTIVE)),
     (S.LOCKING, Command.LOCK_FAILED): (Move(S.DRAFT_TAB1),),
     # A new prompt cancels an end that could not be completed: the chapter goes on.
     (S.ACTIVE, Command.SUBMIT_PROMPT): (Move(S.ACTIVE),),

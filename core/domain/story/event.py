@@ -28,6 +28,12 @@ LONGEST_REASON: Final = 1_000
 """Characters of a reason."""
 
 
+CONTEXT: Final = "context"
+"""Key in `metadata` for whether models are sent an event; without it they are."""
+NEVER: Final = "never"
+"""The value of `CONTEXT` of an event that no model is sent."""
+
+
 class Manner(StrEnum):
     """What a reply without words is."""
 
@@ -103,6 +109,11 @@ class Event:
     def request_id(self) -> str:
         """The id of the request that it came from, as text; empty when unknown."""
         return str(self.metadata.get(REQUEST_ID, ""))
+
+    @property
+    def is_never_sent(self) -> bool:
+        """Whether it is in no input of a model, even of those who witnessed it (design 16)."""
+        return self.metadata.get(CONTEXT) == NEVER
 
     @property
     def is_silent(self) -> bool:

@@ -14,6 +14,7 @@ from core.domain.requests.retry_policy import NEEDS_THE_GM
 from core.domain.slot import Slot
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
+from core.gateway.cashier import Following, nothing_follows
 from core.gateway.model_gateway import CallResult
 from core.snapshot import Changes, Snapshot
 from core.store import SessionStore
@@ -34,8 +35,13 @@ class Calls(Protocol):
     def config_of(self, context: Context) -> ModelConfig:
         """Return the configuration of the model for `context`."""
 
-    async def make(self, context: Context, choice: ModelConfig | None = None) -> CallResult:
-        """Make the next call of this attempt, with `choice` or else the result of `config_of`."""
+    async def make(
+        self, context: Context, choice: ModelConfig | None = None, following: Following = nothing_follows
+    ) -> CallResult:
+        """Make the next call of this attempt, with `choice` or else the result of `config_of`.
+
+        `following` are calls of requests that come after this one, which a ceiling must have room for.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.kinds.base import Job, KindHandler
 from core.engine.kinds.json_memory import make_memory
 from core.engine.kinds.outcome import Failed, LockMade
-from core.engine.moves import move
+from core.engine.moves import move_and_summarise
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 
@@ -31,8 +31,10 @@ class LockHandler(KindHandler[LockRequest, LockMade]):
         return (made if isinstance(made, Failed) else LockMade(made.payload, made.json_text)), call_records
 
     def settle(self, snapshot: Snapshot, done: LockRequest, made: LockMade, now: datetime) -> Changes:
-        """Store the block; select the first slot."""
-        session = replace(snapshot.session, tab1_locked=True, next_slot=min(snapshot.session.slots))
+        """Store the block; select the first slot, or go on where a chat ended that was read in."""
+        played = snapshot.session
+        following = played.next_slot if played.prompt_index else min(played.slots)
+        session = replace(played, tab1_locked=True, next_slot=following)
         block = MemoryBlock(
             id=BlockId(new_uuid()),
             session_id=session.id,
@@ -43,12 +45,8 @@ class LockHandler(KindHandler[LockRequest, LockMade]):
             json_text=made.json_text,
             created_at=now,
         )
-        return Changes(
-            session_id=session.id,
-            session=move(snapshot, session, Command.LOCK_STORED, now),
-            blocks=(block,),
-            requests=(done,),
-        )
+        session, summaries = move_and_summarise(snapshot, session, Command.LOCK_STORED, now)
+        return Changes(session_id=session.id, session=session, blocks=(block,), requests=(done, *summaries))
 
     def is_done(self, request: LockRequest, changes: Changes) -> bool:
         """Whether tab 1 is locked."""

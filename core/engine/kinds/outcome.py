@@ -77,8 +77,10 @@ class Failed:
 class PutBack:
     """The call of a background request had to make room, or the program ends: it waits for its turn again."""
 
-    attempts: int
-    """The attempts that count: one whose answer had not begun does not."""
+    is_on_record: bool
+    """Whether a call was sent, which may have been paid for; else the attempt has not been."""
+    is_try: bool
+    """Whether the attempt counts: an answer had begun."""
 
 
 Outcome = LockMade | ReplyMade | SummaryMade | NarrativeMade | AfterthoughtMade | Failed | PutBack

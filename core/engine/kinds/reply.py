@@ -1,11 +1,14 @@
 """Requests a character's reply to a prompt of the GM (design 6 and 7)."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from core.agents import character
+from core.agents.context_builder import Context
 from core.config.models import AgentRole, ModelConfig, PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
@@ -59,14 +62,15 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
             if request.continues
             else builder.character(knowledge, request.text)
         )
-        made, call_records = _read(job, request, choice, await job.calls.make(context, choice))
+        following = partial(_following, job, request)
+        made, call_records = _read(job, request, choice, await job.calls.make(context, choice, following))
         if isinstance(made, Failed) or not choice.avoids_repeats or made.said:
             return made, call_records
         sources = character.repeatable(context, knowledge, request.text)
         repeated = first_repeated(made.text, sources)
         if repeated is None:
             return made, call_records
-        second = await job.calls.make(context, choice.another_try)
+        second = await job.calls.make(context, choice.another_try, following)
         made_again, records_again = _read(job, request, choice, second)
         if isinstance(made_again, Failed):
             if made_again.error.code is ErrorCode.LLM_CANCELLED:
@@ -178,6 +182,19 @@ def _continued(snapshot: Snapshot, done: ReplyRequest, made: ReplyMade) -> list[
     whole = rewritten(last, f"{last.text.rstrip()} {made.text}", source)
     prompt = replace(prompt, metadata={**prompt.metadata, REQUEST_ID: str(done.id)})
     return [prompt, *(whole if event is last else event for event in others)]
+
+
+def _following(job: Job, request: ReplyRequest) -> list[tuple[Context, ModelConfig]]:
+    """Return the inputs of those who answer after this one, as far as they are known yet.
+
+    One that has no room says so in a request of its own.
+    """
+    calls: list[tuple[Context, ModelConfig]] = []
+    for slot in request.then:
+        with suppress(StoryEngineError):
+            choice, builder = called_with(job, AgentRole.CHARACTER, slot, request.model)
+            calls.append((builder.character(job.snapshot.known_to(slot), request.text), choice))
+    return calls
 
 
 async def _snapshot_for(job: Job, request: ReplyRequest) -> Snapshot:

@@ -22,7 +22,7 @@ from core.engine.canon import block_before
 from core.engine.kinds.base import Job, KindHandler, called_with
 from core.engine.kinds.json_memory import make_memory
 from core.engine.kinds.outcome import Failed, SummaryMade
-from core.engine.moves import move_and_summarise, provenance
+from core.engine.moves import is_rebuilt, move_and_summarise, provenance
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 
@@ -38,8 +38,8 @@ class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):
         """
         snapshot, blocks = job.snapshot, job.snapshot.blocks
         events: Sequence[Event] = snapshot.recent
-        is_rebuilt = _is_rebuilt(snapshot.session, request)
-        if is_rebuilt:
+        is_again = is_rebuilt(snapshot.session, request)
+        if is_again:
             first, last = request.prompts.first, request.prompts.last
             blocks = tuple(block for block in blocks if block.last < first)
             snapshot = replace(snapshot, session=replace(snapshot.session, boundary=first - 1))
@@ -48,7 +48,7 @@ class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):
         everything = snapshot.chapter_known_to(None, blocks, events)
         _, builder = called_with(job, AgentRole.CONTEXT_SUMMARY, None, request.model)
         chunk = builder.fitting_chunk(everything, request.prompts)
-        if chunk != request.prompts and is_rebuilt:
+        if chunk != request.prompts and is_again:
             return Failed(StoryEngineError(ErrorCode.LLM_CONTEXT_OVERFLOW)), CallRecords()
         *wider, narrowest = widest_first(event.audience for event in context_summary.events_of(chunk, events))
         parts = await _stored_parts(job, chunk) if wider else []
@@ -74,7 +74,7 @@ class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):
         chunk = made.prompts or done.prompts
         before = snapshot.session
         block = _block(snapshot, made, chunk, made.audience, made.parts, now)
-        if _is_rebuilt(before, done):
+        if is_rebuilt(before, done):
             session = replace(before, canon_version=before.canon_version + 1)
         else:
             session = replace(before, boundary=chunk.last)
@@ -87,10 +87,6 @@ class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):
         if any(block.first == request.prompts.first for block in changes.blocks):
             return True
         return changes.session is not None and request.prompts.last <= changes.session.boundary
-
-
-def _is_rebuilt(session: Session, request: SummaryRequest) -> bool:
-    return request.prompts.last <= session.boundary
 
 
 async def _summarised(

@@ -1,5 +1,6 @@
 """Runs the work beside the play of one open session (design 17)."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from core.domain.clock import Clock
@@ -100,7 +101,8 @@ def try_again(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Chang
     request = find_background(snapshot, request_id)
     if request.is_processing:
         raise IllegalCommandError("A model works on it already.")
-    return Changes(session_id=snapshot.session.id, requests=(pending_again(request, now),))
+    again = replace(pending_again(request, now), uncounted=request.attempts)
+    return Changes(session_id=snapshot.session.id, requests=(again,))
 
 
 def find_background(snapshot: Snapshot, request_id: RequestId) -> BackgroundRequest:

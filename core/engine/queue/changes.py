@@ -16,6 +16,9 @@ from core.snapshot import Changes, Snapshot
 from core.text.cleaning import is_blank
 
 WITH_THE_MODEL = "A model works on that call; stop it first."
+WITH_NO_MODEL = "No model works on that call; drop it instead."
+PART_OF_THE_STORY = "A summary is part of the story and cannot be dropped; retry it."
+NOT_FAILED = "That call has not failed; there is nothing to retry."
 OPEN_IT = "Open the chapter to send that again; nothing was changed."
 
 
@@ -28,7 +31,7 @@ def drop(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
         case ReplyRequest():
             return commands.withdraw(snapshot, request_id, now)
         case SummaryRequest():
-            raise IllegalCommandError("A summary is part of the story and cannot be dropped; retry it.")
+            raise IllegalCommandError(PART_OF_THE_STORY)
         case _ if request.has_failed or request.spec.is_background:
             return Changes(session_id=request.session_id, requests=(given_up(request, now),))
         case _:
@@ -42,7 +45,8 @@ def retry_closed(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Ch
         raise IllegalCommandError(OPEN_IT)
     if request.is_processing:
         raise IllegalCommandError(WITH_THE_MODEL)
-    return Changes(session_id=request.session_id, requests=(pending_again(request, now),))
+    again = replace(pending_again(request, now), uncounted=request.attempts)
+    return Changes(session_id=request.session_id, requests=(again,))
 
 
 def move_up(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:

@@ -51,7 +51,7 @@ class ChapterQueue:
         match word:
             case Word.STOP:
                 if not find_request(self._writer.snapshot, request_id).is_processing:
-                    raise IllegalCommandError("No model works on that call; drop it instead.")
+                    raise IllegalCommandError(changes.WITH_NO_MODEL)
                 await self._stop(request_id)
             case Word.RETRY:
                 await self._retry(request_id)

@@ -10,7 +10,7 @@ from core.config.models import ModelAssignments
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId, SessionId
-from core.domain.requests.request import Request
+from core.domain.requests.request import Request, SummaryRequest
 from core.engine.queue import changes
 from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.entries import QueueEntry, entries_of
@@ -87,31 +87,41 @@ class QueueControl:
         """Let requests begin again."""
         await self._set_paused(is_paused=False)
 
-    async def stop(self, request_id: RequestId) -> None:
-        """Stop a call that runs: the request has failed then."""
-        await self._do(Word.STOP, request_id)
+    async def stop(self, request_id: RequestId) -> bool:
+        """Stop a call that runs: the request has failed then. False: another window was asked to."""
+        return await self._do(Word.STOP, request_id)
 
-    async def drop(self, request_id: RequestId) -> None:
-        """Give up a request that waits, has failed or is dead; the text of a prompt is in its composer."""
-        await self._do(Word.DROP, request_id)
+    async def drop(self, request_id: RequestId) -> bool:
+        """Give up a request that waits, has failed or is dead; the text of a prompt is in its composer.
 
-    async def retry(self, request_id: RequestId) -> None:
-        """Retry a request that has failed or is dead, or background work that waits for its next try."""
-        await self._do(Word.RETRY, request_id)
+        False: another window was asked to.
+        """
+        return await self._do(Word.DROP, request_id)
 
-    async def move_up(self, request_id: RequestId) -> None:
-        """Let a request go before the one that is before it in its chapter."""
-        await self._do(Word.UP, request_id)
+    async def retry(self, request_id: RequestId) -> bool:
+        """Retry a request that has failed or is dead, or background work that waits for its next try.
+
+        False: another window was asked to.
+        """
+        return await self._do(Word.RETRY, request_id)
+
+    async def move_up(self, request_id: RequestId) -> bool:
+        """Let a request go before the one before it in its chapter. False: another window was asked to."""
+        return await self._do(Word.UP, request_id)
 
     async def edit(self, request_id: RequestId, text: str) -> None:
-        """Replace the text of a prompt that waits, in a chapter that this window has open."""
+        """Replace the text of a prompt that waits; raise SessionLockedError if another window has it."""
         chapter = self._chapter_with(request_id)
-        if chapter is None:
-            found = await self._find(request_id)
-            if found.is_open:
-                raise SessionLockedError("Another window has that chapter open; edit the prompt there.")
-            raise IllegalCommandError(changes.OPEN_IT)
-        await chapter.edit(request_id, text)
+        if chapter is not None:
+            await chapter.edit(request_id, text)
+            return
+        found = await self._find(request_id)
+        _refuse_interrupted(found)
+        await self._change_closed(
+            found.request.session_id,
+            lambda snapshot: changes.edit(snapshot, request_id, text, self._clock()),
+            "edit the prompt there",
+        )
 
     async def clear_background(self) -> int:
         """Give up all work beside the play that waits, and return how much it was."""
@@ -175,12 +185,14 @@ class QueueControl:
         await self._store.set_paused(is_paused=is_paused)
         self._switch.turn(is_paused=is_paused)
 
-    async def _do(self, word: Word, request_id: RequestId) -> None:
+    async def _do(self, word: Word, request_id: RequestId) -> bool:
+        """Do it where the chapter is open, or in the database; False where another window was asked to."""
         chapter = self._chapter_with(request_id)
         if chapter is not None:
             await chapter.do(word, request_id)
-            return
+            return True
         found = await self._find(request_id)
+        _refuse_interrupted(found)
         decide = _CLOSED.get(word)
         if decide is not None and not found.is_open:
             try:
@@ -192,10 +204,12 @@ class QueueControl:
             except SessionLockedError:
                 pass  # a window has opened it just now, and is told below
             else:
-                return
+                return True
         elif not found.is_open:
             raise IllegalCommandError("No window has that chapter open; nothing runs in it.")
+        _refuse_at_once(word, found.request)
         await self._store.tell(News(word, request_id))
+        return False
 
     async def _find(self, request_id: RequestId) -> QueuedRequest:
         for one in await self._store.requests():
@@ -226,6 +240,26 @@ async def _logged(work: Awaitable[object]) -> None:
     except StoryEngineError as error:
         # The window that asked for it cannot be told; its list shows that nothing changed.
         log.info("what another window asked of the queue was refused: %s", error)
+
+
+def _refuse_interrupted(found: QueuedRequest) -> None:
+    """Raise IllegalCommandError for a request that a model had when its program ended."""
+    if found.request.is_processing and not found.is_open:
+        raise IllegalCommandError(
+            "The program ended while a model worked on that call; open the chapter, which settles it."
+        )
+
+
+def _refuse_at_once(word: Word, request: Request) -> None:
+    """Raise IllegalCommandError for what another window could only refuse without being heard."""
+    if word is Word.STOP and not request.is_processing:
+        raise IllegalCommandError(changes.WITH_NO_MODEL)
+    if word is not Word.STOP and request.is_processing:
+        raise IllegalCommandError(changes.WITH_THE_MODEL)
+    if word is Word.DROP and isinstance(request, SummaryRequest):
+        raise IllegalCommandError(changes.PART_OF_THE_STORY)
+    if word is Word.RETRY and not (request.has_failed or request.spec.is_background):
+        raise IllegalCommandError(changes.NOT_FAILED)
 
 
 def _waits_beside(request: Request) -> bool:

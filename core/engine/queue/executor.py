@@ -11,6 +11,7 @@ from core.engine.kinds.outcome import Failed, Outcome
 from core.engine.kinds.registry import handler_of
 from core.engine.sync.notifications import CallStarted, Notification, StreamRestarted, TextArrived
 from core.gateway.call_records import CallRecords, failure_of
+from core.gateway.cashier import Following, nothing_follows
 from core.gateway.model_gateway import CallResult, Cancellation, ModelGateway
 from core.snapshot import Snapshot
 from core.store import SessionStore
@@ -83,7 +84,9 @@ class _Calls:
         """Return the configuration of the model for `context`."""
         return self.choices.of(context.role, context.agent_id)
 
-    async def make(self, context: Context, choice: ModelConfig | None = None) -> CallResult:
+    async def make(
+        self, context: Context, choice: ModelConfig | None = None, following: Following = nothing_follows
+    ) -> CallResult:
         """Make the next call of this attempt."""
         self._count += 1
         choice = choice or self.config_of(context)
@@ -106,6 +109,7 @@ class _Calls:
             self._count,
             self._cancellation,
             lambda text: self._publish(TextArrived(self._request.id, text)),
+            following,
         )
         self.call_records += result.call_records
         return result

@@ -14,7 +14,7 @@ from core.engine import commands
 from core.engine.kinds.outcome import Failed, Outcome, PutBack
 from core.engine.moves import provenance
 from core.engine.queue.executor import Executor
-from core.engine.recovery import recover
+from core.engine.recovery import recover_request
 from core.engine.scene.commands import begun
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.transitions import settle
@@ -76,7 +76,7 @@ class Performer:
             request = commands.find_request(self._writer.snapshot, request_id)
             outcome, call_records = await self._outcome(request, cancellation)
             if cancellation.is_put_back and isinstance(outcome, Failed):
-                outcome, call_records = _put_back(request, call_records)
+                outcome = _put_back(call_records)
             await self._settle(request, outcome, call_records)
         finally:
             self._current = None
@@ -121,9 +121,7 @@ class Performer:
             else:
                 return
         await self._writer.apply_patiently(
-            lambda snapshot: (
-                recover(snapshot, self._clock(), self._backoffs) or Changes(session_id=request.session_id)
-            )
+            lambda snapshot: recover_request(snapshot, request, self._clock(), self._backoffs)
         )
 
     async def _outcome(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, CallRecords]:
@@ -154,11 +152,10 @@ class Performer:
         return settle(snapshot, current, outcome, call_records, self._clock(), self._backoffs)
 
 
-def _put_back(request: Request, call_records: CallRecords) -> tuple[PutBack, CallRecords]:
-    """Return the outcome of a stopped call that waits again: an attempt without any answer does not count."""
-    if any(artifact.output_ref is not None for artifact in call_records.artifacts):
-        return PutBack(request.attempts), call_records
-    return PutBack(request.attempts - 1), CallRecords()
+def _put_back(call_records: CallRecords) -> PutBack:
+    """Return the outcome of a stopped call that waits again; the records have the calls that were sent."""
+    has_begun = any(artifact.output_ref is not None for artifact in call_records.artifacts)
+    return PutBack(is_on_record=bool(call_records.artifacts), is_try=has_begun)
 
 
 _UNSTORABLE = "The answer could not be stored as it is; your text is safe, retry, and please report the log."

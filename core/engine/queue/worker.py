@@ -19,9 +19,9 @@ from core.domain.errors import (
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
 from core.domain.requests.retry_policy import Backoffs
-from core.domain.session.session import SessionState
+from core.domain.session.session import Session, SessionState
 from core.engine import commands
-from core.engine.moves import may_summarise_early, retry_time
+from core.engine.moves import is_rebuilt, may_summarise_early, retry_time
 from core.engine.queue.executor import Executor
 from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.performer import Next, Performer
@@ -239,7 +239,16 @@ def next_retry(snapshot: Snapshot, now: datetime) -> datetime | None:
     times = [
         due
         for request in snapshot.failed(SummaryRequest)
-        if (due := retry_time(request, now)) is not None
-        and request.prompts.first == snapshot.session.boundary + 1
+        if (due := retry_time(request, now)) is not None and _may_follow(snapshot.session, request)
     ]
     return min(times, default=None)
+
+
+def _may_follow(session: Session, request: SummaryRequest) -> bool:
+    """Whether a summary is of the prompts after the boundary, or of a block that is built again.
+
+    The end of the chapter, once it is wanted, goes before the latter, which would call it off.
+    """
+    if is_rebuilt(session, request):
+        return not session.is_ending
+    return request.prompts.first == session.boundary + 1

@@ -43,16 +43,16 @@ class QueueControl(Protocol):
     async def resume(self) -> None:
         """Go on."""
 
-    async def stop(self, request_id: RequestId) -> None:
+    async def stop(self, request_id: RequestId) -> object:
         """Stop a request that runs."""
 
-    async def drop(self, request_id: RequestId) -> None:
+    async def drop(self, request_id: RequestId) -> object:
         """Take a request out of the queue."""
 
-    async def retry(self, request_id: RequestId) -> None:
+    async def retry(self, request_id: RequestId) -> object:
         """Try a failed request again."""
 
-    async def move_up(self, request_id: RequestId) -> None:
+    async def move_up(self, request_id: RequestId) -> object:
         """Let a request be taken before the one in front of it."""
 
     async def edit(self, request_id: RequestId, text: str) -> None:

@@ -24,7 +24,7 @@ LONGEST_START: Final = 200
 """Characters of a prompt that a row takes at most."""
 
 
-def purpose_of(request: Request, session: Session) -> str:
+def purpose_of(request: Request, session: Session | None = None) -> str:
     """Return what a request asks for; characters of `session` by name, of another chapter by number."""
     match request:
         case ReplyRequest(slot=slot, text=text):
@@ -39,8 +39,10 @@ def purpose_of(request: Request, session: Session) -> str:
             return request.kind.value
 
 
-def _character(slot: Slot, whose: SessionId, session: Session) -> str:
-    return f"{int(slot)} {clean_line(session.name_of(slot))}" if whose == session.id else f"{int(slot)}"
+def _character(slot: Slot, whose: SessionId, session: Session | None) -> str:
+    if session is None or whose != session.id:
+        return f"{int(slot)}"
+    return f"{int(slot)} {clean_line(session.name_of(slot))}"
 
 
 def state_of(entry: QueueEntry) -> str:
@@ -55,8 +57,8 @@ def state_of(entry: QueueEntry) -> str:
     return f"{said}: {clean_line(reason)}"
 
 
-def totals_of(entries: Sequence[QueueEntry], *, is_paused: bool) -> str:
-    """Return how many requests run, wait, failed, and whether the queue is paused, with what to do."""
+def totals_of(entries: Sequence[QueueEntry], *, is_paused: bool, resume: str = "p") -> str:
+    """Return how many requests run, wait, failed, and whether the queue is paused; `resume` goes on."""
     states = [entry.request.state for entry in entries]
     running, waiting = states.count(RequestState.PROCESSING), states.count(RequestState.PENDING)
     failed = len(states) - running - waiting
@@ -64,5 +66,5 @@ def totals_of(entries: Sequence[QueueEntry], *, is_paused: bool) -> str:
     if failed:
         parts.append(f"{failed:,} failed")
     if is_paused:
-        parts.insert(0, "Paused, nothing new begins; p goes on")
+        parts.insert(0, f"Paused, nothing new begins; {resume} goes on")
     return " · ".join(parts)

@@ -198,18 +198,26 @@ class PlayPane(SceneTab):
         self.query_one("#play-keys", Static).update(keys, layout=False)
         end = self.query_one("#end-chapter", Button)
         end.disabled, end.display = not view.can_end, not view.is_ended
-        if view.spent and (before is None or before.next_call != view.next_call):
-            self.run_worker(self._forecast(view), group="forecast", exclusive=True, exit_on_error=False)
+        if before is None or before.next_call != view.next_call:
+            self.show_forecast()
         if before is None or before.actions != view.actions:
             self.refresh_bindings()  # Only on a change: it recomposes the footer, which is expensive.
 
+    def show_forecast(self) -> None:
+        """Look anew what the prompt in the panel that is shown costs at most."""
+        if self.view is not None and self.view.spent:
+            work = self._forecast(self.view)
+            self.run_worker(work, group="forecast", exclusive=True, exit_on_error=False)
+
     async def _forecast(self, view: PlayView) -> None:
         """Say what the next prompt costs at most, beside what the chapter has cost."""
-        session, slot, amount = self.session, view.session.next_slot, None
+        session, area, amount = self.session, self.composer.shown, None
+        slot, typed, then = view.session.next_slot, "", tuple[Slot, ...]()
+        if area is not None:
+            slot, typed, then = area.slot, area.text, area.then
         if view.running is None and not view.why_read_only and session.money is not None:
-            typed = next((area.text for area in self.composer if area.slot is slot), "")
             try:
-                amount = await session.money.of_prompt(slot, typed)
+                amount = await session.money.of_prompt(slot, typed, then)
             except StoryEngineError:
                 amount = None  # The prompt itself says what is wrong.
         if self.shows(session):

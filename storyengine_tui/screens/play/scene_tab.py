@@ -87,6 +87,10 @@ class SceneTab(TakesTab):
     def _choose_called(self, session: "SessionHandle", slot: Slot, then: tuple[Slot, ...] | None) -> None:
         if then is not None and self.shows(session):
             self.composer.choose(slot, Delivery(self.composer.area(slot).heard_by, then))
+            self.show_forecast()
+
+    def show_forecast(self) -> None:
+        """Show what the next prompt costs at most."""
 
     def action_let_add(self) -> None:
         """Choose which characters may add something unasked."""

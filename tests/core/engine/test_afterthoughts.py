@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -294,22 +294,51 @@ async def test_after_a_restart_nothing_is_said_until_the_play_goes_on() -> None:
             assert [event.prompt_index for event in await again.canon() if event.is_unasked] == [2]
 
 
+def timers_of(stretch: int, room: int, speaks: Callable[[int], bool]) -> tuple[list[int], int]:
+    """Return after how many seconds a character is asked in a stretch of idleness, and how often it speaks.
+
+    It has `room` for so many additions; after each of them the timers start over.
+    """
+    asked: list[int] = []
+    added = since = 0
+    while added < room:
+        due = [timer for timer in (10, 60, 300, 900, 3_600) if since + timer <= stretch]
+        for timer in due:
+            asked.append(timer)
+            if speaks(len(asked)):
+                added, since = added + 1, since + timer
+                break
+        else:
+            break
+    return asked, added
+
+
 async def test_an_evening_of_two_hundred_prompts_has_every_timer_in_its_place() -> None:
-    draw = random.Random(20)
-    scene, hours = room(decides(False)), IdleHours()
-    scene.options = {"waiting": hours.waiting}
+    draw, most = random.Random(20), 2
+    spoken = [number for number in range(1, 2_000) if draw.random() < 0.2]
+    speaking = decides(True).model_copy(update={"calls": tuple(spoken)})
     expected: list[int] = []
-    async with scene.opened() as session:
-        night = Evening(scene, session, hours)
-        await session.afterthoughts.let_add((RED,))
+    added_in_all = 0
+
+    async with evening(speaking, decides(False), adds(), most=most) as night:
+
+        def speaks(number: int) -> bool:
+            return len(expected) + number in spoken
+
+        session = night.session
         for number in range(1, 201):
             await play(session, f"Prompt {number}")
-            idle = draw.choice([1, 9, 10, 59, 61, 299, 300, 1_000, 4_000])
+            idle, added = draw.choice([1, 9, 10, 59, 61, 299, 300, 1_000, 4_000]), 0
             typed_at = draw.choice([None, None, idle // 2])
-            stretches = [idle] if typed_at is None else [typed_at, idle - typed_at]
-            for stretch in stretches:
-                await night.idle(stretch)
-                expected += [timer for timer in TIMERS if timer <= stretch]
+            for stretch in [idle] if typed_at is None else [typed_at, idle - typed_at]:
+                if added < most:
+                    await night.hours.begun()
+                await night.hours.pass_by(stretch, lambda: session.afterthoughts._task)
+                asked, more = timers_of(stretch, most - added, speaks)
+                expected += asked
+                added += more
                 session.afterthoughts.touch()
+            added_in_all += added
         assert await night.asked() == expected
-        assert len(expected) > 300
+        assert len(await night.added()) == added_in_all
+        assert (len(expected) > 300, added_in_all > 50) == (True, True)

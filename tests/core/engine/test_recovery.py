@@ -9,9 +9,11 @@ from core.domain.requests.request import Content, LockRequest, NarrativeRequest,
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
-from core.engine.recovery import INTERRUPTED, recover, withdraw_doubtful_prompts
+from core.engine.recovery import INTERRUPTED, recover, recover_request, withdraw_doubtful_prompts
 from core.gateway.call_records import UNKNOWN_CALL
-from tests.core.simulation import BACKOFF, Simulation, active
+from core.snapshot import Changes
+from tests.core.simulation import BACKOFF, START, Simulation, active
+from tests.engine.test_background import work
 
 
 def test_a_session_with_nothing_in_flight_is_left_alone() -> None:
@@ -204,3 +206,37 @@ def test_a_reset_that_was_not_completed_beside_a_prompt_or_a_lock_that_failed_le
         resetting(simulation).crash_and_open()
         assert simulation.state is state
     assert asked.snapshot.unsent == {Slot.RED: "One"}
+
+
+def test_interrupted_background_work_is_queued_again_until_its_tries_are_used_up() -> None:
+    snapshot = active().snapshot
+    waits, begun = work(snapshot.session.id), commands.begin(work(snapshot.session.id), START)
+    assert recover(replace(snapshot, requests=(waits,)), START, BACKOFF) is None, "it waits as before"
+    tries = BACKOFF.background.tries
+    for attempts, uncounted, state in (
+        (1, 0, RequestState.PENDING),
+        (tries - 1, 0, RequestState.PENDING),
+        (tries, 1, RequestState.PENDING),
+        (tries, 0, RequestState.DEAD),
+        (tries + 2, 1, RequestState.DEAD),
+    ):
+        crashed = replace(begun, attempts=attempts, uncounted=uncounted)
+        repaired = recover(replace(snapshot, requests=(waits, crashed)), START, BACKOFF)
+        assert repaired is not None
+        [again] = repaired.requests
+        assert (again.id, again.state, again.attempts) == (crashed.id, state, attempts)
+        assert [one.attempt for one in repaired.artifacts] == [attempts]
+
+
+def test_a_reply_that_cannot_be_stored_at_all_leaves_the_work_beside_it_alone() -> None:
+    simulation = active()
+    asked = simulation.submit("First")
+    prompt = simulation.begin()
+    running = commands.begin(work(simulation.snapshot.session.id), START)
+    simulation.store(Changes(session_id=running.session_id, requests=(running,)))
+    simulation.store(recover_request(simulation.snapshot, prompt, simulation.now, BACKOFF))
+    assert simulation.request(asked).state is RequestState.FAILED
+    assert simulation.request(running.id) == running
+    simulation.store(recover_request(simulation.snapshot, running, simulation.now, BACKOFF))
+    assert simulation.request(running.id).state is RequestState.FAILED
+    assert recover_request(simulation.snapshot, running, simulation.now, BACKOFF).requests == ()

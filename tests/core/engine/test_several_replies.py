@@ -3,11 +3,14 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from decimal import Decimal
 
 import pytest
 
+from core.config.models import AgentRole
 from core.domain.audience import Audience
-from core.domain.errors import IllegalCommandError
+from core.domain.errors import ErrorCode, IllegalCommandError
+from core.domain.requests.cost import UnitPrices
 from core.domain.requests.request import ReplyRequest, RequestState, SummaryRequest
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
@@ -15,6 +18,8 @@ from core.domain.story.event import Event, Role
 from core.engine import commands
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import EventsAppended, TextArrived
+from core.ledger.ceilings import Ceilings
+from core.ledger.prices import PriceBook
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
 from tests.core.room import Room
 from tests.core.simulation import active
@@ -330,3 +335,64 @@ def test_a_save_point_or_a_line_never_counts_as_a_reply_that_is_missing() -> Non
     assert played.snapshot.further_reply is None
     events: list[Event] = played.events
     assert [(event.ordinal, event.is_added) for event in events] == [(0, False), (1, False), (2, True)]
+
+
+# Money
+
+OWN = UnitPrices(input=Decimal(1), output=Decimal(10))
+
+
+@asynccontextmanager
+async def paid(ceilings: Ceilings | None = None) -> AsyncIterator[tuple[Room, SessionHandle, Decimal]]:
+    """Have a chapter open in which calls have a price; the last value is that of a reply by Red alone."""
+    scene = room(*IN_TURN)
+    names = {choice.model for choice in scene.choices.values()}
+    scene.options = {"prices": PriceBook(dict.fromkeys(names, OWN)), "ceilings": ceilings}
+    async with scene.opened() as session:
+        assert session.money is not None
+        alone = await session.money.of_prompt(RED, "Who is there?")
+        assert alone is not None
+        yield scene, session, alone
+
+
+async def test_a_prompt_to_several_is_forecast_with_all_replies_each_given_those_before_it() -> None:
+    async with paid() as (scene, session, alone):
+        assert session.money is not None
+        choice = scene.choices[AgentRole.CHARACTER]
+        answer = choice.max_output_tokens
+        # Their inputs are alike but for the names, so a token or two apart; each has one answer more.
+        three = await session.money.of_prompt(RED, "Who is there?", (ORANGE, YELLOW))
+        assert three is not None
+        assert abs(three - 3 * alone - Decimal(3 * answer) / 1_000_000) <= Decimal(10) / 1_000_000
+        assert await session.money.of_prompt(RED, "Who is there?", ()) == alone
+
+
+async def test_all_replies_of_a_prompt_are_asked_about_before_the_first_of_them() -> None:
+    async with paid() as (_, session, _alone):
+        assert session.money is not None
+        whole = await session.money.of_prompt(RED, "Who is there?", (ORANGE, YELLOW))
+        assert whole is not None
+    async with paid(Ceilings(chapter=whole - Decimal("0.000001"))) as (_, session, _):
+        assert session.money is not None
+        refused = await session.wait(await session.submit_prompt(RED, "Who is there?", then=(ORANGE, YELLOW)))
+        assert (refused.state, refused.error_code) == (RequestState.FAILED, ErrorCode.CEILING_REACHED)
+        assert "These 3 replies may cost up to" in refused.error_message
+        assert "they could pass your ceiling" in refused.error_message
+        assert await session.canon() == []
+        assert len(session.snapshot.requests) == 1, "nobody else is asked"
+        session.money.go_on()
+        await session.wait(await session.retry(refused.id))
+        await session.wait_idle()
+        assert [slot for _, slot, _ in await replies(session, 1)] == [RED, ORANGE, YELLOW]
+    async with paid(Ceilings(chapter=whole)) as (__, session, _):
+        await ask(session, "Who is there?", RED, ORANGE, YELLOW)
+        assert len(await replies(session, 1)) == 3
+        assert {one.kind for one in session.snapshot.requests} == set()
+
+
+async def test_a_prompt_to_one_is_asked_about_alone() -> None:
+    async with paid() as (_, session, alone):
+        pass
+    async with paid(Ceilings(chapter=alone)) as (_, session, _):
+        await ask(session, "Who is there?", RED)
+        assert len(await replies(session, 1)) == 1

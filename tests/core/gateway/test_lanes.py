@@ -16,10 +16,12 @@ from core.config.models import ModelAssignments, choose_models
 from core.config.paths import Paths
 from core.config.sections import AccountSettings, AgentSettings, ProfileSettings
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.requests.request import Artifact, RequestState
+from core.domain.requests.request import Artifact, BackgroundRequest, Request, RequestState
+from core.domain.requests.request_kinds import Level, RequestKind
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.kinds.trial import call_for_test, new_test
+from core.engine.moves import new_request
 from core.gateway.lanes import Lane, Lanes, lanes_of, said_of
 from core.gateway.model_gateway import Cancellation, ModelGateway
 from core.gateway.places import Place
@@ -30,6 +32,7 @@ from tests.core.gateway.test_rate_limits import SimulatedLoop
 from tests.core.samples import NOW, SESSION_ID, choice, choices
 from tests.core.simulation import active
 from tests.http_faults import Body, FaultServer, Reply, error_reply, text_reply
+from tests.store.memory_queue import MemoryQueue, SharedQueue
 
 pytestmark = pytest.mark.anyio
 
@@ -357,3 +360,31 @@ async def test_consent_is_asked_for_the_address_of_the_account_that_is_called(tm
     assert not far.most
     consent.grant("https://far.example/v1")
     assert (await artifact_of(gateway)).error_code is None
+
+
+# Shared with other windows
+
+
+async def test_a_call_that_waits_for_another_window_holds_up_none_that_is_more_urgent() -> None:
+    """The order is that of all windows: no call has a place here before it has one there."""
+    places, busy, began = MemoryQueue(SharedQueue(), {}), Busy(), list[str]()
+    lane = Lane(lambda: busy, concurrency=1)
+    lane.share("work", places)
+    places.hear(lambda _: lane.wake())
+
+    def work(level: Level) -> BackgroundRequest:
+        new = new_request(SESSION_ID, NOW)
+        return BackgroundRequest(kind=RequestKind.ASSIST, priority=level.first, **new)
+
+    async def take(name: str, request: Request) -> None:
+        async with lane.turn(Place(request.priority), request):
+            began.append(name)
+
+    elsewhere, low, normal = work(Level.NORMAL), work(Level.LOW), work(Level.NORMAL)
+    assert await places.take_place("work", 1, elsewhere)
+    tasks = [asyncio.create_task(take(name, one)) for name, one in (("low", low), ("normal", normal))]
+    await until_still()
+    await places.leave_place("work", elsewhere)
+    await asyncio.gather(*tasks)
+    assert began == ["normal", "low"]
+    await lane.aclose()

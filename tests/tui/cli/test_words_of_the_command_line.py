@@ -8,14 +8,14 @@ import typer
 from core.domain.ids import new_uuid
 from core.domain.session.session import SessionState
 from storyengine_tui.cli.commands.chapter.exchange import ExportFormat, _format
-from storyengine_tui.cli.commands.chapter.sessions import SHORTEST_ID, _distinct_length
+from storyengine_tui.cli.commands.chapter.sessions import SHORTEST_ID, distinct_length
 from storyengine_tui.cli.commands.system.doctor import _directory
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 
 def test_ids_are_shown_as_long_as_they_must_be_to_differ() -> None:
-    assert _distinct_length([str(new_uuid())]) == SHORTEST_ID
-    assert _distinct_length(["01a205bd-e6f1-7000", "01a205bd-e6f1-7b00"]) == 16
+    assert distinct_length([str(new_uuid())]) == SHORTEST_ID
+    assert distinct_length(["01a205bd-e6f1-7000", "01a205bd-e6f1-7b00"]) == 16
 
 
 def test_a_format_that_there_is_not_is_refused_in_our_words() -> None:

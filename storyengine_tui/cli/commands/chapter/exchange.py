@@ -8,17 +8,21 @@ from typing import Annotated
 import typer
 
 from core.config.bounded_file import FileTooLargeError, read_bounded
+from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.story.transcript import render_all
 from core.engine.catalog import SessionCatalog
 from core.exchange.chapter_file import write_new
+from core.exchange.chats.chapter_of_chat import chapter_of
+from core.exchange.chats.chat_log import read_chat
 from core.exchange.session_export import ImportRefusedError, from_json
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import cannot_write, print_bytes, say
 
+CHAT_SUFFIX = ".jsonl"
 LARGEST_IMPORT = 512 * 1024 * 1024
 """Bytes; no exported session is larger."""
 
@@ -105,15 +109,24 @@ def _write_new(out: Path, content: bytes) -> None:
 
 
 async def import_(
-    file: Annotated[Path, typer.Argument(help="A JSON file written by `storyengine export`.")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="JSON written by `storyengine export`, or a chat of SillyTavern (.jsonl)."),
+    ],
 ) -> None:
-    """Read an exported session into a new one; nothing that exists is touched."""
+    """Read an exported session, or a chat, into a new session; nothing that exists is touched."""
     configuration = await unlocked()
     document = await asyncio.to_thread(read_file, file)
-    body = await asyncio.to_thread(from_json, document)
+    if file.suffix.casefold() == CHAT_SUFFIX:
+        chat = await asyncio.to_thread(lambda: chapter_of(read_chat(document), file.stem, utc_now()))
+        body, lines = chat.body, chat.report
+    else:
+        body, lines = await asyncio.to_thread(from_json, document), ()
     async with running_catalog(configuration) as catalog:
         session_id = await catalog.import_body(body)
     say(f"Imported as session {session_id}")
+    for line in lines:
+        say(line)
 
 
 def read_file(file: Path) -> bytes:

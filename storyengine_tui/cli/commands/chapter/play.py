@@ -28,6 +28,8 @@ from core.engine.sync.notifications import (
     CanonChanged,
     EventsAppended,
     MemoryAppended,
+    QueuePaused,
+    QueueResumed,
     RequestFailed,
     StorageRecovered,
     StorageTrouble,
@@ -43,6 +45,7 @@ from storyengine_tui.cli.commands.models.model_catalogue import ask_for_weights
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import cannot_write, console, say, say_wrong
 
+PAUSED = "The queue is paused: nothing new begins until `storyengine queue resume`."
 STORAGE_WAIT = 600.0
 """Seconds: long enough to make room on a disk or to restart a server; a script must not hang all night."""
 
@@ -103,6 +106,8 @@ async def play_lines(
     while True:
         session = await _open(engine, session_id)
         is_last = at + 1 == len(branches.lines)
+        if engine.queue.is_paused:
+            reporter.warn(PAUSED)
         try:
             await play_and_report(session, branches.lines[at], reporter, is_last=is_last)
             if is_last:
@@ -160,6 +165,10 @@ async def _tell(listener: Listener, session: SessionHandle, reporter: "Reporter"
                 outage.begin(error)
             case StorageRecovered():
                 outage.end()
+            case QueuePaused():
+                reporter.warn(PAUSED)
+            case QueueResumed():
+                reporter.say("The queue is no longer paused.")
             case CallStarted(left_out=left_out) if left_out:
                 reporter.say("Left out of the input: " + "; ".join(left_out))
 

@@ -91,7 +91,7 @@ async def sessions(
 
 
 def _print_table(listed: Sequence[SessionSummary]) -> None:
-    length = _distinct_length([str(summary.id) for summary in listed])
+    length = distinct_length([str(summary.id) for summary in listed])
     table = Table()
     for heading in ("Session", "Title", "State", "Prompts", "Drafts", "Last played"):
         # An id in two lines could not be copied.
@@ -112,7 +112,7 @@ def _report_unreadable(listed: Sequence[SessionSummary], *, is_archived: bool) -
             typer.echo(f"{line.id} cannot be read; `storyengine {verb} {line.id}` {effect}.", err=True)
 
 
-def _distinct_length(ids: Sequence[str]) -> int:
+def distinct_length(ids: Sequence[str]) -> int:
     """Return how many characters of these ids make them distinct."""
     return next(
         length
@@ -236,15 +236,18 @@ async def correct(
 ) -> None:
     """Correct canon: every later call is given TEXT after the memory so far."""
     if text == "-":
-        text = await asyncio.to_thread(_standard_input)
+        text = await asyncio.to_thread(standard_input, LONGEST_CORRECTION)
     async with running_engine(await unlocked()) as engine:
         await engine.correct_canon(await find_session(engine, session), text)
     say("Stored. Every later call is given it after the memory so far; what is written stays.")
 
 
-def _standard_input() -> str:
-    """Return a correction from standard input; one that is too long is cut just beyond the limit."""
-    most = LONGEST_CORRECTION * 4
+def standard_input(longest: int) -> str:
+    """Return a text from standard input; one of more than `longest` characters is cut just beyond that.
+
+    Raises StoryEngineError where it is not UTF-8.
+    """
+    most = longest * 4
     content = sys.stdin.buffer.read(most + 1)
     try:
         return content.decode(errors="strict" if len(content) <= most else "ignore")

@@ -8,9 +8,10 @@ from core.domain.errors import StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.story.event import Event, Role
 from storyengine_tui.bootstrap import running_catalog, running_engine
+from storyengine_tui.cli.commands.chapter.play import PAUSED
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import say
+from storyengine_tui.cli.running import say, say_wrong
 
 
 async def branch(
@@ -65,6 +66,8 @@ async def reroll(
     """Ask for another take of the newest prompt, and print it."""
     async with running_engine(await unlocked()) as engine:
         opened = await engine.open(await find_session(engine, session))
+        if engine.queue.is_paused:
+            say_wrong(PAUSED)
         try:
             request = await opened.wait(await opened.takes.reroll(model=model))
             while request.state is RequestState.DONE and (further := opened.snapshot.further_reply):

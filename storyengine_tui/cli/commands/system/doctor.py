@@ -14,7 +14,9 @@ from core.config.models import AgentRole
 from core.config.paths import find_paths
 from core.config.private_files import NotPrivateError, refuse_open
 from core.domain.errors import StoryEngineError
-from storyengine_tui.bootstrap import Configuration, configure, running_catalog
+from core.domain.requests.request import RequestState
+from storyengine_tui.bootstrap import Configuration, configure, running_queue
+from storyengine_tui.cli.commands.system.queue import RESUME
 from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.running import console, say
 from storyengine_tui.cli.words import shown
@@ -64,7 +66,8 @@ async def _examine() -> AsyncIterator[Finding]:
         yield Finding("settings", error.message, error.hint)
         return
     yield Finding("settings", f"profile {configuration.settings.profile}")
-    yield await _database(configuration)
+    async for finding in _database(configuration):
+        yield finding
     yield await _attempt("model", _model(configuration))
     yield await _attempt("consent", _consent(configuration))
 
@@ -95,16 +98,24 @@ def _directory(subject: str, path: Path, absent: str = "it is made at the first 
     return Finding(subject, str(path))
 
 
-async def _database(configuration: Configuration) -> Finding:
+async def _database(configuration: Configuration) -> AsyncIterator[Finding]:
     kind = "your server" if configuration.settings.database_url else "private server"
     try:
-        async with running_catalog(configuration) as catalog:
+        async with running_queue(configuration) as (queue, catalog):
             count = len(await catalog.sessions())
+            entries = await queue.entries()
     except StoryEngineError as error:
-        return Finding("database", error.message, error.hint or "See the log in the data directory.")
-    return Finding(
+        yield Finding("database", error.message, error.hint or "See the log in the data directory.")
+        return
+    yield Finding(
         "database", f"{kind} runs, schema up to date, {count} {'chapter' if count == 1 else 'chapters'}"
     )
+    if queue.is_paused:
+        yield Finding("queue", "paused, nothing new begins", f"Let calls begin again: {RESUME}.")
+    dead = sum(entry.request.state is RequestState.DEAD for entry in entries)
+    if dead:
+        calls = "1 call has" if dead == 1 else f"{dead:,} calls have"
+        yield Finding("queue", f"{calls} used up all tries; `storyengine queue list` names them")
 
 
 async def _attempt(subject: str, check: Awaitable[Finding]) -> Finding:

@@ -9,6 +9,7 @@ from core.domain.slot import Slot
 from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
+from storyengine_tui.screens.play.scene.called_modal import CalledModal
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop, screen_text
 from tests.tui.narrative_desk import SCRIPT, chapter_page, make_ended
@@ -34,6 +35,16 @@ async def test_tab_2_says_what_the_chapter_has_cost(paid: PaidDesktop) -> None:
         await table.until(lambda: figure(table).startswith("$0.31 · next up to $0.08"), "the lock")
         await table.play("Hello")
         await table.until(lambda: figure(table).startswith("$0.62 · next up to $0.08"))
+
+
+async def test_tab_2_says_what_a_prompt_to_several_costs_with_all_of_their_replies(paid: PaidDesktop) -> None:
+    async with at_table(paid) as table:
+        await table.until(lambda: figure(table).startswith("$0.31 · next up to $0.08"), "the lock")
+        await table.pilot.press("alt+s")
+        await table.until(lambda: isinstance(table.app.screen, CalledModal))
+        table.app.screen.dismiss((Slot.ORANGE,))
+        # Two answers of $0.08, of which the second is given the first: 8,000 tokens more at $1 for a million.
+        await table.until(lambda: figure(table).startswith("$0.31 · next up to $0.17"), figure(table))
 
 
 async def test_tab_2_says_nothing_of_money_while_none_is_spent(desktop: Desktop) -> None:

@@ -5,8 +5,8 @@ Chapters that were made before are in no book and take over nothing.
 
 from alembic import op
 
-revision: str = "story_0020"
-down_revision: str | None = "story_0019"
+revision: str = "story_0021"
+down_revision: str | None = "story_0020"
 branch_labels: str | None = None
 depends_on: str | None = None
 

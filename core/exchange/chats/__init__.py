@@ -1,0 +1,1 @@
+"""Chats of SillyTavern, read into chapters."""

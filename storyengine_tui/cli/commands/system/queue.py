@@ -1,0 +1,201 @@
+"""`storyengine queue`: lists and changes the queue of all chapters (design 17)."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.requests.request import RequestRecord
+from core.engine.queue.control import QueueControl
+from core.engine.queue.entries import QueueEntry
+from storyengine_tui.bootstrap import running_queue
+from storyengine_tui.cli.commands.chapter.sessions import (
+    SessionArgument,
+    distinct_length,
+    find_session,
+    standard_input,
+)
+from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.running import command, console, print_bytes, say
+from storyengine_tui.cli.words import shown
+from storyengine_tui.screens.calls.queue_rows import purpose_of, state_of, totals_of
+
+RESUME = "`storyengine queue resume`"
+ASKED = "The window that has the chapter open was asked to do it."
+
+app = typer.Typer(help="The queue: all calls that wait, run or have failed, in all chapters.")
+Call = Annotated[
+    str, typer.Argument(metavar="CALL", help="Its id, or the beginning of it, as `queue list` shows it.")
+]
+
+
+@command(app, "list")
+async def list_(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with the texts of prompts.")] = False,
+) -> None:
+    """List the queue in the order of taking: what each call is for, who answers it, and what it waits for."""
+    async with running_queue(await unlocked()) as (queue, _):
+        entries = await queue.entries()
+    if as_json:
+        print_bytes(_json(entries, is_paused=queue.is_paused))
+        return
+    if not console.is_terminal:
+        for entry in entries:
+            # Not through rich, which would turn the tabs into blanks.
+            typer.echo("\t".join((str(entry.request.id), *map(shown, _cells(entry)))))
+    elif entries:
+        _print_table(entries)
+    if queue.is_paused or entries:
+        say(totals_of(entries, is_paused=queue.is_paused, resume=RESUME))
+    else:
+        say("Nothing waits for a model, and nothing has failed.")
+
+
+def _print_table(entries: Sequence[QueueEntry]) -> None:
+    length = distinct_length([str(entry.request.id) for entry in entries])
+    table = Table()
+    for heading in ("Call", "Chapter", "What", "Model", "State"):
+        # An id in two lines could not be copied.
+        table.add_column(heading, no_wrap=heading == "Call", min_width=length if heading == "Call" else None)
+    for entry in entries:
+        table.add_row(str(entry.request.id)[:length], *(Text(shown(cell)) for cell in _cells(entry)))
+    console.print(table)
+
+
+def _cells(entry: QueueEntry) -> tuple[str, ...]:
+    return (entry.session_title, purpose_of(entry.request), entry.lane, state_of(entry))
+
+
+def _json(entries: Sequence[QueueEntry], *, is_paused: bool) -> bytes:
+    document = {"is_paused": is_paused, "calls": [_fields(entry) for entry in entries]}
+    return (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def _fields(entry: QueueEntry) -> dict[str, Any]:
+    record = RequestRecord.of(entry.request)
+    times = {name: getattr(record, name) for name in ("retry_after", "created_at", "updated_at")}
+    return {
+        "id": str(record.id),
+        "session": str(record.session_id),
+        "chapter": entry.session_title,
+        "kind": record.kind.value,
+        "state": record.state.value,
+        "level": entry.request.level.value,
+        "priority": entry.request.priority,
+        "model": entry.lane,
+        "waits_for": entry.waits_for,
+        "slot": record.slot and record.slot.value,
+        "text": record.text,
+        "attempts": record.attempts,
+        "error_code": record.error_code and record.error_code.value,
+        "error_message": record.error_message,
+        **{name: time and time.isoformat() for name, time in times.items()},
+    }
+
+
+@command(app)
+async def pause() -> None:
+    """Begin nothing new, in no window, also after a restart; what runs goes on."""
+    async with running_queue(await unlocked()) as (queue, _):
+        await queue.pause()
+    say(f"Paused. Nothing new begins until {RESUME}; what runs goes on.")
+
+
+@command(app)
+async def resume() -> None:
+    """Let calls begin again."""
+    async with running_queue(await unlocked()) as (queue, _):
+        await queue.resume()
+    say("Resumed.")
+
+
+@command(app)
+async def stop(call: Call) -> None:
+    """Stop a call that runs in a window; it has failed then, and can be retried."""
+    async with running_queue(await unlocked()) as (queue, _):
+        is_done = await queue.stop((await _find(queue, call)).request.id)
+    say("Stopped." if is_done else ASKED)
+
+
+@command(app)
+async def clear() -> None:
+    """Drop all background work that waits or has failed."""
+    async with running_queue(await unlocked()) as (queue, _):
+        count = await queue.clear_background()
+    say(f"Dropped {_calls(count)} of background work." if count else "There is no background work to drop.")
+
+
+@command(app)
+async def retry(call: Call) -> None:
+    """Try a call that failed again; one of a chapter that no window has open waits for that."""
+    async with running_queue(await unlocked()) as (queue, _):
+        is_done = await queue.retry((await _find(queue, call)).request.id)
+    say("Queued again; it begins when its chapter is opened." if is_done else ASKED)
+
+
+@command(app)
+async def drop(call: Call) -> None:
+    """Take a call out of the queue; the text of a prompt is in its panel."""
+    async with running_queue(await unlocked()) as (queue, _):
+        is_done = await queue.drop((await _find(queue, call)).request.id)
+    say("Dropped; the text of a prompt is in its panel." if is_done else ASKED)
+
+
+@command(app)
+async def edit(
+    call: Call,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="The new text; - reads it from standard input.")
+    ],
+) -> None:
+    """Change the text of a prompt that waits, in a chapter that no window has open."""
+    async with running_queue(await unlocked()) as (queue, catalog):
+        request = (await _find(queue, call)).request
+        if text == "-":
+            chapter = (await catalog.reader(request.session_id).load()).session
+            text = await asyncio.to_thread(standard_input, chapter.limits.prompt)
+        await queue.edit(request.id, text)
+    say("The prompt has its new text, and its place.")
+
+
+@command(app)
+async def up(call: Call) -> None:
+    """Let a call that waits be taken before the one in front of it in its chapter."""
+    async with running_queue(await unlocked()) as (queue, _):
+        is_done = await queue.move_up((await _find(queue, call)).request.id)
+    say("Moved up." if is_done else ASKED)
+
+
+@command(app)
+async def recall(session: SessionArgument) -> None:
+    """Take all waiting prompts of a chapter that no window has open back into their panels."""
+    async with running_queue(await unlocked()) as (queue, catalog):
+        texts = await queue.recall(await find_session(catalog, session))
+    if not texts:
+        say("No prompt waits in that chapter.")
+        return
+    count = "1 prompt is" if len(texts) == 1 else f"{len(texts):,} prompts are"
+    say(f"{count} back in their panels, in the order of play.")
+
+
+def _calls(count: int) -> str:
+    return "1 call" if count == 1 else f"{count:,} calls"
+
+
+async def _find(queue: QueueControl, name: str) -> QueueEntry:
+    """Return the call that an id, or its beginning, means; raise StoryEngineError for none or several."""
+    wanted = name.strip().lower()
+    found = [one for one in await queue.entries() if wanted and str(one.request.id).startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    reason = "more than one call begins with" if found else "there is no call"
+    raise StoryEngineError(
+        ErrorCode.ILLEGAL_COMMAND,
+        f"Nothing was done: {reason} “{name}”.",
+        "List them with `storyengine queue list`.",
+    )

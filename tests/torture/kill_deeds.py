@@ -1,0 +1,69 @@
+"""What the kills of single commands have in common: a command, what comes before and after it, its points."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tests.torture.kill_matrix import Torturer
+from tests.torture.kill_orders import Point, Report
+from tests.torture.kill_storage import drawn, steps_of
+
+Command = tuple[str, ...]
+"""A command of the program; `{}` in it is the session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """A command that is killed, what comes before it unharmed, and what after it."""
+
+    command: Command
+    kinds: tuple[str, ...] = ("",)
+    """How the steps begin at which it is killed."""
+    before: tuple[Command, ...] = ()
+    after: tuple[Command, ...] = ()
+    until: str = ""
+    """The last step that it comes to each time; how far it goes beyond is a matter of time."""
+    in_vain: int = 1
+    """Calls of a model whose answers may get lost in one kill: those under way."""
+
+
+def of(command: Command, session_id: str) -> Command:
+    """Return the command for a session."""
+    return tuple(word.format(session_id) for word in command)
+
+
+def give(torturer: Torturer, commands: Sequence[Command], session_id: str) -> Sequence[Report]:
+    """Give commands that nobody kills, one after the other; each must go well."""
+    reports = []
+    for command in commands:
+        ended, report = torturer.run([], *of(command, session_id))
+        assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
+        reports.append(report)
+    return reports
+
+
+def points_of(
+    torturer: Torturer,
+    deeds: Sequence[Deed],
+    session_id: str,
+    most: int | None,
+    is_own: Callable[[str], bool] = bool,
+) -> dict[Deed, list[Point]]:
+    """Return the points of each deed, in an order of chance; of all together at most `most`.
+
+    They are the steps of its kinds that `is_own` accepts.
+    """
+    found: dict[Deed, list[Point]] = {}
+    for deed in deeds:
+        give(torturer, deed.before, session_id)
+        steps = steps_of(torturer, *of(deed.command, session_id))
+        give(torturer, deed.after, session_id)
+        steps = steps[: steps.index(deed.until) + 1] if deed.until else steps
+        own = [step for step in steps if step.startswith(deed.kinds) and is_own(step)]
+        assert {step.rpartition(": ")[2] for step in own} >= {"before", "under way", "after"}, steps
+        found[deed] = drawn(own, torturer, None)
+    order = list(found)
+    torturer.random.shuffle(order)
+    while most is not None and sum(map(len, found.values())) > most:
+        # Each deed keeps its share.
+        found[max(order, key=lambda deed: len(found[deed]))].pop()
+    return found
