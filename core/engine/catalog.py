@@ -14,7 +14,7 @@ from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.event import Event
-from core.engine import commands
+from core.engine import commands, moves
 from core.engine.library.service import Library
 from core.engine.save_points.service import SavePoints
 from core.engine.scene import commands as scene
@@ -62,9 +62,7 @@ class SessionCatalog:
 
     def _fresh(self, script_key: str, carried: CarryOver) -> Changes:
         session_id = SessionId(new_uuid())
-        return commands.new_session(
-            self._clock(), session_id=session_id, script_key=script_key, carried=carried
-        )
+        return moves.new_session(self._clock(), session_id=session_id, script_key=script_key, carried=carried)
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from core.agents.context_builder import ContextBuilder
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
-from core.domain.ids import BlockId, RequestId, SessionId, new_uuid
+from core.domain.ids import BlockId, RequestId, new_uuid
 from core.domain.prompt_block import PromptBlocks, cleaned, problems_of
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import (
@@ -20,9 +20,9 @@ from core.domain.requests.request import (
     SummaryRequest,
 )
 from core.domain.session.absence import require_here
-from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver, marked
+from core.domain.session.carry_over import CarryOver, marked
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS, LONGEST_TITLE, Limits
-from core.domain.session.session import Session, Tab1Inputs
+from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots
 from core.domain.story.memory import BlockType, MemoryBlock, correction_payload, corrections_length
@@ -58,14 +58,6 @@ class Tab1Edit:
 
 
 Ask = Callable[[Snapshot], tuple[Changes, RequestId]]
-
-
-def new_session(
-    now: datetime, *, session_id: SessionId, script_key: str = "", carried: CarryOver = NOTHING_CARRIED
-) -> Changes:
-    """Return an empty session in DRAFT_TAB1, with what it takes over from earlier chapters."""
-    session = Session(id=session_id, script_key=script_key, created_at=now, updated_at=now)
-    return Changes(session_id=session_id, session=session, tab1=Tab1Inputs(carried=carried))
 
 
 def edit_tab1(snapshot: Snapshot, edit: Tab1Edit, now: datetime) -> Changes:

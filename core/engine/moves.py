@@ -8,10 +8,19 @@ from typing import TypedDict
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.prompt_range import PromptRange, due_chunk
 from core.domain.requests.request import AnyRequest, ReplyRequest, Request, RequestState, SummaryRequest
-from core.domain.session.session import Session, SessionState
+from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
+from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.session.state_machine import Command, facts_of, refusal, step
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
+
+
+def new_session(
+    now: datetime, *, session_id: SessionId, script_key: str = "", carried: CarryOver = NOTHING_CARRIED
+) -> Changes:
+    """Return an empty session in DRAFT_TAB1, with what it takes over from earlier chapters."""
+    session = Session(id=session_id, script_key=script_key, created_at=now, updated_at=now)
+    return Changes(session_id=session_id, session=session, tab1=Tab1Inputs(carried=carried))
 
 
 def move(snapshot: Snapshot, session: Session, command: Command, now: datetime) -> Session:

@@ -9,7 +9,7 @@ from core.domain.clock import Clock
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.session import SessionState
-from core.engine import commands
+from core.engine import commands, moves
 from core.engine.sync.notifications import SessionReplaced
 from core.engine.sync.session_writer import Decide, SessionWriter
 from core.snapshot import Changes, Snapshot
@@ -41,7 +41,7 @@ async def reset_session(
         return _in_state(snapshot, SessionState.RESETTING, clock())
 
     await apply_when_idle(reset)
-    fresh = commands.new_session(clock(), session_id=SessionId(new_uuid()))
+    fresh = moves.new_session(clock(), session_id=SessionId(new_uuid()))
     try:
         await store.create(fresh)
         # Archived in its state before the reset, so that it can be restored and continued.

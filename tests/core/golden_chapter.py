@@ -14,7 +14,7 @@ from core.config.models import AgentRole, ModelAssignments, PromptStyle, default
 from core.domain.ids import RequestId
 from core.domain.requests.request import Artifact, RequestState
 from core.domain.slot import Slot
-from core.engine import commands
+from core.engine import moves
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
@@ -139,7 +139,7 @@ class GoldenChapter:
 
     async def play(self) -> None:
         """Play it from an empty session to a draft."""
-        await self._store.create(commands.new_session(NOW, session_id=SESSION_ID))
+        await self._store.create(moves.new_session(NOW, session_id=SESSION_ID))
         models = MODELS[self.style]
         engine = Engine(self._store, self._model, models, label="here", clock=lambda: NOW)
         session = await engine.open(SESSION_ID)

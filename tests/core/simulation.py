@@ -11,7 +11,7 @@ from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Event
-from core.engine import commands
+from core.engine import commands, moves
 from core.engine.commands import Tab1Edit
 from core.engine.kinds.outcome import Failed, LockMade, NarrativeMade, Outcome, ReplyMade, SummaryMade
 from core.engine.queue.worker import next_request
@@ -40,7 +40,7 @@ class Simulation:
 
     def __init__(self) -> None:
         self.now = START
-        made = commands.new_session(self.now, session_id=SessionId(new_uuid()))
+        made = moves.new_session(self.now, session_id=SessionId(new_uuid()))
         assert made.session is not None
         assert made.tab1 is not None
         self.snapshot = Snapshot(session=made.session, tab1=made.tab1)

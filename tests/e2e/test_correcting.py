@@ -9,7 +9,7 @@ import pytest
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.limits import LONGEST_CORRECTION
-from core.engine import commands
+from core.engine import moves
 from core.store import WriterInfo
 from db.store import open_store
 from storyengine_tui.cli.exit_codes import ExitCode
@@ -114,7 +114,7 @@ async def test_a_chapter_that_another_window_writes_in_is_corrected_there(
 async def test_a_chapter_that_is_not_locked_has_no_canon_to_correct(served: tuple[Machine, str]) -> None:
     here, url = served
     store = await open_store(url)
-    fresh = commands.new_session(utc_now(), session_id=SessionId(new_uuid()))
+    fresh = moves.new_session(utc_now(), session_id=SessionId(new_uuid()))
     await store.create(fresh)
     await store.aclose()
     refused = await asyncio.to_thread(here.run, "correct", str(fresh.session_id), SAID)

@@ -30,7 +30,7 @@ from core.domain.save_point import (
 )
 from core.domain.session.session import SessionState, Tab1Inputs
 from core.domain.slot import Slot
-from core.engine import commands
+from core.engine import moves
 from core.engine.engine import Engine
 from core.engine.save_points import service as save_points
 from core.engine.save_points.service import SavePoints
@@ -342,7 +342,7 @@ async def test_a_slot_that_an_earlier_program_took_holds_though_only_its_content
 
 
 def test_a_slot_that_was_moved_to_another_number_is_refused() -> None:
-    made = commands.new_session(utc_now(), session_id=SessionId(new_uuid()))
+    made = moves.new_session(utc_now(), session_id=SessionId(new_uuid()))
     assert made.session is not None
     content = SavePointContent(
         session=made.session, tab1=Tab1Inputs(), unsent={}, draft_count=0, chains=Chains()

@@ -17,7 +17,7 @@ from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
-from core.engine import commands
+from core.engine import moves
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.kinds.trial import call_for_test, new_test
@@ -218,7 +218,7 @@ async def chapter(
 
 async def create(store: SessionStore, chunk_size: int = 7) -> SessionId:
     """Store a new session whose chunks have this many prompts."""
-    made = commands.new_session(utc_now(), session_id=SessionId(new_uuid()))
+    made = moves.new_session(utc_now(), session_id=SessionId(new_uuid()))
     assert made.session is not None
     limits = replace(made.session.limits, chunk_size=chunk_size)
     await store.create(replace(made, session=replace(made.session, limits=limits)))
