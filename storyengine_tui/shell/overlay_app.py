@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
     from storyengine_tui.screens.play.scene_tab import SceneTab
     from storyengine_tui.screens.play.takes_tab import TakesTab
+    from storyengine_tui.screens.setup.cast_panels import AgentPanel
     from storyengine_tui.screens.setup.secrets_cell import SecretsCell
     from storyengine_tui.screens.system.welcome_modal import Choice
     from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -302,6 +303,31 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         if area is not None and session is not None and self._is_on_chapter:
             screen = AssistScreen(self.configuration, session, area)
             self.push_screen(screen, screen.put_into)
+
+    @property
+    def shown_character(self) -> "AgentPanel | None":
+        """The panel of a character that shows on tab 1."""
+        if self.session is None or self.chapter.active_tab != "setup":
+            return None
+        from storyengine_tui.screens.setup.cast_panels import CastPanels
+
+        return next((panels.shown for panels in self.chapter.query(CastPanels)), None)
+
+    def action_take_character(self) -> None:
+        """Take a character of the library into the panel that shows."""
+        from storyengine_tui.screens.casting.casting import take_character
+
+        panel = self.shown_character
+        if panel is not None and self.engine is not None:
+            self.do(take_character(self, self.engine.library.characters, panel))
+
+    def action_keep_character(self) -> None:
+        """Keep the character in the panel that shows in the library, or see how it differs."""
+        from storyengine_tui.screens.casting.casting import keep_character
+
+        panel = self.shown_character
+        if panel is not None and self.engine is not None:
+            self.do(keep_character(self, self.engine.library.characters, panel))
 
     def action_prompt_blocks(self) -> None:
         """Edit the prompt blocks of the chapter and its variants."""

@@ -120,6 +120,12 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
                 "Continue, tighten or rewrite it, or have one suggested",
                 app.action_assist,
             )
+        if (panel := app.shown_character) is not None:
+            if panel.is_editable:
+                text = "Into the panel that shows, as a copy; beside what is there, field by field"
+                yield SystemCommand("Take a character from the library", text, app.action_take_character)
+            text = "Or see how the one there with this name differs, and take over either way"
+            yield SystemCommand("Keep this character in the library", text, app.action_keep_character)
         for page in app.chapter.query(SessionTab):
             for action, name in page.draft_targets():
                 text = "The draft goes to that panel, in front of what is there"

@@ -54,6 +54,12 @@ class CharacterLibrary:
             name, kept, names_of=lambda one: one.names, id_of=lambda one: one.id, what=what, hint=hint
         )
 
+    async def named(self, name: str) -> Character | None:
+        """Return the character that has this name, or has it as another one; None where nobody does."""
+        key = name_key(name)
+        kept = await self._store.characters()
+        return next((one for one in kept if key in map(name_key, one.names)), None)
+
     async def import_card(self, content: bytes, file_name: str) -> CardImport:
         """Store the character in a card, with the file as it is; raise FileRefusedError with one sentence.
 

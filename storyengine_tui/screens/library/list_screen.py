@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 from rich.text import Text
 from textual import getters, on
 from textual.app import ComposeResult
+from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
 from core.domain.errors import StoryEngineError
@@ -31,9 +32,14 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
         yield Static(empty, id="empty", markup=False)
         yield KeyLine(offers_palette=False)
 
+    @property
+    def first_field(self) -> Widget:
+        """What has the focus at first."""
+        return self._table
+
     def on_mount(self) -> None:
         """Read the list."""
-        self._table.focus()
+        self.first_field.focus()
         self.do(self.reload())
 
     def on_resize(self) -> None:

@@ -61,9 +61,8 @@ class ShelfScreen(ListScreen[None, Row]):
         yield from self.compose_list(table_id, "")
 
     def on_mount(self) -> None:
-        """Read the list."""
+        """Hide what is not wanted yet; the base, which Textual calls as well, reads the list."""
         self._field.display = self.query_one("#shelves").display = False
-        super().on_mount()
 
     def show_shelves(self, counts: LibraryCounts, chapters: int | None = None) -> None:
         """Show how much each list has; nothing as long as chapters are all that there is."""

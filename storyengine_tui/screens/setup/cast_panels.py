@@ -13,6 +13,8 @@ from textual.widgets import Static
 from core.domain.session.cast import Cast, Character
 from core.domain.session.limits import Limits
 from core.domain.slot import Slot, first_slots
+from core.library.characters.in_chapter import SharedField
+from core.text.cleaning import clean_line
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.one_line import LineField
@@ -70,6 +72,28 @@ class AgentPanel(Vertical):
     def identity(self) -> str:
         """The typed identity."""
         return self._identity_area.text
+
+    @property
+    def called(self) -> str:
+        """The name of the character, also where it is the default."""
+        return clean_line(self.agent_name) or self.slot.default_name
+
+    @property
+    def is_editable(self) -> bool:
+        """Whether the texts can be changed."""
+        return not self._name_field.read_only
+
+    def room_for(self, field: SharedField) -> int:
+        """Return how many characters a field has at most."""
+        return self._area_of(field).limit
+
+    def take(self, field: SharedField, text: str) -> None:
+        """Put a text into a field, which can undo it."""
+        area = self._area_of(field)
+        area.replace(text, (0, 0), area.document.end)
+
+    def _area_of(self, field: SharedField) -> CappedTextArea:
+        return self._name_field if field is SharedField.NAME else self._identity_area
 
     def show_stored(self, stored: Character) -> None:
         """Show what is stored; a text that does not differ keeps its cursor."""

@@ -47,7 +47,7 @@ def test_purge_question(shown: Shown) -> None:
     assert shown(act, make_archived)
 
 
-@pytest.mark.parametrize("typed", ["", "cha"], ids=["all", "found"])
+@pytest.mark.parametrize("typed", ["", "chap"], ids=["all", "found"])
 def test_palette(shown: Shown, typed: str) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("ctrl+p")

@@ -1,0 +1,47 @@
+"""Takes a character of the library into a slot of tab 1, and keeps one of a slot there."""
+
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App
+
+from core.library.characters.character import Character
+from core.library.characters.in_chapter import compared
+from core.text.cleaning import is_blank
+from storyengine_tui.screens.casting.compare_screen import CompareScreen, SlotTexts
+from storyengine_tui.screens.casting.pick_screen import PickScreen
+
+if TYPE_CHECKING:
+    from core.engine.library.characters import CharacterLibrary
+
+NONE_THERE = "The library has no character yet: F5, then 3 and i imports cards, n makes one."
+
+
+async def take_character(app: App[Any], library: "CharacterLibrary", slot: SlotTexts) -> None:
+    """Ask for a character, and take it into an empty slot; beside another one, show what differs."""
+    characters = await library.listed()
+    if not characters:
+        app.notify(NONE_THERE, markup=False)
+        return
+
+    def take(character: Character | None) -> None:
+        if character is None:
+            return
+        rows = compared(character, slot.agent_name, slot.identity)
+        is_empty = is_blank(slot.agent_name) and is_blank(slot.identity)
+        if is_empty and all(len(row.library) <= slot.room_for(row.field) for row in rows):
+            for row in rows:
+                slot.take(row.field, row.library)
+        else:
+            app.push_screen(CompareScreen(library, character, slot))
+
+    app.push_screen(PickScreen(characters, slot.called), take)
+
+
+async def keep_character(app: App[Any], library: "CharacterLibrary", slot: SlotTexts) -> None:
+    """Keep the character of a slot in the library; where its name is known there, show what differs."""
+    known = await library.named(slot.called)
+    if known is None:
+        kept = await library.create(slot.called, slot.identity)
+        app.notify(f"“{kept.name}” is in the library now (F5, then 3)", markup=False)
+    else:
+        app.push_screen(CompareScreen(library, known, slot))
