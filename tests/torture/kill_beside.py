@@ -55,11 +55,7 @@ _PLACE: Final = "place"
 _ROUND: Final = (
     Deed(("deed", "ask both", "{}"), ("reply", "further reply", _PLACE)),
     Deed(("deed", "leave out", "{}"), ("further reply",), before=(("deed", "cut second", "{}"),)),
-    Deed(
-        ("deed", "speak up", "{}"),
-        ("session stored", "afterthought", "decision", "addition"),
-        in_vain=2,  # a decision is stored with what was said
-    ),
+    Deed(("deed", "speak up", "{}"), ("session stored", "afterthought", "decision", "addition")),
     Deed(("deed", "strike", "{}"), ("take stored",), before=(("deed", "speak up", "{}"),)),
     Deed(("silence", "{}", "--everyone"), ("session stored",), after=(("silence", "{}", "--off"),)),
     Deed(("away", "{}", "Kara"), ("session stored",), after=(("away", "{}", "Kara", "--back"),)),
