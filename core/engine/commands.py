@@ -103,10 +103,10 @@ def _checked_title(title: str) -> str:
 
 
 def _checked_slots(count: int, session: Session) -> tuple[Slot, ...]:
-    if not 1 <= count <= len(Slot):
-        raise IllegalCommandError(f"A chapter has 1 to {len(Slot)} characters; choose another number.")
-    if session.prompt_index and count < len(session.slots):
-        raise IllegalCommandError("The cast has spoken already; it can become larger, not smaller.")
+    # A chat that was read in has a cast that has spoken.
+    least = len(session.slots) if session.prompt_index else 1
+    if not least <= count <= len(Slot):
+        raise IllegalCommandError(f"It has {least} to {len(Slot)} characters; choose another number.")
     return first_slots(count)
 
 

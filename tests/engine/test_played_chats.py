@@ -36,7 +36,7 @@ async def test_a_chat_is_summarised_after_the_lock_and_played_on(
     session_id = await engine.import_body(chapter_of(read_chat(chat(15)), "A chat", utc_now()).body)
     async with window(store, model, session_id) as session:
         assert session.snapshot.session.state is SessionState.DRAFT_TAB1
-        with pytest.raises(IllegalCommandError, match="not smaller"):
+        with pytest.raises(IllegalCommandError, match="2 to 7"):
             await session.edit_tab1(Tab1Edit(agent_count=1))
         await session.edit_tab1(Tab1Edit(world="A coast.", chapter="A lamp goes out.", agent_count=3))
         await session.wait(await session.lock())

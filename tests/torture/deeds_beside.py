@@ -70,6 +70,15 @@ async def _strike(engine: Engine, session: SessionHandle) -> None:
     await session.takes.strike_unasked()
 
 
+async def _point_out(engine: Engine, session: SessionHandle) -> None:
+    """Have the character that was silent in the last prompt asked whether it asks for a word."""
+    for slot in (Slot.ORANGE, Slot.RED):
+        require_done(await session.wait(await session.submit_prompt(slot, f"Speak, {new_uuid()}.")))
+    await session.scene.set_hint(1)
+    await session.heartbeats.hints()
+    await _until(session, lambda: not session.snapshot.background)
+
+
 def _additions(session: SessionHandle) -> int:
     return sum(event.is_unasked for event in newest_events(session.snapshot))
 
@@ -138,6 +147,7 @@ async def _tidy(engine: Engine, session: SessionHandle) -> None:
     """Finish what was begun, and leave the chapter as it was before the deeds."""
     await engine.queue.resume()
     await session.afterthoughts.let_add((), is_on=False)
+    await session.scene.set_hint(0)
     await session.wait_idle()
     for failed in session.snapshot.failed(ReplyRequest):
         require_done(await session.wait(await session.retry(failed.id)))
@@ -167,6 +177,7 @@ DEEDS_BESIDE: Final[dict[str, Callable[[Engine, SessionHandle], Awaitable[None]]
     "leave out": _leave_out,
     "speak up": _speak_up,
     "strike": _strike,
+    "point out": _point_out,
     "propose": _propose,
     "make room": _make_room,
     "pause": _pause,

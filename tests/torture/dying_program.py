@@ -30,7 +30,12 @@ ONE_PLACE = "TORTURE_ONE_PLACE"
 """The variable that has the script take one call at a time."""
 ACCOUNT = "script"
 """The account of its places."""
-_OF_SCHEMAS = {"world_chapter_lock": "lock", "turn_delta": "summary", "afterthought": "decision"}
+_OF_SCHEMAS = {
+    "world_chapter_lock": "lock",
+    "turn_delta": "summary",
+    "afterthought": "decision",
+    "heartbeat": "heartbeat",
+}
 _PROPOSES = "You help a human Game Master (GM) of Story Engine with one text of their own"
 """How the prompt begins for a proposal."""
 _ADDS = "Your character adds something of its own accord"

@@ -19,7 +19,8 @@ SELECT (SELECT COALESCE(bool_or(is_paused), false) FROM queue_state),
     prompt_index, adds_unasked, may_be_silent, hint_after, away::text,
     (SELECT count(*) FROM event WHERE session_id = id),
     (SELECT array_agg(take ORDER BY prompt_index) FROM canon WHERE session_id = id),
-    (SELECT count(*) FROM llm_request WHERE session_id = id AND kind = 'assist' AND state = 'done'),
+    (SELECT count(*) FROM llm_request WHERE session_id = id AND kind IN ('assist', 'heartbeat')
+        AND state = 'done'),
     (SELECT count(*) FROM llm_request WHERE session_id = id AND kind = 'reply'
         AND state IN ('pending', 'processing', 'failed'))
 FROM session WHERE id = '{}'
@@ -41,21 +42,25 @@ match = {{ schema = "text", anywhere = "{HANGS}" }}
 fault = "hang"
 times = 1
 """
+_SETTINGS: Final = {
+    ONE_PLACE: "1",
+    "STORYENGINE_AFTERTHOUGHTS": "1",
+    "STORYENGINE_HINTS_BY_MODEL": "true",
+    "STORYENGINE_BACKGROUND_BACKOFF": "0.05",
+}
+"""One addition to a reply, so that none follows on the first; short waits for what a kill interrupted."""
 _TIDY: Final = ("deed", "tidy", "{}")
 """Finishes what a kill left, and brings back two prompts without additions, and a queue that runs."""
 _PLACE: Final = "place"
 _ROUND: Final = (
     Deed(("deed", "ask both", "{}"), ("reply", "further reply", _PLACE)),
     Deed(("deed", "leave out", "{}"), ("further reply",), before=(("deed", "cut second", "{}"),)),
-    Deed(
-        ("deed", "speak up", "{}"),
-        ("session stored", "afterthought", "decision", "addition"),
-        in_vain=2,  # a decision is stored with what was said
-    ),
+    Deed(("deed", "speak up", "{}"), ("session stored", "afterthought", "decision", "addition")),
     Deed(("deed", "strike", "{}"), ("take stored",), before=(("deed", "speak up", "{}"),)),
     Deed(("silence", "{}", "--everyone"), ("session stored",), after=(("silence", "{}", "--off"),)),
     Deed(("away", "{}", "Kara"), ("session stored",), after=(("away", "{}", "Kara", "--back"),)),
     Deed(("hint", "{}", "9"), ("session stored",), after=(("hint", "{}", "0"),)),
+    Deed(("deed", "point out", "{}"), ("heartbeat",)),
     Deed(("deed", "propose", "{}"), ("assist", "proposal")),
     Deed(
         ("deed", "make room", "{}"),
@@ -71,7 +76,7 @@ _ROUND: Final = (
 def kill_beside(torturer: Torturer, most: int | None = None) -> None:
     """Kill each deed at the steps of its own: it is done, or it can be given again, or finished."""
     session_id = begin_played(torturer, "In the engine room")
-    torturer.environment |= {ONE_PLACE: "1", "STORYENGINE_AFTERTHOUGHTS": "1"}
+    torturer.environment |= _SETTINGS
     deeds = [_tidied(deed) for deed in _ROUND]
     _reply(torturer, _REPLIES)
     for deed, points in points_of(torturer, deeds, session_id, most).items():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tests.torture.kill_matrix import Torturer
 from tests.torture.kill_orders import Point, Report
-from tests.torture.kill_storage import drawn, steps_of
+from tests.torture.kill_storage import drawn
 
 Command = tuple[str, ...]
 """A command of the program; `{}` in it is the session."""
@@ -55,7 +55,10 @@ def points_of(
     found: dict[Deed, list[Point]] = {}
     for deed in deeds:
         give(torturer, deed.before, session_id)
-        steps = steps_of(torturer, *of(deed.command, session_id))
+        # One turn, as in the kill: a step that ends soon would be over before it was seen under way.
+        ended, done = torturer.run([], *of(deed.command, session_id), names_steps=True, most_turns=1)
+        assert ended.returncode == 0, f"{deed.command}: {ended.stderr}"
+        steps = list(dict.fromkeys(done.steps))
         give(torturer, deed.after, session_id)
         steps = steps[: steps.index(deed.until) + 1] if deed.until else steps
         own = [step for step in steps if step.startswith(deed.kinds) and is_own(step)]

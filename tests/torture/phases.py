@@ -39,7 +39,7 @@ FULL_KILLS = 18
 FULL_DEEDS = 16
 FULL_MEMORY = 60
 """Points of the deeds that withdraw memory or make it anew; each deed has its share."""
-FULL_BESIDE = 150
+FULL_BESIDE = 120
 """Points of the deeds of the engine room; each deed has its share."""
 FULL_RUNS = 120
 FULL_SOAK = 5_000

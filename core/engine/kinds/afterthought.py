@@ -19,6 +19,7 @@ from core.domain.story.event import UNASKED_AFTER, Event
 from core.engine.canon import end_of_canon, newest_events, source_of
 from core.engine.kinds.base import Job, KindHandler, called_with, failure_unasked
 from core.engine.kinds.outcome import AfterthoughtMade, Failed
+from core.engine.moves import provenance
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 from core.text.repetition import first_repeated
@@ -96,6 +97,8 @@ class AfterthoughtHandler(KindHandler[BackgroundRequest, AfterthoughtMade]):
             return failure_unasked(answer) or _SAID_NOTHING, answer.call_records
         if not unasked.speaks(answer.text):
             return _SAID_NOTHING, answer.call_records
+        # The decision was paid for, and a crash during the addition does not take it off the record.
+        await job.save(lambda _: provenance(request, answer.call_records))
         made, call_records = await _added(job, builder, choice, knowledge, pause)
         return made, answer.call_records + call_records
 

@@ -204,7 +204,7 @@ class PlayPane(SceneTab):
             self.refresh_bindings()  # Only on a change: it recomposes the footer, which is expensive.
 
     def show_forecast(self) -> None:
-        """Look anew what the prompt in the panel that is shown costs at most."""
+        """Update what the prompt in the panel that is shown costs at most."""
         if self.view is not None and self.view.spent:
             work = self._forecast(self.view)
             self.run_worker(work, group="forecast", exclusive=True, exit_on_error=False)

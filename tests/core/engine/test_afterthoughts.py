@@ -144,6 +144,8 @@ async def test_what_is_being_said_is_stopped_and_never_part_of_the_story(stops: 
         first.set_result(None)
         await night.scene.heard(TextArrived, lambda one: one.text.startswith("Slow"))
         [request] = session.snapshot.background
+        [decision] = [one for one in await session.artifacts() if one.request_id == request.id]
+        assert decision.output_ref is not None, "it was paid for, and is on record before the addition"
         match stops:
             case "typing":
                 session.afterthoughts.touch()

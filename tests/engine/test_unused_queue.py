@@ -1,0 +1,107 @@
+"""Where nothing waits, is paused or limited, the queue asks the database for nothing (design 21).
+
+The numbers are those of the program before it had a queue for all windows, afterthoughts and money.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+import pytest
+
+from core.config.models import ModelAssignments
+from core.engine.engine import Engine
+from core.engine.session_handle import SessionHandle
+from core.gateway.lanes import Lane
+from db.store import PostgresStore
+from tests.core.samples import waiting
+from tests.engine.windows import CHOICES, chapter, play, scripted, window
+
+pytestmark = pytest.mark.anyio
+
+STATEMENTS_OF_A_PROMPT = 2
+"""One stores it as begun, one stores the reply."""
+STATEMENTS_OF_AN_OPENING = 9
+STATEMENTS_OF_A_CLOSING = 1
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement that is sent to the database from now on, by whatever part of the program."""
+    statements: list[str] = []
+    behind = psycopg.AsyncCursor.execute
+
+    async def execute(self: Any, query: Any, *arguments: Any, **more: Any) -> Any:
+        statements.append(query if isinstance(query, str) else query.as_string(self))
+        return await behind(self, query, *arguments, **more)
+
+    monkeypatch.setattr(psycopg.AsyncCursor, "execute", execute)
+    return statements
+
+
+@contextmanager
+def counted(sent: list[str], statements: int) -> Iterator[None]:
+    before = len(sent)
+    yield
+    during = sent[before:]
+    assert len(during) == statements, during
+    assert not [one for one in during if "lane_call" in one or "queue_state" in one or "take_place" in one]
+
+
+async def test_a_prompt_sends_two_statements_as_before(store: PostgresStore, sent: list[str]) -> None:
+    async with chapter(store) as session:
+        await play(session, 1)  # the first one reads what is known of the story
+        for _ in range(4):
+            with counted(sent, STATEMENTS_OF_A_PROMPT):
+                await play(session, 1)
+        assert session.background._task is None
+        assert session.afterthoughts._task is None
+        with counted(sent, STATEMENTS_OF_A_CLOSING):
+            await session.aclose()
+
+
+async def test_a_chapter_is_opened_with_as_many_statements_as_before(
+    store: PostgresStore, sent: list[str]
+) -> None:
+    async with chapter(store) as session:
+        await play(session, 1)
+    before = len(sent)
+    async with window(store, session_id=session.id):
+        assert len(sent) - before == STATEMENTS_OF_AN_OPENING, sent[before:]
+
+
+@asynccontextmanager
+async def at_an_account(store: PostgresStore, concurrency: int | None) -> AsyncIterator[SessionHandle]:
+    """Have a chapter open whose characters are at an account with a name."""
+    async with chapter(store) as made:
+        session_id = made.id
+    choices = ModelAssignments({role: replace(choice, account="work") for role, choice in CHOICES.items()})
+    lanes = {"work": Lane(scripted, concurrency=concurrency)}
+    engine = Engine(store, scripted(), choices, label="here", lanes=lanes, backoffs=waiting(3600.0))
+    session = await engine.open(session_id)
+    try:
+        yield session
+    finally:
+        await session.aclose()
+
+
+async def test_an_account_that_takes_any_number_of_calls_has_no_places_to_count(
+    store: PostgresStore, sent: list[str]
+) -> None:
+    async with at_an_account(store, None) as session:
+        await play(session, 1)
+        with counted(sent, STATEMENTS_OF_A_PROMPT):
+            await play(session, 1)
+
+
+async def test_an_account_with_a_limit_counts_a_place_with_two_statements_more(
+    store: PostgresStore, sent: list[str]
+) -> None:
+    async with at_an_account(store, 1) as session:
+        await play(session, 1)
+        before = len(sent)
+        await play(session, 1)
+        more = [one for one in sent[before:] if "take_place" in one or "lane_call" in one]
+        assert len(more) == 2, sent[before:]
