@@ -35,8 +35,8 @@ class Compared:
 def identity_for(character: Character, name: str) -> str:
     """Return the identity as a chapter takes it, for a character that is called `name` there.
 
-    Macros are expanded but for `{{user}}`, as a chapter has nobody who is the user. What one of them draws
-    stays the same for a character.
+    Macros are expanded, except `{{user}}`, because a chapter has no user. What one of them draws stays the
+    same for a character.
     """
     names = MacroNames(char=name, user="{{user}}")
     return clean(expand(character.identity, names, Draws(str(character.id))))
