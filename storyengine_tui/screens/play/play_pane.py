@@ -142,6 +142,8 @@ class PlayPane(SceneTab):
                 self._reading.begin(request, session)
             case notifications.RequestQueued(ReplyRequest() as request):
                 self.sender.remove_resent(request)
+            case notifications.PromptReturned(request):
+                self.sender.put_back(request)
             case notifications.EventsAppended(events):
                 self._reading.append(events, session)
                 self._banners.show_repeated(events[-1].repeats)
