@@ -96,7 +96,10 @@ class QueueStore(SharedPlaces, Protocol):
     """The queue of one database. Every method raises `StorageError` when it cannot be reached."""
 
     def hear(self, listener: Callable[[str], None]) -> None:
-        """Call `listener` with each message between windows, while a chapter is open for writing here."""
+        """Call `listener` with each message between windows, while a chapter is open for writing here.
+
+        In a window that only reads, those of a pause alone.
+        """
 
     async def is_paused(self) -> bool:
         """Whether the queue is paused."""

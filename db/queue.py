@@ -12,11 +12,12 @@ from core.domain.ids import SessionId
 from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import Level
 from core.domain.session.session import SessionState, title_from
-from core.queue_store import News, QueuedRequest, Word
+from core.queue_store import News, QueuedRequest, Word, read_news
 from db import mapping
+from db.change_listener import CHANNEL
 from db.queries import KEPT_STATES, beginning
 from db.tables import LANE_CALL, LLM_REQUEST, QUEUE_STATE, SESSION, TAB1_INPUT
-from db.writer_lock import CHANNEL, held_locks, lock_key
+from db.writer_lock import held_locks, lock_key
 
 T = TypeVar("T")
 Work = Callable[[AsyncConnection], Awaitable[T]]
@@ -57,8 +58,14 @@ class PostgresQueue:
         """Pass on a message that the connection of a lock received."""
         self._listener(payload)
 
+    def overheard(self, payload: str) -> None:
+        """Pass on a message of a pause; what else windows tell each other is for those that write."""
+        news = read_news(payload)
+        if news is not None and news.word in (Word.PAUSED, Word.RESUMED):
+            self._listener(payload)
+
     def learn(self, *, is_paused: bool) -> None:
-        """Pass on what the database said when a lock was acquired."""
+        """Pass on what the database said when a lock was acquired, or listening began."""
         self._listener(News(Word.PAUSED if is_paused else Word.RESUMED).payload)
 
     async def is_paused(self) -> bool:

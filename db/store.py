@@ -275,7 +275,7 @@ class PostgresStore:
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:
         """Yield for every commit to this session; see `core.store.SessionStore.follow`."""
-        return follow_session(self._url, session_id)
+        return follow_session(self._url, session_id, self.queue)
 
     async def aclose(self) -> None:
         """Release every lock and close every connection."""

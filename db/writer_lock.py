@@ -18,15 +18,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.ids import SessionId
 from core.store import WriterInfo
-from db.change_listener import notifications
+from db.change_listener import CHANNEL, notifications
 from db.connections import Connection, close_quietly, open_connection
 from db.queries import missing
 from db.tables import SESSION
 
 _ANSWER: Final = 10.0
 
-CHANNEL: Final = "storyengine_queue"
-"""On it windows tell each other of the queue; the connection of every lock listens."""
 _TRY: Final = sql.SQL("LISTEN {}; SELECT pg_try_advisory_lock({})")
 """Two statements in one message to the server: listening costs no round trip."""
 _UNLOCK: Final[LiteralString] = "SELECT pg_advisory_unlock(%s)"

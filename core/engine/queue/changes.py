@@ -79,8 +79,8 @@ def edit(snapshot: Snapshot, request_id: RequestId, text: str, now: datetime) ->
     return Changes(session_id=request.session_id, requests=requests)
 
 
-def recall(snapshot: Snapshot, now: datetime) -> tuple[Changes, tuple[str, ...]]:
-    """Take all waiting prompts back into their composers; the second value are their texts, in order."""
+def recall(snapshot: Snapshot, now: datetime) -> tuple[Changes, tuple[ReplyRequest, ...]]:
+    """Take all waiting prompts back into their composers; the second value are the prompts, in order."""
     waiting = [one for one in snapshot.open_prompts if not one.is_processing]
     requests: list[Request] = []
     changed = snapshot
@@ -94,7 +94,7 @@ def recall(snapshot: Snapshot, now: datetime) -> tuple[Changes, tuple[str, ...]]
         changed = changed.after(taken)
     unsent = {slot: text for slot, text in changed.unsent.items() if snapshot.unsent.get(slot) != text}
     changes = Changes(session_id=snapshot.session.id, requests=tuple(requests), unsent=unsent)
-    return changes, tuple(request.text for request in waiting)
+    return changes, tuple(waiting)
 
 
 def clear_background(snapshot: Snapshot, now: datetime) -> Changes:

@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId, SessionId
+from core.domain.requests.request import ReplyRequest
 from core.engine.commands import find_request
 from core.engine.queue import changes
-from core.engine.sync.notifications import Notification
+from core.engine.sync.notifications import Notification, PromptReturned
 from core.engine.sync.session_writer import SessionWriter
 from core.queue_store import Word
 from core.snapshot import Changes, Snapshot
@@ -56,7 +57,7 @@ class ChapterQueue:
             case Word.RETRY:
                 await self._retry(request_id)
             case Word.DROP:
-                await self.change(lambda snapshot: changes.drop(snapshot, request_id, self._clock()))
+                await self._drop(request_id)
             case Word.UP:
                 await self.change(lambda snapshot: changes.move_up(snapshot, request_id, self._clock()))
             case Word.BACK:
@@ -64,21 +65,29 @@ class ChapterQueue:
             case _:
                 raise ValueError(f"{word} is not said of a request")
 
+    async def _drop(self, request_id: RequestId) -> None:
+        request = find_request(self._writer.snapshot, request_id)
+        await self.change(lambda snapshot: changes.drop(snapshot, request_id, self._clock()))
+        if isinstance(request, ReplyRequest) and not request.has_failed:
+            self.publish(PromptReturned(request))
+
     async def edit(self, request_id: RequestId, text: str) -> None:
         """Replace the text of a prompt that waits."""
         await self.change(lambda snapshot: changes.edit(snapshot, request_id, text, self._clock()))
 
     async def recall(self) -> tuple[str, ...]:
         """Take all waiting prompts back into their composers, and return their texts in order."""
-        taken: list[tuple[str, ...]] = []
+        taken: list[tuple[ReplyRequest, ...]] = []
 
         def decide(snapshot: Snapshot) -> Changes:
-            made, texts = changes.recall(snapshot, self._clock())
-            taken.append(texts)
+            made, prompts = changes.recall(snapshot, self._clock())
+            taken.append(prompts)
             return made
 
         await self.change(decide)
-        return taken[-1]
+        for prompt in reversed(taken[-1]):  # each is put before what is in its panel
+            self.publish(PromptReturned(prompt))
+        return tuple(prompt.text for prompt in taken[-1])
 
     async def clear(self) -> int:
         """Give up the work beside the play that waits, and return how much it was."""

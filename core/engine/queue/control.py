@@ -151,7 +151,7 @@ class QueueControl:
 
         def decide(snapshot: Snapshot) -> Changes:
             made, taken = changes.recall(snapshot, self._clock())
-            texts.append(taken)
+            texts.append(tuple(request.text for request in taken))
             return made
 
         await self._change_closed(session_id, decide, "take its prompts back there")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.prompt_block import PromptBlocks
-from core.domain.requests.request import Request
+from core.domain.requests.request import ReplyRequest, Request
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
@@ -42,6 +42,13 @@ class RequestQueued(Notification):
     """A request is stored and queued."""
 
     request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class PromptReturned(Notification):
+    """A waiting prompt was taken back from elsewhere than its panel, where its text belongs now."""
+
+    request: ReplyRequest
 
 
 @dataclass(frozen=True, slots=True)

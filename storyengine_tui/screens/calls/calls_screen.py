@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
+from textual.events import Key
 from textual.widgets import Static
 
 from core.domain.errors import StoryEngineError
@@ -30,6 +31,10 @@ ENTRIES: Final = (
     PanelEntry(HISTORY, 2, "History"),
     PanelEntry(MONEY, 3, "Money"),
 )
+
+
+MOST_EARLY: Final = 64
+"""Keys that are kept while a view is read."""
 
 
 class CallsScreen(OverlayScreen[None]):
@@ -66,6 +71,9 @@ class CallsScreen(OverlayScreen[None]):
         self._queue = queue
         self._take_back = take_back
         self._views: dict[str, CallsView] = {}
+        self._is_loading = False
+        self._early: list[Key] = []
+        """Keys that came while a view was read, in order: they are meant for its rows."""
 
     def compose(self) -> ComposeResult:
         """Compose the names of the views; the views come below them."""
@@ -87,9 +95,11 @@ class CallsScreen(OverlayScreen[None]):
     def action_view(self, name: str) -> None:
         """Show a view, as it is stored now."""
         self._switcher.active = name
+        self.set_focus(None)  # The next key is not for the view that was shown before.
         self._load(takes_focus=True)
 
     def _load(self, *, takes_focus: bool) -> None:
+        self._is_loading = True
         self._show(self._switcher.active, takes_focus=takes_focus)
 
     @on(Banner.ActionChosen)
@@ -97,6 +107,27 @@ class CallsScreen(OverlayScreen[None]):
     def action_reload(self) -> None:
         """Read the view again."""
         self._load(takes_focus=False)
+
+    def on_key(self, event: Key) -> None:
+        """Keep what is typed before the view is there, but for keys that need no view."""
+        binding = self.active_bindings.get(event.key)
+        if self._is_loading and (self._early or binding is None):
+            event.stop()
+            if len(self._early) < MOST_EARLY:
+                self._early.append(event)
+
+    async def _press(self, event: Key) -> None:
+        """Do what a key does where the focus is now; a dialog that has opened gets it as it is."""
+        if not self.is_active:
+            self.app.post_message(Key(event.key, event.character))
+            return
+        binding = self.active_bindings.get(event.key)
+        if binding is not None and binding.enabled:
+            await self.app.run_action(binding.binding.action, binding.node)
+
+    async def _press_early(self) -> None:
+        while self._early and not self._is_loading:
+            await self._press(self._early.pop(0))
 
     @work(group="load", exclusive=True, exit_on_error=False)
     async def _show(self, name: str, *, takes_focus: bool) -> None:
@@ -111,11 +142,14 @@ class CallsScreen(OverlayScreen[None]):
             await view.reload()
         except StoryEngineError as error:
             self._banner.show(error.message, hint=error.hint, actions=(BannerAction("retry", "Retry", "r"),))
+            self._early.clear()
         else:
             self._banner.hide()
+        self._is_loading = False
         if takes_focus or self.focused is None:
             # At once: a key that is queued already is meant for the rows.
             self.set_focus(view.table if view.table.row_count else view)
+        await self._press_early()
 
     def _made(self, name: str) -> CallsView:
         match name:

@@ -10,15 +10,14 @@ from textual.containers import Horizontal
 from textual.reactive import var
 from textual.widgets import Button, Static
 
-from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, SummaryRequest
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.sync import notifications
-from core.ledger.words import dollars
 from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.failure_banners import FailureBanners
+from storyengine_tui.screens.play.forecast import spent_text
 from storyengine_tui.screens.play.play_help import HELP, KEYS
 from storyengine_tui.screens.play.play_view import (
     PlayView,
@@ -142,6 +141,8 @@ class PlayPane(SceneTab):
                 self._reading.begin(request, session)
             case notifications.RequestQueued(ReplyRequest() as request):
                 self.sender.remove_resent(request)
+            case notifications.PromptReturned(request):
+                self.sender.put_back(request)
             case notifications.EventsAppended(events):
                 self._reading.append(events, session)
                 self._banners.show_repeated(events[-1].repeats)
@@ -210,18 +211,10 @@ class PlayPane(SceneTab):
             self.run_worker(work, group="forecast", exclusive=True, exit_on_error=False)
 
     async def _forecast(self, view: PlayView) -> None:
-        """Say what the next prompt costs at most, beside what the chapter has cost."""
-        session, area, amount = self.session, self.composer.shown, None
-        slot, typed, then = view.session.next_slot, "", tuple[Slot, ...]()
-        if area is not None:
-            slot, typed, then = area.slot, area.text, area.then
-        if view.running is None and not view.why_read_only and session.money is not None:
-            try:
-                amount = await session.money.of_prompt(slot, typed, then)
-            except StoryEngineError:
-                amount = None  # The prompt itself says what is wrong.
+        session = self.session
+        text = await spent_text(session, view, self.composer.shown)
         if self.shows(session):
-            self._reading.show_spent(f"{view.spent} · next up to {dollars(amount)}" if amount else view.spent)
+            self._reading.show_spent(text)
 
     def show_expected(self, request_id: RequestId, expected: str) -> None:
         """Show how long a summary may take."""

@@ -173,7 +173,7 @@ class PromptSender:
         session = self._session
         await session.withdraw(request.id)
         if self._page.shows(session):
-            self._put_back(request)
+            self.put_back(request)
 
     async def withdraw_all(self, requests: Sequence[ReplyRequest]) -> None:
         """Return queued prompts to their panels, the newest first: each is put before the next."""
@@ -181,7 +181,8 @@ class PromptSender:
             with suppress(IllegalCommandError):  # It has begun meanwhile.
                 await self.withdraw(request)
 
-    def _put_back(self, request: ReplyRequest) -> None:
+    def put_back(self, request: ReplyRequest) -> None:
+        """Return the text of a prompt that no longer waits to its panel."""
         if not is_played(request):
             delivery = delivery_of(self._session.snapshot.session, request)
             self._composer.put_back(request.slot, request.text, delivery)
@@ -196,7 +197,7 @@ class PromptSender:
         """Return the text of a failed prompt to its panel."""
         if not (self._session.is_read_only or is_played(request)):
             self._returned[request.id] = request.slot
-            self._put_back(request)
+            self.put_back(request)
 
     def restore(self, slot: Slot, text: str, audience: Audience, then: Sequence[Slot]) -> None:
         """Return the text of an undone prompt to its panel with who heard and answered it, and show that."""

@@ -1,9 +1,10 @@
 """A queue for the view of it: it keeps what it is told, and answers as it was made to."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from core.domain.errors import IllegalCommandError
+from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import Request
 
@@ -26,8 +27,15 @@ class QueueDouble:
     is_paused: bool = False
     refuses: str = ""
     told: list[tuple[object, ...]] = field(default_factory=list)
+    cannot_be_read: bool = False
+    gate: asyncio.Event | None = None
+    """What the list waits for, if it does."""
 
     async def entries(self) -> Sequence[Entry]:
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.cannot_be_read:
+            raise StorageError(ErrorCode.STORAGE_LOAD_FAILED, "The store is away")
         return list(self.listed)
 
     async def pause(self) -> None:

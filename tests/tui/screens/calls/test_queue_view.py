@@ -1,5 +1,6 @@
 """The queue on F7: what waits, runs or has failed, and what can be done with it."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -152,6 +153,38 @@ async def test_f7_opens_on_a_queue_that_is_paused(desktop: Desktop) -> None:
         vars(app.engine)["queue"] = queue
         await pilot.press("f7")
         await until(pilot, lambda: "Paused, nothing new begins" in screen_text(app))
+
+
+async def test_keys_that_come_before_the_queue_is_read_are_for_its_rows(desktop: Desktop) -> None:
+    queue = QueueDouble(gate=asyncio.Event())
+    async with desktop.window(make_active) as (pilot, app):
+        assert app.engine is not None
+        assert app.session is not None
+        queue.listed = entries_of(app.session.id)
+        vars(app.engine)["queue"] = queue
+        await pilot.press("f7")
+        await until(pilot, lambda: isinstance(app.screen, CallsScreen))
+        await pilot.press("1", "p", "down", "u", "escape")
+        assert isinstance(app.screen, CallsScreen), "it closes behind the keys before it"
+        assert queue.told == []
+        assert queue.gate is not None
+        queue.gate.set()
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert queue.told == [("pause",), ("move_up", queue.listed[1].request.id)]
+
+
+async def test_keys_are_forgotten_when_the_queue_cannot_be_read(desktop: Desktop) -> None:
+    queue = QueueDouble(gate=asyncio.Event())
+    async with at_queue(desktop) as shown:
+        shown.queue.gate = queue.gate
+        await shown.pilot.press("2", "1", "d")
+        shown.queue.cannot_be_read = True
+        assert queue.gate is not None
+        queue.gate.set()
+        await until(shown.pilot, lambda: "The store is away" in screen_text(shown.app))
+        assert shown.queue.told == []
+        await shown.pilot.press("escape")
+        await until(shown.pilot, lambda: shown.app.screen is shown.app.chapter)
 
 
 async def test_each_key_acts_on_the_request_under_the_cursor(desktop: Desktop) -> None:

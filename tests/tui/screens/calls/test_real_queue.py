@@ -6,6 +6,7 @@ import pytest
 from textual.widgets import Button
 
 from core.domain.slot import Slot
+from core.queue_store import News, Word
 from storyengine_tui.screens.assist.assist_screen import AssistScreen
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.calls.prompt_modal import PromptModal
@@ -72,3 +73,17 @@ async def test_what_waits_is_edited_and_dropped_and_help_with_a_text_waits_too(d
         await table.until(lambda: "Waits for its turn" in screen_text(table.app))
         await queue.resume()
         await table.until(lambda: not table.app.screen.query_one("#take", Button).disabled)
+
+
+async def test_a_prompt_that_another_window_drops_is_back_in_its_panel(desktop: Desktop) -> None:
+    async with at_window(desktop) as table:
+        queue: Any = vars(app_of(table).engine)["queue"]
+        await queue.pause()
+        await table.send("Hello")
+        await table.until(lambda: table.queued)
+        await table.type("And you?")
+        [waits] = table.snapshot.open_prompts
+        queue.hear(News(Word.DROP, waits.id).payload)
+        await table.until(lambda: table.text(Slot.RED) == "Hello")
+        await table.until(lambda: not table.queued)
+        assert table.text(Slot.ORANGE) == "And you?", "what is typed elsewhere stays in sight"

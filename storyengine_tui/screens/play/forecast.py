@@ -1,0 +1,26 @@
+"""What the next prompt costs at most, beside what the chapter has cost (design 18)."""
+
+from typing import TYPE_CHECKING
+
+from core.domain.errors import StoryEngineError
+from core.domain.slot import Slot
+from core.ledger.words import dollars
+from storyengine_tui.screens.play.play_view import PlayView
+from storyengine_tui.screens.play.prompt_area import PromptArea
+
+if TYPE_CHECKING:
+    from core.engine.session_handle import SessionHandle
+
+
+async def spent_text(session: "SessionHandle", view: PlayView, area: PromptArea | None) -> str:
+    """Return what the chapter has cost, with what the prompt in `area`, or an empty one, costs at most."""
+    slot, typed, then = view.session.next_slot, "", tuple[Slot, ...]()
+    if area is not None:
+        slot, typed, then = area.slot, area.text, area.then
+    amount = None
+    if view.running is None and not view.why_read_only and session.money is not None:
+        try:
+            amount = await session.money.of_prompt(slot, typed, then)
+        except StoryEngineError:
+            amount = None  # The prompt itself says what is wrong.
+    return f"{view.spent} · next up to {dollars(amount)}" if amount else view.spent
