@@ -319,8 +319,7 @@ class PlayPane(SceneTab):
     def action_end_chapter(self) -> None:
         """End the chapter; ask first if it looks unfinished.
 
-        The specification has the button summarise immediately. But an ended chapter cannot be continued, so
-        one key does not end an unfinished one: with text in a panel, with a short last chunk, or before the
+        An ended chapter cannot be continued: with text in a panel, with a short last chunk, or before the
         first prompt, the GM reads what will happen and can cancel.
         """
         waiting = [area.slot for area in self.composer if not area.is_blank]
