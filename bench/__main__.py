@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from bench import context, installation, lore, opening, playing, start
+from bench import context, installation, lore, opening, playing, queue, start
 from bench.measure import Figure, print_table, write_json
 from bench.screen import peers
 from bench.screen.figures import screen_figures
@@ -70,6 +70,11 @@ def _playing(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
         return asyncio.run(playing.measure(100 if arguments.quick else 10_000, Path(folder) / "postgres"))
 
 
+def _queue(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
+    with tempfile.TemporaryDirectory(prefix="storyengine-bench-", ignore_cleanup_errors=True) as folder:
+        return asyncio.run(queue.measure(5 if arguments.quick else 60, Path(folder) / "postgres"))
+
+
 def _context(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
     return context.figures("local" if arguments.quick else "openai")
 
@@ -91,6 +96,7 @@ PARTS: dict[str, Callable[[Samples, argparse.Namespace], list[Figure]]] = {
     "start": _start,
     "opening": _opening,
     "playing": _playing,
+    "queue": _queue,
     "context": _context,
     "lore": lambda _, arguments: lore.figures(10 if arguments.quick else 30),
     "installation": lambda *_: installation.figures(),

@@ -43,10 +43,12 @@ class PostgresQueue:
         self,
         read: Reads,
         change: Callable[[Work[object]], Awaitable[None]],
+        at_once: Callable[[Select[Any]], Awaitable[Sequence[Any]]],
         epochs: Callable[[], Mapping[SessionId, int]],
     ) -> None:
         self._read = read
         self._change = change
+        self._at_once = at_once
         self._epochs = epochs
         self._listener: Callable[[str], None] = _ignore
 
@@ -116,23 +118,15 @@ class PostgresQueue:
             cast(literal(not request.spec.is_background), Boolean),
             cast(literal(most), Integer),
         )
-        answers: list[bool] = []
-
-        async def work(connection: AsyncConnection) -> None:
-            answers.append(bool((await connection.execute(select(taken))).scalar_one()))
-
-        await self._change(work)
-        return answers[-1]
+        # In one round trip, because a prompt waits for it.
+        [(is_taken,)] = await self._at_once(select(taken))
+        return bool(is_taken)
 
     async def leave_place(self, account: str, request: Request) -> None:
         """Leave the place, or stop waiting; other windows are told."""
         its = (LANE_CALL.c.session_id == request.session_id) & (LANE_CALL.c.request_id == request.id)
-
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(delete(LANE_CALL).where(its))
-            await connection.execute(_told(News(Word.FREE, account=account)))
-
-        await self._change(work)
+        left = delete(LANE_CALL).where(its).cte("left_place")
+        await self._at_once(_told(News(Word.FREE, account=account)).add_cte(left))
 
 
 def _ignore(_: str) -> None:

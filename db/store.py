@@ -63,7 +63,7 @@ class PostgresStore:
         self._engine: Final = engine
         self._commit_connection: Final = CommitConnection(url)
         self._leases: set[WriterLease] = set()
-        self.queue: Final = PostgresQueue(self._read, self._change, self._epochs)
+        self.queue: Final = PostgresQueue(self._read, self._change, self._at_once, self._epochs)
         self.library: Final = PostgresLibrary(self._change, self._read)
 
     async def create(self, changes: Changes) -> None:
@@ -298,6 +298,17 @@ class PostgresStore:
 
         async with guarded(SAVE):
             await self._once_more(run)
+
+    async def _at_once(self, statement: Select[Any]) -> Sequence[Any]:
+        """Run one statement, which is a transaction of its own, in one round trip; return its rows."""
+
+        async def run() -> Sequence[Any]:
+            async with self._engine.connect() as connection:
+                await connection.execution_options(isolation_level="AUTOCOMMIT")
+                return list(await connection.execute(statement))
+
+        async with guarded(SAVE):
+            return await self._once_more(run)
 
     async def _read(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         """Run any number of queries on one consistent snapshot of the database."""

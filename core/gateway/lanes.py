@@ -58,6 +58,8 @@ class Lane:
         For a request, the calls of other windows count too where the lane is shared with them.
         """
         shared = nullcontext() if self._shared is None or request is None else self._shared.held(request)
+        if self._shared is not None and request is not None:
+            self._places.make_room_for(place)  # at once: what the database says to that comes by a detour
         # The place of all windows first: a call that waits there holds none here that another could have.
         async with shared, self._places.held(place):
             if self._per_minute is not None:

@@ -42,7 +42,7 @@ class Places:
         """Wait for a place, and hold it until the block ends."""
         if not self._begins_at_once(place):
             await self._until_free(place)
-        self._make_room_for(place)
+        self.make_room_for(place)
         self._running.append(place)
         try:
             yield
@@ -64,7 +64,7 @@ class Places:
         admitted = asyncio.Event()
         entry = (place, admitted)
         self._waiting.append(entry)
-        self._make_room_for(place)
+        self.make_room_for(place)
         try:
             await admitted.wait()
         except asyncio.CancelledError:
@@ -76,7 +76,7 @@ class Places:
             raise
         self._running.remove(place)  # `held` counts it again, without waiting in between
 
-    def _make_room_for(self, place: Place) -> None:
+    def make_room_for(self, place: Place) -> None:
         """Ask the work beside the play that began last to stop, where a call of the play needs its place."""
         limit = self._background_limit
         if place.is_background or limit is None or len(self._running) < limit:

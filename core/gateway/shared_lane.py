@@ -62,6 +62,7 @@ class SharedLane:
     async def _leave(self, request: Request) -> None:
         try:
             await self._places.leave_place(self._account, request)
+            self.wake()  # the database tells this window as well, a moment later
         except StoryEngineError as error:
             # The place counts no longer once the request is settled.
             log.warning("a place of %s could not be left", self._account, exc_info=error)

@@ -229,7 +229,8 @@ def next_request(snapshot: Snapshot) -> Request | None:
         and not (is_held_up and isinstance(request, ReplyRequest))
         and (further is None or request is further or not isinstance(request, ReplyRequest))
     ]
-    return min(candidates, key=lambda request: request.order, default=None)
+    # One that was moved down before it began has a higher number than a new prompt.
+    return min(candidates, key=lambda request: (not request.is_processing, request.order), default=None)
 
 
 def next_retry(snapshot: Snapshot, now: datetime) -> datetime | None:

@@ -12,6 +12,8 @@ from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.commands import Tab1Edit
+from core.engine.queue.changes import move_up
+from core.engine.queue.worker import begun_with, next_request
 from tests.core.samples import choices
 from tests.core.simulation import Simulation, active
 
@@ -389,3 +391,21 @@ def test_all_corrections_together_have_at_most_eight_thousand_characters() -> No
     with pytest.raises(StoryEngineError, match="0 are left") as refused:
         correct(1)
     assert refused.value.hint == ""
+
+
+def test_a_prompt_that_is_sent_while_one_runs_that_was_moved_down_waits_for_it() -> None:
+    simulation = active()
+    for text in ("One", "Two", "Three"):
+        simulation.submit(text)
+    [_, second, third] = [request.id for request in simulation.snapshot.open_prompts]
+    simulation.begin()
+    simulation.store(move_up(simulation.snapshot, third, simulation.now))
+    simulation.settle()
+    simulation.settle()
+    running = simulation.begin()
+    assert (running.id, running.priority) == (second, 21)
+    made, fourth = commands.submit_prompt(simulation.snapshot, Slot.RED, "Four", simulation.now)
+    simulation.store(begun_with(simulation.snapshot, made, simulation.now))
+    states = {request.id: request.state for request in simulation.snapshot.open_prompts}
+    assert states == {second: RequestState.PROCESSING, fourth: RequestState.PENDING}
+    assert next_request(simulation.snapshot) == running
