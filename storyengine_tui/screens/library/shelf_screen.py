@@ -79,7 +79,7 @@ class ShelfScreen(ListScreen[None, Row]):
             count = numbers[name]
             text = f"{key} {title}" + ("" if count is None else f" {count:,}")
             parts += [(f"[{text}]", "bold reverse") if name == self.SHELF else f" {text} ", " "]
-        line.update(Content.assemble(*parts))
+        line.update(Content.assemble(*parts, ("  / Find", "$cell-muted")))
 
     def say(self, sentence: str) -> None:
         """Show a sentence in place of the heading."""
