@@ -6,8 +6,7 @@ import pytest
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
-from core.domain.requests.request import RequestState, SummaryRequest
-from core.domain.requests.request_kinds import RequestKind
+from core.domain.requests.request import RequestState
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
@@ -235,102 +234,6 @@ def test_a_settled_request_is_refused_with_a_sentence() -> None:
     simulation.settle()
     with pytest.raises(IllegalCommandError, match="settled already"):
         commands.withdraw(simulation.snapshot, done, simulation.now)
-
-
-def test_a_chapter_cannot_end_while_a_reply_is_to_come() -> None:
-    simulation = active()
-    simulation.submit("First")
-    with pytest.raises(IllegalCommandError, match="still being written"):
-        commands.end_chapter(simulation.snapshot, simulation.now)
-
-
-def test_a_chapter_with_everything_in_memory_ends_at_once() -> None:
-    simulation = active()
-    simulation.play(7)
-    simulation.store(commands.end_chapter(simulation.snapshot, simulation.now))
-    assert simulation.state is SessionState.ENDED
-
-
-def test_ending_gives_up_failed_prompts_whose_text_stays_in_the_composer() -> None:
-    simulation = active()
-    simulation.play(7)
-    failed = simulation.submit("Last words")
-    simulation.fail()
-    simulation.store(commands.end_chapter(simulation.snapshot, simulation.now))
-    assert simulation.request(failed).state is RequestState.CANCELLED
-    assert simulation.snapshot.unsent == {Slot.RED: "Last words"}
-
-
-def test_an_end_that_failed_is_taken_back_by_a_new_prompt_with_its_short_summary() -> None:
-    simulation = active()
-    simulation.play(9)
-    simulation.store(commands.end_chapter(simulation.snapshot, simulation.now))
-    short = simulation.only(SummaryRequest)
-    simulation.fail()
-    assert simulation.snapshot.session.is_ending
-    simulation.submit("No, wait")
-    assert not simulation.snapshot.session.is_ending
-    assert simulation.request(short.id).state is RequestState.CANCELLED
-    simulation.settle()
-    simulation.play(4)
-    assert [(block.first, block.last) for block in simulation.snapshot.blocks] == [(0, 0), (1, 7), (8, 14)]
-
-
-def test_a_full_summary_that_failed_at_the_end_is_kept_when_the_end_is_taken_back() -> None:
-    simulation = active()
-    simulation.play(7, with_summaries=False)
-    full = simulation.only(SummaryRequest)
-    simulation.fail()
-    simulation.store(commands.end_chapter(simulation.snapshot, simulation.now))
-    simulation.fail()
-    simulation.submit("No, wait")
-    assert simulation.request(full.id).state is RequestState.FAILED
-
-
-def test_an_end_gives_up_failed_prompts_and_no_summary() -> None:
-    simulation = active()
-    simulation.play(7, with_summaries=False)
-    summary = simulation.only(SummaryRequest)
-    simulation.fail()
-    failed = simulation.submit("Last words")
-    simulation.begin()
-    simulation.fail()
-    changes = commands.end_chapter(simulation.snapshot, simulation.now)
-    cancelled = [one.id for one in changes.requests if one.state is RequestState.CANCELLED]
-    assert cancelled == [failed]
-    assert summary.id not in cancelled
-
-
-def test_a_new_prompt_is_refused_while_the_chapter_is_being_ended() -> None:
-    simulation = active()
-    simulation.play(1)
-    simulation.store(commands.end_chapter(simulation.snapshot, simulation.now))
-    with pytest.raises(IllegalCommandError, match="being ended"):
-        simulation.submit("One more")
-
-
-def test_a_summary_that_is_retried_beside_a_reply_begins_when_the_reply_is_stored() -> None:
-    simulation = active()
-    simulation.play(7, with_summaries=False)
-    simulation.fail()
-    simulation.submit("Meanwhile")
-    simulation.begin()
-    simulation.store(commands.retry_summary(simulation.snapshot, simulation.now))
-    assert simulation.state is SessionState.ACTIVE
-    simulation.settle()
-    assert simulation.snapshot.session.prompt_index == 8
-    assert simulation.begin().kind is RequestKind.SUMMARY
-
-
-def test_nothing_is_summarised_when_nothing_is_due() -> None:
-    simulation = active()
-    simulation.play(3)
-    with pytest.raises(IllegalCommandError, match="nothing to summarise"):
-        commands.retry_summary(simulation.snapshot, simulation.now)
-    simulation.submit("Prompt")
-    simulation.begin()
-    with pytest.raises(IllegalCommandError, match="nothing to summarise"):
-        commands.retry_summary(simulation.snapshot, simulation.now)
 
 
 def test_the_narrative_is_defined_in_any_state_within_its_limits() -> None:
