@@ -14,6 +14,7 @@ import pytest
 from core.agents.prompt_file import load_prompt
 from core.config.models import AgentRole, PromptStyle
 from core.domain.errors import ErrorCode
+from core.exchange.session_export import VERSION
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
 from tests.e2e.program import PATIENCE, PROGRAM, Machine, chapter_script, machine
 from tests.http_faults import FaultServer, error_reply
@@ -92,7 +93,7 @@ def test_a_session_is_exported_as_text_and_json_and_imported_as_a_new_one(played
     file = played.work / "session.json"
     played.lines("export", session, "--out", file)
     assert file.stat().st_mode & 0o077 == 0
-    assert json.loads(file.read_text())["version"] == 4
+    assert json.loads(file.read_text())["version"] == VERSION
     refused = played.call("export", session, "--out", file)
     assert refused.returncode == ExitCode.REFUSED, "an existing file is not written over"
     [line] = played.lines("import", file)

@@ -12,6 +12,8 @@ import storyengine_tui.screens
 import storyengine_tui.shell.palette
 import storyengine_tui.widgets
 from storyengine_tui.screens.calls.prompt_modal import PromptModal
+from storyengine_tui.screens.casting.compare_screen import ShortenModal
+from storyengine_tui.screens.library.identity_modal import IdentityModal
 from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.models.fetch_modal import FetchModal
 from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
@@ -45,6 +47,8 @@ def test_every_question_that_is_final_begins_on_cancel_and_the_others_are_known(
         PromptModal,
         StoredTextModal,
         FetchModal,
+        IdentityModal,
+        ShortenModal,
     }
     assert {ConfirmModal, ConsentModal, LockModal} <= {kind for kind in dialogs() if kind.IS_FINAL}
     assert all(kind.AUTO_FOCUS == "#cancel" for kind in dialogs() if kind.IS_FINAL)
@@ -61,6 +65,7 @@ def test_a_modal_screen_with_an_answer_of_yes_or_no_is_one_of_these_questions() 
     shown = {"TitleModal", "SlotNameModal", "VariantModal", "WelcomeModal", "HelpScreen", "StoryPalette"}
     shown |= {"ModelOnceModal", "BranchModal", "ReplyModal", "RebuildModal", "ViewpointModal"}
     shown |= {"HearersModal", "NarrationModal", "DiceModal", "RevealModal", "ReasonModal", "HintModal"}
+    shown |= {"ExportModal", "BookModal", "FileModal", "NameModal"}
     shown |= {"AwayModal", "SilenceModal", "CalledModal", "AddersModal"}
     bases = {"OverlayModal", "LineModal", "AddedLineModal", "GuardedCommandPalette"}
     assert others == shown | bases

@@ -83,9 +83,10 @@ async def export(
     file: Annotated[Path, typer.Argument(help="Where to: .json, .png or .charx says the format.")],
 ) -> None:
     """Write a character as a card; what was not changed is as it was imported."""
+    configuration = await unlocked()
     format_ = format_of(file)
     await asyncio.to_thread(refuse_present, file)
-    async with running_catalog(await unlocked()) as catalog:
+    async with running_catalog(configuration) as catalog:
         characters = catalog.library.characters
         character = await characters.find(name)
         written = await characters.export_card(character, format_)

@@ -95,9 +95,10 @@ async def export(
     ] = None,
 ) -> None:
     """Write a lorebook as a file; in its own format it is as it was imported."""
+    configuration = await unlocked()
     wanted = format_of(file)
     await asyncio.to_thread(refuse_present, file)
-    async with running_catalog(await unlocked()) as catalog:
+    async with running_catalog(configuration) as catalog:
         book = await catalog.library.lore.find(name)
         written = await catalog.library.lore.export(book, wanted, format_)
     await write_new(file, written.content)

@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from core.domain.ids import BlockId
 from core.domain.slot import Slot
-from core.domain.story.memory import BlockType, MemoryBlock
+from core.domain.story.memory import STORED_TYPES, BlockType, MemoryBlock
 from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory_pages import MemoryPages
 from storyengine_tui.theme import SLOT_COLOURS
@@ -80,7 +80,7 @@ def test_what_changed_shows_before_and_after() -> None:
         {"canon_locks": ["\x1b[31mred\x00", {"deep": [1, None]}], "location_updates": []},
     ],
 )
-@pytest.mark.parametrize("kind", list(BlockType))
+@pytest.mark.parametrize("kind", STORED_TYPES)
 def test_a_payload_of_any_shape_can_be_shown(payload: dict[str, object], kind: BlockType) -> None:
     block = replace(delta_block(1), type=kind, payload=payload)
     for form in MemoryForm:
