@@ -13,7 +13,7 @@ from pathlib import Path
 
 from core.config.models import choose_models
 from core.config.sections import ProfileSettings
-from core.engine.commands import Tab1Edit
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider

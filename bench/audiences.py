@@ -24,7 +24,7 @@ from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.secret import Secret
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
 

@@ -35,7 +35,7 @@ from core.config.models import choose_models
 from core.config.sections import ProfileSettings
 from core.domain.slot import Slot, slot_after
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from db.connections import open_engine, parse_url
 from db.embedded.server import EmbeddedServer
 from db.store import open_store

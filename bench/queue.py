@@ -29,9 +29,9 @@ from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.domain.slot import Slot
+from core.engine.changes.moves import new_request
 from core.engine.engine import Engine
-from core.engine.moves import new_request
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.gateway.lanes import Lane
 from core.providers.base import Completion, ModelRequest, TextDelta

@@ -4,8 +4,8 @@ import time
 from collections.abc import AsyncGenerator, Coroutine
 
 from core.domain.ids import RequestId
-from core.engine.commands import Tab1Edit
-from core.engine.session_handle import SessionHandle
+from core.engine.decisions.tab1_commands import Tab1Edit
+from core.engine.session.session_handle import SessionHandle
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 

@@ -21,11 +21,11 @@ from sqlalchemy.dialects.postgresql import JSONB, Insert, insert
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
 from core.snapshot import Changes
-from db import mapping
 from db.connections import DRIVER
 from db.errors import SAVE
-from db.mapping import Values
-from db.prompt_block_mapping import prompt_blocks_values
+from db.rows import mapping
+from db.rows.mapping import Values
+from db.rows.prompt_block_mapping import prompt_blocks_values
 from db.tables import (
     CANON,
     EVENT,

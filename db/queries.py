@@ -37,9 +37,9 @@ from core.domain.story.event import SECRET as REVEALED
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock, canon_of
 from core.snapshot import Snapshot, full_deltas_from, recent_from
-from db import mapping
 from db.errors import LOAD, driver_error
-from db.prompt_block_mapping import to_prompt_blocks
+from db.rows import mapping
+from db.rows.prompt_block_mapping import to_prompt_blocks
 from db.spending import spent_by
 from db.tables import (
     CANON,

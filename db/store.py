@@ -25,16 +25,17 @@ from core.domain.story.memory import MemoryBlock
 from core.snapshot import Changes, Snapshot
 from core.store import Lease, WriterInfo
 from db import commit_statement as writes
-from db import mapping, writer_lock
 from db import queries as reads
+from db import writer_lock
 from db.change_listener import follow_session
 from db.commit_connection import CommitConnection
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import LOAD, SAVE, guarded, is_lost_connection
-from db.library_store import PostgresLibrary
+from db.library.library_store import PostgresLibrary
 from db.migrate import upgrade
 from db.queue import PostgresQueue
 from db.replies import last_replies_of
+from db.rows import mapping
 from db.spending import spent_by
 from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SAVE_SLOT, SESSION
 from db.writer_lock import WriterLease

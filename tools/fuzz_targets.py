@@ -31,7 +31,7 @@ from core.domain.session.session import Session, SessionState
 from core.domain.slot import Slot
 from core.domain.story.transcript import render_all
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.exchange.audience_integrity import problems_of_secrets
 from core.exchange.chapter_script import ChapterScript, ChapterScriptError, load_chapter_script
 from core.exchange.script_absence import absent_at

@@ -15,7 +15,7 @@ from core.config.sections import LONGEST_MODEL_NAME
 from core.domain.errors import StoryEngineError
 from core.domain.session.limits import LONGEST_CORRECTION, Limits
 from core.domain.story.memory import BlockType
-from core.engine.commands import correct_canon
+from core.engine.decisions.commands import correct_canon
 from core.exchange.session_integrity import problems_of_memory
 from core.providers.discovery import MOST_MODELS, read_listing
 from core.providers.local.catalogue import is_address_allowed, read_catalogue

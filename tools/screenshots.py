@@ -26,7 +26,7 @@ from core.config.settings import Settings
 from core.domain.audience import Audience
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.ledger.prices import PriceBook
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from core.agents.json_output import ParsedMemory, checked, overridden, read_object
-from core.agents.schema import Schema, fixed, one_of, record, schema_of
+from core.agents.answers.json_output import ParsedMemory, checked, overridden, read_object
+from core.agents.answers.schema import Schema, fixed, one_of, record, schema_of
+from core.agents.answers.small_delta import small_delta_schema
 from core.agents.setup import AgentSetup, total
 from core.agents.shortening import Shortened, fit_events
-from core.agents.small_delta import small_delta_schema
 from core.config.models import ModelConfig, PromptStyle
 from core.context.segments import Context
 from core.context.visibility import Knowledge

@@ -9,9 +9,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from core.agents.json_output import InvalidMemoryError, read_object
+from core.agents.answers.json_output import InvalidMemoryError, read_object
+from core.agents.answers.schema import record
 from core.agents.prompt_file import SystemPrompt, parse_prompt
-from core.agents.schema import record
 from core.config.models import AgentRole, PromptStyle
 from core.context.segments import Context
 from core.providers.base import OutputSchema

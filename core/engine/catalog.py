@@ -4,7 +4,9 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from core.domain.clock import Clock
 from core.domain.dice import Roll
@@ -14,11 +16,11 @@ from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.event import Event
-from core.engine import commands, moves
-from core.engine.library.service import Library
+from core.engine.changes import moves
+from core.engine.decisions import tab1_commands
 from core.engine.save_points.service import SavePoints
 from core.engine.scene import commands as scene
-from core.engine.session_reader import SessionReader
+from core.engine.session.session_reader import SessionReader
 from core.engine.takes import commands as take_commands
 from core.engine.takes.branch import read_branch
 from core.exchange.session_export import (
@@ -33,6 +35,9 @@ from core.ledger.sums import Entry, entries_of
 from core.snapshot import Changes, Snapshot
 from core.store import SessionStore, WriterInfo, written_elsewhere
 
+if TYPE_CHECKING:
+    from core.engine.library.service import Library
+
 
 class SessionCatalog:
     """The sessions of one store; changes to one hold its writer's lock. Needs no model."""
@@ -42,7 +47,13 @@ class SessionCatalog:
         self._label = label
         self._clock = clock
         self.save_points = SavePoints(store, clock)
-        self.library = Library(store, clock)
+
+    @cached_property
+    def library(self) -> "Library":
+        """The library of the same store; what reads cards and lorebooks is loaded with its first use."""
+        from core.engine.library.service import Library
+
+        return Library(self.store, self._clock)
 
     def reader(self, session_id: SessionId) -> SessionReader:
         """Return a reader of one session."""
@@ -92,7 +103,7 @@ class SessionCatalog:
     async def retitle(self, session_id: SessionId, title: str) -> None:
         """Retitle a session; raise SessionLockedError when it is open in another window."""
         await self.change(
-            session_id, lambda snapshot: commands.retitle(snapshot, title, self._clock()), "rename it there"
+            session_id, lambda now: tab1_commands.retitle(now, title, self._clock()), "rename it there"
         )
 
     async def change(

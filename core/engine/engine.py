@@ -7,10 +7,8 @@ from core.domain.clock import Clock, utc_now
 from core.domain.ids import SessionId
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.slot import Slot
-from core.engine import commands
-from core.engine.assist import Assist
 from core.engine.catalog import SessionCatalog
-from core.engine.money import Money
+from core.engine.decisions import commands
 from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.control import QueueControl
@@ -19,7 +17,9 @@ from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.worker import RequestWorker
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.commands import due_reveals
-from core.engine.session_handle import SessionHandle
+from core.engine.session.assist import Assist
+from core.engine.session.money import Money
+from core.engine.session.session_handle import SessionHandle
 from core.engine.speaking.heartbeats import Heartbeats
 from core.engine.speaking.hints import USUAL_HINTS, HintRules
 from core.engine.speaking.service import USUAL_WAITING, Afterthoughts, Waiting

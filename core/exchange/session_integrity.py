@@ -1,7 +1,7 @@
 """Checks the invariants of a session before it is imported.
 
-In sessions of this program, commands (`core.engine.commands`) and transitions keep these invariants (design 4
-to 6); the content of a file has passed neither.
+In sessions of this program, commands (`core.engine.decisions.commands`) and transitions keep these
+invariants (design 4 to 6); the content of a file has passed neither.
 """
 
 import json
@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 
 from pydantic import BaseModel
 
-from core.agents.json_output import MAX_OUTPUT
+from core.agents.answers.json_output import MAX_OUTPUT
 from core.domain.prompt_block import PromptBlocks, cleaned, problems_of
 from core.domain.requests.cost import LONGEST_SOURCE, MOST_FOR_A_CALL, Cost, is_amount
 from core.domain.requests.request import (

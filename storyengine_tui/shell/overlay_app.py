@@ -25,7 +25,7 @@ from storyengine_tui.textual_ext.terminal.clipboard import ClipboardApp
 if TYPE_CHECKING:
     from core.domain.ids import RequestId
     from core.engine.engine import Engine
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
     from storyengine_tui.screens.models.models_here_screen import FoundModel
     from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
     from storyengine_tui.screens.play.scene_tab import SceneTab
@@ -278,8 +278,8 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         if request_id is None:
             self.chapter.do_there("play", "take_back_all")
             return
+        from storyengine_tui.screens.play.composer.prompt_queue import PromptQueue
         from storyengine_tui.screens.play.play_pane import PlayPane
-        from storyengine_tui.screens.play.prompt_queue import PromptQueue
 
         self.chapter.query_one(PlayPane).post_message(PromptQueue.TakeBackRequested(request_id))
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from core.domain.requests.request import ReplyRequest, Request
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
     from core.snapshot import Snapshot
 
 STORING = "Storing and closing …"

@@ -14,10 +14,10 @@ from core.config.models import AgentRole, ModelAssignments, PromptStyle, default
 from core.domain.ids import RequestId
 from core.domain.requests.request import Artifact, RequestState
 from core.domain.slot import Slot
-from core.engine import moves
-from core.engine.commands import Tab1Edit
+from core.engine.changes import moves
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch

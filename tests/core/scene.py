@@ -2,7 +2,7 @@
 
 from core.domain.ids import RequestId
 from core.domain.slot import Slot
-from core.engine import commands
+from core.engine.decisions import commands, tab1_commands
 from core.engine.sync.notifications import Notification
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
@@ -62,7 +62,7 @@ class Scene:
     async def take_elsewhere(self, title: str) -> MemoryLease:
         """Another window becomes the writer, and writes."""
         other = self.store.seize(ELSEWHERE)
-        await self.store.commit(commands.retitle(self.store.snapshot, title, NOW), other)
+        await self.store.commit(tab1_commands.retitle(self.store.snapshot, title, NOW), other)
         return other
 
     @property

@@ -11,12 +11,13 @@ from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Event
-from core.engine import commands, moves
-from core.engine.commands import Tab1Edit
+from core.engine.changes import moves
+from core.engine.decisions import commands
+from core.engine.decisions.recovery import recover
+from core.engine.decisions.tab1_commands import Tab1Edit, edit_tab1
+from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import Failed, LockMade, NarrativeMade, Outcome, ReplyMade, SummaryMade
 from core.engine.queue.worker import next_request
-from core.engine.recovery import recover
-from core.engine.transitions import settle
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 
@@ -97,7 +98,7 @@ class Simulation:
         return self.settle(failure(code, retry_after))
 
     def set_up(self, agents: int = 3) -> None:
-        self.store(commands.edit_tab1(self.snapshot, Tab1Edit(world="Sea", agent_count=agents), self.now))
+        self.store(edit_tab1(self.snapshot, Tab1Edit(world="Sea", agent_count=agents), self.now))
 
     def lock(self) -> RequestId:
         changes, request_id = commands.lock(self.snapshot, self.now)

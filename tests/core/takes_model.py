@@ -8,7 +8,7 @@ from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json, without_empty
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry
 from core.snapshot import Snapshot
 from core.store import SessionStore

@@ -9,7 +9,7 @@ import pytest
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.limits import LONGEST_CORRECTION
-from core.engine import moves
+from core.engine.changes import moves
 from core.store import WriterInfo
 from db.store import open_store
 from storyengine_tui.cli.exit_codes import ExitCode

@@ -13,8 +13,8 @@ from core.domain.clock import utc_now
 from core.domain.ids import SessionId
 from core.domain.requests.request import Request, RequestState
 from core.domain.slot import Slot
-from core.engine import commands
 from core.engine.catalog import SessionCatalog
+from core.engine.decisions import commands
 from core.engine.sync.notifications import RequestSettled
 from core.snapshot import Changes, Snapshot
 from db.store import open_store

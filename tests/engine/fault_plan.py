@@ -14,7 +14,7 @@ from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestFailed
 from core.providers.base import Provider
 from core.snapshot import Snapshot

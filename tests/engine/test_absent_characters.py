@@ -10,7 +10,7 @@ from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError
 from core.domain.slot import Slot
 from core.engine.catalog import SessionCatalog
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import ImportRefusedError, from_json, read_body, to_json
 from core.text.canonical_json import canonical, checksum
 from db.store import PostgresStore

@@ -18,7 +18,7 @@ from core.engine.engine import Engine
 from core.engine.kinds import registry
 from core.engine.kinds.base import Job, KindHandler
 from core.engine.kinds.outcome import Failed, ReplyMade
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestBegun, RequestFailed, RequestQueued, RequestSettled
 from core.gateway.call_records import CallRecords
 from core.gateway.lanes import Lane

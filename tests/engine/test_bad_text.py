@@ -11,9 +11,9 @@ from core.domain.errors import ErrorCode, LimitExceededError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.slot import Slot
 from core.domain.story.transcript import render_all, render_events
-from core.engine.commands import Tab1Edit
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.scripts.player import ScriptPlayer
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.exchange.chapter_file import write_chapter
 from core.exchange.chapter_script import ChapterScriptError, parse_chapter_script
 from core.exchange.session_export import SessionBody, as_new_session, from_json, read_body, to_json

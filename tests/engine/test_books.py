@@ -11,7 +11,7 @@ from core.domain.ids import SessionId
 from core.domain.session.carry_over import CarryKind
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
-from core.engine.commands import Tab1Edit
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.exchange.session_export import from_json
 from core.providers.scripted.provider import ScriptedProvider

@@ -14,7 +14,7 @@ from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.engine.save_points.service import SavePoints
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import MemoryAppended
 from core.engine.takes.commands import LockMark
 from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json

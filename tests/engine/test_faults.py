@@ -12,7 +12,7 @@ from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.gateway.call_records import UNKNOWN_CALL
 from core.providers.scripted.script import Fault
 from db.store import PostgresStore

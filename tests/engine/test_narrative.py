@@ -11,7 +11,7 @@ from core.domain.errors import ErrorCode
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.gateway.model_gateway import input_hash
 from core.providers.base import Message

@@ -8,7 +8,7 @@ from core.domain.errors import IllegalCommandError
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
-from core.engine.commands import Tab1Edit
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.exchange.chats.chapter_of_chat import chapter_of
 from core.exchange.chats.chat_log import read_chat
 from core.exchange.session_export import from_json, read_body, to_json
@@ -36,7 +36,7 @@ async def test_a_chat_is_summarised_after_the_lock_and_played_on(
     session_id = await engine.import_body(chapter_of(read_chat(chat(15)), "A chat", utc_now()).body)
     async with window(store, model, session_id) as session:
         assert session.snapshot.session.state is SessionState.DRAFT_TAB1
-        with pytest.raises(IllegalCommandError, match="2 to 7"):
+        with pytest.raises(IllegalCommandError, match="can only grow"):
             await session.edit_tab1(Tab1Edit(agent_count=1))
         await session.edit_tab1(Tab1Edit(world="A coast.", chapter="A lamp goes out.", agent_count=3))
         await session.wait(await session.lock())

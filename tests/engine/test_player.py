@@ -11,7 +11,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import content_of
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
-from core.engine.commands import Tab1Edit
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.scripts.player import ScriptMismatchError, ScriptPlayer, Step
 from core.exchange.chapter_script import ChapterScript, load_chapter_script
 from core.providers.scripted.script import Fault, Script

@@ -16,7 +16,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.engine.scripts.branches import ScriptBranches
 from core.engine.scripts.player import ScriptMismatchError, ScriptPlayer
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.exchange.chapter_script import ChapterScript, load_chapter_script, parse_chapter_script
 from core.providers.base import ModelRequest
 from db.store import PostgresStore

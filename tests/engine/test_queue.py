@@ -15,7 +15,7 @@ from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.kinds import registry
 from core.engine.queue.entries import QueueEntry
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import (
     QueuePaused,
     QueueResumed,

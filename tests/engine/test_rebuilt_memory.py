@@ -6,7 +6,7 @@ from core.domain.audience import EVERYONE
 from core.domain.requests.request import RequestState, SummaryRequest
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestSettled
 from db.store import PostgresStore
 from tests.engine.test_scene import ALONE, FailsAtSummary, say

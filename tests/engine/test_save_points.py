@@ -30,11 +30,11 @@ from core.domain.save_point import (
 )
 from core.domain.session.session import SessionState, Tab1Inputs
 from core.domain.slot import Slot
-from core.engine import moves
+from core.engine.changes import moves
 from core.engine.engine import Engine
 from core.engine.save_points import service as save_points
 from core.engine.save_points.service import SavePoints
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
 from db.store import PostgresStore
 from tests.engine.windows import (

@@ -15,7 +15,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json
 from core.engine.save_points.service import SavePoints
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.takes.commands import LockMark
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
 from core.providers.base import Completion, ModelRequest, TextDelta

@@ -12,7 +12,7 @@ from core.domain.requests.request import SummaryRequest
 from core.domain.secret import LATEST_REVEAL, LONGEST_SECRET, LONGEST_SECRETS, MOST_SECRETS, Secret
 from core.domain.slot import Slot
 from core.domain.story.event import Role
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from db.store import PostgresStore
 from tests.engine.test_scene import ALONE, FailsAtSummary, say, text_of
 from tests.engine.windows import CHOICES, Recorder, chapter, done, is_summary

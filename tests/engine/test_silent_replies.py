@@ -12,7 +12,7 @@ from core.domain.story.silence import SAYS_NOTHING
 from core.domain.story.transcript import render_all, render_events
 from core.engine.catalog import SessionCatalog
 from core.engine.kinds.reply import REASON_NOTE
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch

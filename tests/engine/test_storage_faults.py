@@ -24,7 +24,7 @@ from core.domain.requests.request import SummaryRequest
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, TextArrived
 from core.providers.scripted.provider import ScriptedProvider
 from core.snapshot import Changes

@@ -9,7 +9,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.kinds.trial import TEST_PROMPT, TEST_VERSION
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
 from core.providers.scripted.script import Fault

@@ -13,7 +13,7 @@ import pytest
 
 from core.config.models import ModelAssignments
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.gateway.lanes import Lane
 from db.store import PostgresStore
 from tests.core.samples import waiting

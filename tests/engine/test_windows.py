@@ -10,7 +10,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionState
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.engine.commands import Tab1Edit
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.sync.follower import Follower
 from core.engine.sync.notifications import (
     DraftStored,

@@ -17,11 +17,11 @@ from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
-from core.engine import moves
-from core.engine.commands import Tab1Edit
+from core.engine.changes import moves
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.kinds.trial import call_for_test, new_test
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification, SessionChanged
 from core.gateway.model_gateway import Cancellation, ModelGateway
 from core.providers.base import Completion, ModelRequest, Provider, TextDelta

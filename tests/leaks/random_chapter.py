@@ -18,9 +18,9 @@ from core.domain.session.session import SessionState
 from core.domain.slot import Slot, first_slots
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json
-from core.engine.commands import Tab1Edit
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.takes.commands import LockMark
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
 from tests.core.idle_hours import IdleHours

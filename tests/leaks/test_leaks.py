@@ -12,7 +12,7 @@ from core.context.carry_over import carry_over
 from core.domain.audience import EVERYONE, NOBODY
 from core.domain.story.memory import MemoryBlock
 from core.domain.story.silence import Spoken
-from core.engine.canon import NewTake
+from core.engine.changes.canon import NewTake
 from core.engine.kinds import summary
 from core.engine.takes import commands as takes
 from tests.leaks.many_chapters import play_chapters
@@ -89,7 +89,7 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "a reason is told with the reply": ("core.engine.kinds.reply.read_spoken", Spoken),
     "those who are away hear what the others hear": ("core.domain.session.session.Session.is_away", _is_here),
     "a whisper is asked again aloud": ("core.engine.takes.commands.ask_again", _asked_aloud),
-    "replies are heard by everyone": ("core.engine.canon.NewTake.reply", _heard_by_all),
+    "replies are heard by everyone": ("core.engine.changes.canon.NewTake.reply", _heard_by_all),
 }
 
 

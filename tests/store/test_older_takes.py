@@ -12,7 +12,7 @@ from core.domain.ids import SessionId
 from core.domain.session.session import SessionState
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
 from db.migrate import HEAD
 from db.store import PostgresStore, open_store

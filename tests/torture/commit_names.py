@@ -5,7 +5,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session, SessionState
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.engine.canon import ORIGIN, Origin
+from core.engine.changes.canon import ORIGIN, Origin
 from core.engine.scene.commands import ROLL
 from core.snapshot import Changes
 

@@ -12,7 +12,7 @@ from core.domain.requests.request import ReplyRequest, SummaryRequest
 from core.domain.secret import Secret
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, compact_json
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.gate import unlocked
 from tests.torture.deeds_beside import DEEDS_BESIDE, require_done

@@ -11,9 +11,9 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import new_uuid
 from core.domain.requests.request import ReplyRequest, Request, RequestState
 from core.domain.slot import Slot
-from core.engine.canon import newest_events
+from core.engine.changes.canon import newest_events
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 
 CUT_SECOND: Final = "Cut the second reply to this off."
 """A prompt to two whose second reply the replies of a torture break off in the middle."""

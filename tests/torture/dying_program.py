@@ -159,7 +159,7 @@ def install(reaper: Reaper) -> None:
     import db.writer_lock
     from core.engine.engine import Engine
     from core.engine.scene.service import Scene
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
     from db.embedded.server import EmbeddedServer
     from db.queue import PostgresQueue
     from db.store import PostgresStore

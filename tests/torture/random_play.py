@@ -18,7 +18,7 @@ from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
-from core.engine import commands
+from core.engine.decisions import commands
 from core.snapshot import Changes, Snapshot
 from tests.torture.random_windows import AWAY, CODES, SELDOM_NOT, Figures, RandomWindows
 from tests.torture.random_words import words_of

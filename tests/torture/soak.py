@@ -20,7 +20,7 @@ from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot, slot_after
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestFailed
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider

@@ -23,7 +23,7 @@ from core.config.settings import Settings
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
-from core.engine.commands import Tab1Edit
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.speaking.service import USUAL_WAITING, Waiting
 from core.providers.scripted.provider import ScriptedProvider

@@ -13,7 +13,7 @@ from textual.widgets import Button, Input, Select, Static
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.narrative.download_row import deliver_chapter

@@ -11,7 +11,7 @@ from textual.app import App, ComposeResult
 
 import storyengine_tui
 from core.domain.errors import StoryEngineError
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import WriterChanged
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.shared.session_tab import SessionTab

@@ -12,13 +12,13 @@ from textual.widgets import Button, Static
 from core.domain.session.session import Session, SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Event
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.snapshot import Snapshot
-from storyengine_tui.screens.play.composer import Composer
+from storyengine_tui.screens.play.composer.composer import Composer
+from storyengine_tui.screens.play.composer.prompt_area import PromptArea
+from storyengine_tui.screens.play.composer.prompt_queue import PromptQueue
 from storyengine_tui.screens.play.play_pane import PlayPane
-from storyengine_tui.screens.play.prompt_area import PromptArea
-from storyengine_tui.screens.play.prompt_queue import PromptQueue
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.panel_switcher import SlotEntries

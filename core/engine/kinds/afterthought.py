@@ -16,10 +16,10 @@ from core.domain.requests.request import BackgroundRequest, ReplyRequest
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import UNASKED_AFTER, Event
-from core.engine.canon import end_of_canon, newest_events, source_of
+from core.engine.changes.canon import end_of_canon, newest_events, source_of
+from core.engine.changes.moves import provenance
 from core.engine.kinds.base import Job, KindHandler, called_with, failure_unasked
 from core.engine.kinds.outcome import AfterthoughtMade, Failed
-from core.engine.moves import provenance
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 from core.text.repetition import first_repeated

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from core.agents.answers.json_output import InvalidMemoryError, ParsedMemory
 from core.agents.context_builder import Context, repair_context
-from core.agents.json_output import InvalidMemoryError, ParsedMemory
 from core.config.models import ModelConfig
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.engine.kinds.base import Calls

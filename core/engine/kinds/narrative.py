@@ -11,9 +11,9 @@ from core.domain.ids import DraftId, new_uuid
 from core.domain.requests.request import NarrativeRequest
 from core.domain.session.state_machine import Command
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
+from core.engine.changes.moves import move, provenance
 from core.engine.kinds.base import Job, KindHandler
 from core.engine.kinds.outcome import Failed, NarrativeMade
-from core.engine.moves import move, provenance
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult, input_hash, model_request
 from core.snapshot import Changes, Snapshot

@@ -8,7 +8,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.ids import BlockId
 from core.domain.prompt_range import PromptRange
 from core.domain.story.memory import MemoryBlock
-from core.engine.canon import Origin
+from core.engine.changes.canon import Origin
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.event import REQUEST_ID, Event, Role
 from core.domain.story.silence import Spoken, read_spoken
-from core.engine.canon import (
+from core.engine.changes.canon import (
     NewTake,
     Origin,
     before_newest,
@@ -29,9 +29,9 @@ from core.engine.canon import (
     source_of,
     withdraw_newest,
 )
+from core.engine.changes.moves import move_and_summarise, next_reply
 from core.engine.kinds.base import Job, KindHandler, called_with
 from core.engine.kinds.outcome import Failed, ReplyMade
-from core.engine.moves import move_and_summarise, next_reply
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult
 from core.providers.base import ProviderError

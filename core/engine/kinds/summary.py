@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 
 from core.agents import context_summary
-from core.agents.json_output import ParsedMemory
+from core.agents.answers.json_output import ParsedMemory
 from core.config.models import AgentRole
 from core.context.visibility import Knowledge
 from core.domain.audience import Audience, widest_first
@@ -18,11 +18,11 @@ from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.story.event import Event
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.engine.canon import block_before
+from core.engine.changes.canon import block_before
+from core.engine.changes.moves import is_rebuilt, move_and_summarise, provenance
 from core.engine.kinds.base import Job, KindHandler, called_with
 from core.engine.kinds.json_memory import make_memory
 from core.engine.kinds.outcome import Failed, SummaryMade
-from core.engine.moves import is_rebuilt, move_and_summarise, provenance
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 

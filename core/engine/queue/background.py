@@ -8,8 +8,8 @@ from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.retry_policy import Backoffs
-from core.engine.commands import find_request
-from core.engine.moves import given_up, pending_again
+from core.engine.changes.moves import given_up, pending_again
+from core.engine.decisions.commands import find_request
 from core.engine.queue.executor import Executor
 from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.worker import MAX_SLEEP_SECONDS, Worker

@@ -8,10 +8,10 @@ from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId, new_uuid
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request, SummaryRequest
 from core.domain.requests.request_kinds import BAND
-from core.engine import commands
-from core.engine.commands import find_request
+from core.engine.changes.moves import given_up, pending_again
+from core.engine.decisions import commands, tab1_commands
+from core.engine.decisions.commands import find_request
 from core.engine.kinds.registry import handler_of
-from core.engine.moves import given_up, pending_again
 from core.snapshot import Changes, Snapshot
 from core.text.cleaning import is_blank
 
@@ -69,7 +69,7 @@ def edit(snapshot: Snapshot, request_id: RequestId, text: str, now: datetime) ->
         raise IllegalCommandError(WITH_THE_MODEL)
     if request.has_failed:
         raise IllegalCommandError("That prompt has failed; edit its text in its composer.")
-    text = commands.within("prompt", text, snapshot.session.limits.prompt).strip()
+    text = tab1_commands.within("prompt", text, snapshot.session.limits.prompt).strip()
     if is_blank(text):
         raise IllegalCommandError("There is no text left; drop the prompt instead.")
     fresh = replace(request, id=RequestId(new_uuid()), text=text, created_at=now, updated_at=now)

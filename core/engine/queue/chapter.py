@@ -6,7 +6,7 @@ from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import ReplyRequest
-from core.engine.commands import find_request
+from core.engine.decisions.commands import find_request
 from core.engine.queue import changes
 from core.engine.sync.notifications import Notification, PromptReturned
 from core.engine.sync.session_writer import SessionWriter

@@ -10,14 +10,14 @@ from core.domain.errors import ErrorCode, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import Request
 from core.domain.requests.retry_policy import Backoffs
-from core.engine import commands
+from core.engine.changes.moves import provenance
+from core.engine.decisions import commands
+from core.engine.decisions.recovery import recover_request
+from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import Failed, Outcome, PutBack
-from core.engine.moves import provenance
 from core.engine.queue.executor import Executor
-from core.engine.recovery import recover_request
 from core.engine.scene.commands import begun
 from core.engine.sync.session_writer import SessionWriter
-from core.engine.transitions import settle
 from core.gateway.call_records import CallRecords, failure_of, records_without_call
 from core.gateway.model_gateway import Cancellation
 from core.snapshot import Changes, Snapshot

@@ -20,8 +20,8 @@ from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.session import Session, SessionState
-from core.engine import commands
-from core.engine.moves import is_rebuilt, may_summarise_early, retry_time
+from core.engine.changes.moves import is_rebuilt, may_summarise_early, retry_time
+from core.engine.decisions import commands
 from core.engine.queue.executor import Executor
 from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.performer import Next, Performer

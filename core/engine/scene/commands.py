@@ -23,9 +23,10 @@ from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.event import SECRET, Event, Role
-from core.engine.canon import end_of_canon
-from core.engine.commands import begin, require_cast, within
-from core.engine.moves import move
+from core.engine.changes.canon import end_of_canon
+from core.engine.changes.moves import move
+from core.engine.decisions.commands import begin, require_cast
+from core.engine.decisions.tab1_commands import within
 from core.engine.scene.staging import with_present
 from core.snapshot import Changes, Snapshot
 from core.text.cleaning import is_blank

@@ -11,8 +11,8 @@ from core.domain.session.absence import LATEST_RETURN, MOST_HINT_PROMPTS
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.engine.commands import require_cast
-from core.engine.moves import move
+from core.engine.changes.moves import move
+from core.engine.decisions.commands import require_cast
 from core.snapshot import Changes, Snapshot
 
 

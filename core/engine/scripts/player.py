@@ -15,9 +15,9 @@ from core.domain.requests.request import Request, RequestState, SummaryRequest
 from core.domain.requests.retry_policy import TRANSIENT
 from core.domain.session.session import SessionState
 from core.domain.story.event import Event, Role
-from core.engine.commands import Tab1Edit
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.scene.commands import SCRIPTED, is_scripted, notation_of
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.exchange.chapter_script import ChapterScript
 from core.exchange.script_absence import absent_at
 from core.exchange.script_prompts import ScriptPrompt

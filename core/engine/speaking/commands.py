@@ -7,8 +7,8 @@ from datetime import datetime
 from core.domain.audience import Audience
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.engine.commands import require_cast
-from core.engine.moves import move
+from core.engine.changes.moves import move
+from core.engine.decisions.commands import require_cast
 from core.snapshot import Changes, Snapshot
 
 

@@ -12,7 +12,7 @@ from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Artifact, BackgroundRequest
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.domain.slot import Slot
-from core.engine.moves import new_request
+from core.engine.changes.moves import new_request
 from core.engine.queue.background import BackgroundWorker
 from core.engine.speaking.hints import Hint, HintRules, hints_of, unsettled
 from core.engine.sync.session_writer import SessionWriter

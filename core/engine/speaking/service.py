@@ -14,8 +14,8 @@ from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.domain.slot import Slot
+from core.engine.changes.moves import given_up, new_request
 from core.engine.kinds.afterthought import Opening, Pause, opening_of
-from core.engine.moves import given_up, new_request
 from core.engine.queue.background import BackgroundWorker
 from core.engine.speaking import commands
 from core.engine.sync.session_writer import SessionWriter

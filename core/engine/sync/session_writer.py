@@ -12,7 +12,7 @@ from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import RequestId
 from core.domain.requests.request import Request
-from core.engine.recovery import withdraw_doubtful_prompts
+from core.engine.decisions.recovery import withdraw_doubtful_prompts
 from core.engine.sync.change_feed import SnapshotDelta, notifications_for, read_changes
 from core.engine.sync.completion_waiters import CompletionWaiters
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, WriterChanged

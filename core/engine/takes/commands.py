@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from core.agents import context_summary
-from core.agents.json_output import InvalidMemoryError
+from core.agents.answers.json_output import InvalidMemoryError
 from core.config.models import PromptStyle
 from core.context.canon_locks import audience_of_lock
 from core.domain.errors import IllegalCommandError, LimitExceededError
@@ -23,11 +23,12 @@ from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.domain.story.silence import Spoken, read_spoken
-from core.engine.canon import Origin, new_take, newest_events, rewritten, source_of, withdraw_newest
-from core.engine.commands import find_request, within
+from core.engine.changes.canon import Origin, new_take, newest_events, rewritten, source_of, withdraw_newest
+from core.engine.changes.moves import given_up, move, move_and_summarise, new_request, pending_again
+from core.engine.decisions.commands import find_request
+from core.engine.decisions.tab1_commands import within
 from core.engine.kinds.outcome import ReplyMade
 from core.engine.kinds.reply import ReplyHandler
-from core.engine.moves import given_up, move, move_and_summarise, new_request, pending_again
 from core.snapshot import Changes, Snapshot
 from core.text.cleaning import clean, is_blank
 from core.text.composer_text import joined, without

@@ -10,8 +10,8 @@ from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, SummaryRequest
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
-from core.engine.commands import Ask, find_request
-from core.engine.moves import leave_out
+from core.engine.changes.moves import leave_out
+from core.engine.decisions.commands import Ask, find_request
 from core.engine.queue.worker import RequestWorker
 from core.engine.sync.session_writer import Decide, SessionWriter
 from core.engine.takes import commands as take_commands

@@ -13,7 +13,7 @@ from textual.widgets import Button, Static
 from core.agents.assist import LONGEST_NOTE, Asked, Field, Proposal, Task
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest, Request
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.call_permission import repair_after_failure

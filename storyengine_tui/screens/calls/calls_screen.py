@@ -14,7 +14,7 @@ from textual.widgets import Static
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.calls.calls_view import CallsView
 from storyengine_tui.screens.calls.history_view import HistoryView
 from storyengine_tui.screens.calls.money_view import MoneyView

@@ -7,7 +7,7 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.calls import call_rows
 from storyengine_tui.screens.calls.call_rows import CallRow
 from storyengine_tui.screens.calls.call_screen import CallScreen

@@ -34,7 +34,7 @@ from storyengine_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from core.domain.story.event import Event
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
     from core.engine.sync import notifications
     from core.engine.sync.subscriptions import Listener
     from storyengine_tui.bootstrap import Configuration

@@ -8,7 +8,7 @@ from core.domain.errors import StoryEngineError
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
 
 HINT = "What runs goes on. Calls (F7) lists what waits."
 

@@ -16,7 +16,7 @@ from textual.widgets import TabbedContent, TabPane
 from storyengine_tui.textual_ext.painting.visibility import is_displayed
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
     from storyengine_tui.screens.shared.session_tab import SessionTab
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from storyengine_tui.screens.shared.kept_text import KeptText
 
 if TYPE_CHECKING:
     from core.engine.engine import Engine
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
     from storyengine_tui.screens.system.example_chapters import ExampleChapter
 
 log = logging.getLogger(__name__)
@@ -120,7 +120,7 @@ class Workspace:
 
     async def open_example(self, example: "ExampleChapter") -> None:
         """Set up an example in the open chapter if it is empty, else in a new one."""
-        from core.engine.commands import Tab1Edit
+        from core.engine.decisions.tab1_commands import Tab1Edit
 
         await self.open_new()
         session = self.session

@@ -12,7 +12,7 @@ from core.domain.errors import StoryEngineError
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
 
 POLL_SECONDS = 3.0
 """How often a read-only window checks whether the writer is still there."""

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widgets import Button, Input, Select, Static
 
 from core.domain.errors import StoryEngineError
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.account_draft import AccountDraft, draft_of, said_of_key
 from storyengine_tui.screens.models.call_permission import ask

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from core.config.sections import ProfileSettings
     from core.domain.errors import StoryEngineError
     from core.domain.requests.request import Request
-    from core.engine.money import Money
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.money import Money
+    from core.engine.session.session_handle import SessionHandle
     from core.ledger.ceilings import Reached
     from storyengine_tui.bootstrap import Configuration
 

@@ -20,7 +20,7 @@ from core.domain.ids import SessionId
 from core.domain.requests.request import TrialRequest
 from core.domain.slot import Slot
 from core.engine.kinds.trial import call_for_test, new_test, tested
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.gateway.lanes import lanes_of
 from core.gateway.model_gateway import CallResult, Cancellation, ModelGateway
 from core.text.cleaning import clean_line

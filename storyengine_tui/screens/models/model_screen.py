@@ -21,7 +21,7 @@ from core.config.sections import ProviderName
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.engine.kinds.trial import tested
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.account_draft import draft_of_server
 from storyengine_tui.screens.models.call_permission import ask, have_weights

@@ -15,7 +15,7 @@ from textual.reactive import var
 from textual.widgets import Button, Input, Static
 
 from core.domain.story.memory import MemoryBlock
-from core.engine.canon import stale_blocks
+from core.engine.changes.canon import stale_blocks
 from storyengine_tui.screens.narrative.download_row import CopyRequested
 from storyengine_tui.screens.narrative.memory_pages import MemoryPages, count_text, first_delta, title_text
 from storyengine_tui.widgets.fields.one_line import EntryField

@@ -13,7 +13,7 @@ from storyengine_tui.screens.narrative.memory_pages import PAGE
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
 
 
 class MemoryLoader:

@@ -38,7 +38,7 @@ from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
 
 _LIMITS = Limits()
 

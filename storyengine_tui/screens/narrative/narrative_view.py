@@ -12,7 +12,7 @@ from core.text.cleaning import clean
 from storyengine_tui.widgets.banner import BannerAction, BannerText, Tone
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
 
 _NOT_YET = {
     SessionState.DRAFT_TAB1: (

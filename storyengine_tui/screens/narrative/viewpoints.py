@@ -12,7 +12,7 @@ from storyengine_tui.screens.narrative.narrative_view import NarrativeView, uses
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
 
 
 class Viewpoints:

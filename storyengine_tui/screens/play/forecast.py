@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.ledger.words import dollars
+from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.screens.play.play_view import PlayView
-from storyengine_tui.screens.play.prompt_area import PromptArea
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
 
 
 async def spent_text(session: "SessionHandle", view: PlayView, area: PromptArea | None) -> str:

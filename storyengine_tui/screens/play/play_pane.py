@@ -15,7 +15,10 @@ from core.domain.requests.request import BackgroundRequest, ReplyRequest, Summar
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.sync import notifications
-from storyengine_tui.screens.play.composer import Composer
+from storyengine_tui.screens.play.composer.composer import Composer
+from storyengine_tui.screens.play.composer.prompt_area import PromptArea
+from storyengine_tui.screens.play.composer.prompt_queue import PromptQueue
+from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.failure_banners import FailureBanners
 from storyengine_tui.screens.play.forecast import spent_text
 from storyengine_tui.screens.play.play_help import HELP, KEYS
@@ -26,9 +29,6 @@ from storyengine_tui.screens.play.play_view import (
     has_short_chunk,
     play_view,
 )
-from storyengine_tui.screens.play.prompt_area import PromptArea
-from storyengine_tui.screens.play.prompt_queue import PromptQueue
-from storyengine_tui.screens.play.prompt_sender import PromptSender
 from storyengine_tui.screens.play.scene import hearing_view, stage_view
 from storyengine_tui.screens.play.scene_tab import SceneTab
 from storyengine_tui.screens.play.takes_view import COMMANDS, takes_view
@@ -40,7 +40,7 @@ from storyengine_tui.widgets.panel_switcher import SlotEntries
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
 
 
 class PlayPane(SceneTab):

@@ -22,7 +22,7 @@ from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.takes_tab import TakesTab
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
     from storyengine_tui.screens.play.scene.adders_modal import Adders
     from storyengine_tui.screens.play.scene.hearers_modal import Hearers
 

@@ -12,16 +12,16 @@ from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.engine.takes.commands import called
-from storyengine_tui.screens.play.composer import Composer
+from storyengine_tui.screens.play.composer.composer import Composer
+from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.play_view import is_played, numbered
-from storyengine_tui.screens.play.prompt_sender import PromptSender
 from storyengine_tui.screens.play.take_line import TakeLine
 from storyengine_tui.screens.play.takes_view import takes_view
 from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
 
 
 class TakesTab(SessionTab):

@@ -13,7 +13,7 @@ from textual.widgets import Input, Select, Static
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_block import LONGEST_BLOCK_NAME, LONGEST_PROMPT_BLOCK, BlockPlace, PromptBlock
 from core.domain.session.state_machine import Command
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.prompt_blocks.conditions import AGENT_NAMES, TypedBlock, called
 from storyengine_tui.screens.shared.autosave import Autosave

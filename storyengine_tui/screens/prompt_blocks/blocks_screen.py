@@ -18,7 +18,7 @@ from core.domain.prompt_block import (
     PromptBlocks,
 )
 from core.domain.session.state_machine import Command
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import PromptBlocksChanged, WriterChanged
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.list_screen import ListScreen

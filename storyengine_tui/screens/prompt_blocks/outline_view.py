@@ -11,7 +11,7 @@ from core.agents.prompt_blocks import PromptOutline
 from core.domain.agent_role import AgentRole
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 
 Agent = tuple[AgentRole, Slot | None]

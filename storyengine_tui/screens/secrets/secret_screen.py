@@ -11,7 +11,7 @@ from textual.widgets import Button, Input, Static
 
 from core.domain.errors import StoryEngineError
 from core.domain.session.state_machine import Command
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.text.cleaning import is_blank
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.setup.secrets_view import TypedSecret, find, room_for, typed_of

@@ -16,7 +16,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.model_labels import (
     ModelLabel,

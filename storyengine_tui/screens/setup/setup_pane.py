@@ -18,7 +18,7 @@ from core.domain.requests.request import Request
 from core.domain.session.limits import Limits
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots, slot_after
-from core.engine.commands import Tab1Edit
+from core.engine.decisions.tab1_commands import Tab1Edit
 from storyengine_tui.screens.setup.carried_cell import CarriedCell, show_carried
 from storyengine_tui.screens.setup.cast_panels import AgentPanel, CastPanels
 from storyengine_tui.screens.setup.secrets_cell import SecretsCell
@@ -34,7 +34,7 @@ from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher, SlotEntries
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
 
 _LIMITS = Limits()
 

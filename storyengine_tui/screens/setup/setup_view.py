@@ -10,13 +10,13 @@ from core.domain.secret import Reveal, Secret
 from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots
-from core.engine.commands import Tab1Edit
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.widgets.panel_switcher import PanelEntry
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
 
 INTRO = "Write world, chapter and cast; then go on to 2 Play (F3)."
 READ_ONLY_TEXT = "Read-only in this window: you can read and copy."

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from textual.widgets import TextArea
 
     from core.domain.ids import RequestId
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
     from core.engine.sync.notifications import CallStarted, Notification
 
 T = TypeVar("T")

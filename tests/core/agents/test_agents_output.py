@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.agents import character, context_summary, world_lock
-from core.agents.json_output import (
+from core.agents.answers.json_output import (
     MAX_MEMORY,
     MAX_OUTPUT,
     InvalidMemoryError,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 
 from core.agents import context_summary, world_lock
-from core.agents.extract import (
+from core.agents.answers.extract import (
     CLAUSE_LENGTH,
     CLAUSE_TOKENS,
     FITTED_SHARE,
@@ -22,7 +22,7 @@ from core.agents.extract import (
     pick,
     stretches,
 )
-from core.agents.schema import Schema, schema_of
+from core.agents.answers.schema import Schema, schema_of
 from core.config.models import AgentRole, PromptStyle, defaults_for
 from core.context.tokens import estimate_tokens
 from core.domain.prompt_range import PromptRange

@@ -14,7 +14,7 @@ from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
-from core.engine.commands import checked_name
+from core.engine.decisions.tab1_commands import checked_name
 from core.providers.base import Message
 from core.text.cleaning import clean, clean_line
 from core.text.delimiters import SegmentName, closing_mark, escape_delimiters, opening_mark

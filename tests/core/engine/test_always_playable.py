@@ -19,10 +19,10 @@ from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.memory import corrections_length
-from core.engine import commands
-from core.engine.commands import Tab1Edit
+from core.engine.changes.moves import may_summarise_early
+from core.engine.decisions import commands, tab1_commands
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.kinds.outcome import LockMade, ReplyMade, SummaryMade
-from core.engine.moves import may_summarise_early
 from tests.core.samples import lock_payload
 from tests.core.simulation import Simulation
 
@@ -74,7 +74,7 @@ class Chapter:
             identities={Slot.RED: told(field, limits.identity)},
             agent_count=7,
         )
-        self.sim.store(commands.edit_tab1(self.sim.snapshot, edit, self.sim.now))
+        self.sim.store(tab1_commands.edit_tab1(self.sim.snapshot, edit, self.sim.now))
 
     @property
     def builder(self) -> ContextBuilder:

@@ -15,9 +15,9 @@ from core.config.sections import ProviderName
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.engine.assist import Assist
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.assist import Assist
+from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch

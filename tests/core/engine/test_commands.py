@@ -9,8 +9,8 @@ from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededErro
 from core.domain.requests.request import RequestState
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
-from core.engine import commands
-from core.engine.commands import Tab1Edit
+from core.engine.decisions import commands, tab1_commands
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.queue.changes import move_up
 from core.engine.queue.worker import begun_with, next_request
 from tests.core.samples import choices
@@ -18,7 +18,7 @@ from tests.core.simulation import Simulation, active
 
 
 def edit(simulation: Simulation, edit: Tab1Edit) -> None:
-    simulation.store(commands.edit_tab1(simulation.snapshot, edit, simulation.now))
+    simulation.store(tab1_commands.edit_tab1(simulation.snapshot, edit, simulation.now))
 
 
 def test_an_edit_keeps_every_field_that_it_does_not_name() -> None:
@@ -43,7 +43,7 @@ def test_an_edit_keeps_every_field_that_it_does_not_name() -> None:
 )
 def test_a_text_that_is_too_long_is_refused_and_never_cut(change: Tab1Edit, field: str) -> None:
     with pytest.raises(LimitExceededError, match=f"The {field} has"):
-        commands.edit_tab1(Simulation().snapshot, change, Simulation().now)
+        tab1_commands.edit_tab1(Simulation().snapshot, change, Simulation().now)
 
 
 def test_a_text_that_just_fits_is_kept_whole() -> None:
@@ -260,10 +260,10 @@ def test_a_build_that_failed_is_taken_up_as_the_same_request() -> None:
 
 def test_a_title_can_be_given_in_any_state_and_is_one_line() -> None:
     simulation = active()
-    simulation.store(commands.retitle(simulation.snapshot, " The\n Lamp ", simulation.now))
+    simulation.store(tab1_commands.retitle(simulation.snapshot, " The\n Lamp ", simulation.now))
     assert simulation.snapshot.session.title == "The Lamp"
     with pytest.raises(LimitExceededError, match="title"):
-        commands.retitle(simulation.snapshot, "x" * 201, simulation.now)
+        tab1_commands.retitle(simulation.snapshot, "x" * 201, simulation.now)
 
 
 def test_corrections_are_measured_only_once_memory_is_known() -> None:

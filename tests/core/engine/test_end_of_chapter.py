@@ -7,7 +7,7 @@ from core.domain.requests.request import RequestState, SummaryRequest
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
-from core.engine import commands
+from core.engine.decisions import commands
 from tests.core.simulation import active
 
 

@@ -19,7 +19,7 @@ from core.domain.ids import RequestId, new_uuid
 from core.domain.requests.request import RequestState
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
-from core.engine import commands
+from core.engine.decisions import tab1_commands
 from core.engine.engine import Engine
 from core.engine.queue.performer import Performer
 from core.engine.sync.notifications import SessionChanged, StorageTrouble, WriterChanged
@@ -286,7 +286,7 @@ async def test_a_window_that_reads_along_says_that_the_store_is_away_and_reads_o
         with pytest.raises(SessionLockedError):
             await session.reset()
         await room.heard(StorageTrouble)
-        await room.store.commit(commands.retitle(room.store.snapshot, "Theirs", START), other)
+        await room.store.commit(tab1_commands.retitle(room.store.snapshot, "Theirs", START), other)
         changed = await room.heard(SessionChanged)
         assert changed.session.title == session.snapshot.session.title == "Theirs"
         assert not await session.take_over()

@@ -10,7 +10,7 @@ from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.speaking.heartbeats import answers_of
 from core.engine.speaking.hints import Hint, HintRules, hints_of
 from core.providers.scripted.provider import ScriptedProvider

@@ -22,8 +22,8 @@ from core.domain.requests.request import (
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Role
-from core.engine import commands
-from core.engine.moves import may_summarise_early
+from core.engine.changes.moves import may_summarise_early
+from core.engine.decisions import commands
 from core.engine.queue.worker import next_request, next_retry
 from core.snapshot import recent_from
 from tests.core.simulation import Simulation, failure, with_limits

@@ -7,9 +7,10 @@ import pytest
 from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
 from core.domain.ids import RequestId
 from core.domain.requests.request import RequestState
-from core.engine import commands
-from core.engine.quiesce import apply_when_idle
-from core.engine.transitions import settle
+from core.engine.decisions import commands
+from core.engine.decisions.tab1_commands import retitle
+from core.engine.decisions.transitions import settle
+from core.engine.session.quiesce import apply_when_idle
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 from tests.core.faulty_store import AWAY
@@ -37,7 +38,7 @@ async def test_nothing_is_decided_at_rest_while_a_call_is_open_that_was_stored_w
             lambda snapshot: settle(snapshot, request, outcome, CallRecords(), NOW, BACKOFF)
         )
 
-    await apply_when_idle(scene.writer, stop, lambda snapshot: commands.retitle(snapshot, "At rest", NOW))
+    await apply_when_idle(scene.writer, stop, lambda snapshot: retitle(snapshot, "At rest", NOW))
     assert len(stopped) == 1
     assert [request.state for request in scene.store.snapshot.requests] == [RequestState.FAILED]
     assert scene.store.snapshot.session.title == "At rest"
@@ -61,7 +62,7 @@ async def test_what_waits_is_stopped_before_what_runs_and_each_is_settled_before
         waiters.append(asyncio.create_task(scene.writer.apply(settled)))
 
     waiters: list[asyncio.Task[Changes]] = []
-    await apply_when_idle(scene.writer, stop, lambda snapshot: commands.retitle(snapshot, "At rest", NOW))
+    await apply_when_idle(scene.writer, stop, lambda snapshot: retitle(snapshot, "At rest", NOW))
     assert stopped == [second, first]
     assert all(task.done() for task in waiters)
     assert scene.unsent == "One\n\nTwo"
@@ -70,7 +71,7 @@ async def test_what_waits_is_stopped_before_what_runs_and_each_is_settled_before
 async def test_a_call_that_cannot_be_stopped_is_told_and_nothing_is_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("core.engine.quiesce.STOP_TIMEOUT_SECONDS", 0.02)
+    monkeypatch.setattr("core.engine.session.quiesce.STOP_TIMEOUT_SECONDS", 0.02)
     simulation = active()
     simulation.submit("One")
     scene = Scene(simulation.snapshot)
@@ -79,7 +80,5 @@ async def test_a_call_that_cannot_be_stopped_is_told_and_nothing_is_changed(
         await asyncio.sleep(0)
 
     with pytest.raises(IllegalCommandError, match="could not be stopped"):
-        await apply_when_idle(
-            scene.writer, does_not_stop, lambda snapshot: commands.retitle(snapshot, "At rest", NOW)
-        )
+        await apply_when_idle(scene.writer, does_not_stop, lambda snapshot: retitle(snapshot, "At rest", NOW))
     assert not scene.store.commits

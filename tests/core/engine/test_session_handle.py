@@ -10,11 +10,11 @@ from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, RequestState
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
-from core.engine import commands
-from core.engine.commands import Tab1Edit
+from core.engine.decisions import tab1_commands
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.scripts.player import ScriptPlayer, Step
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import (
     CallStarted,
     MemoryAppended,
@@ -173,7 +173,7 @@ async def test_a_play_keeps_in_a_slot_what_the_gm_wrote_on_tab_1_and_the_script_
     edit: Tab1Edit, is_kept: bool
 ) -> None:
     simulation = Simulation()
-    simulation.store(commands.edit_tab1(simulation.snapshot, edit, simulation.now))
+    simulation.store(tab1_commands.edit_tab1(simulation.snapshot, edit, simulation.now))
     room = Room(simulation.snapshot)
     async with room.opened() as session:
         await ScriptPlayer(session, parse_chapter_script(SCRIPT), lambda _: None).play()

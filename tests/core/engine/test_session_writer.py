@@ -10,8 +10,8 @@ from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedErro
 from core.domain.ids import RequestId
 from core.domain.requests.request import Content, RequestState
 from core.domain.slot import Slot
-from core.engine import commands
-from core.engine.recovery import recover
+from core.engine.decisions import commands, tab1_commands
+from core.engine.decisions.recovery import recover
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, UnsentChanged, WriterChanged
 from core.engine.sync.session_writer import CONTENTS_REMEMBERED
 from core.snapshot import Changes, Snapshot
@@ -208,7 +208,7 @@ async def test_a_window_that_writes_does_not_read_along(
         patched.setattr(scene.store, "load", None)
         await scene.writer.refresh()
     scene.writer.lease = None
-    scene.store.apply(commands.retitle(scene.store.snapshot, "Theirs", NOW))
+    scene.store.apply(tab1_commands.retitle(scene.store.snapshot, "Theirs", NOW))
     await scene.writer.refresh()
     assert scene.writer.snapshot.session.title == "Theirs"
 

@@ -15,8 +15,8 @@ from core.domain.requests.request import ReplyRequest, RequestState, SummaryRequ
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
-from core.engine import commands
-from core.engine.session_handle import SessionHandle
+from core.engine.decisions import commands
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import EventsAppended, TextArrived
 from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook

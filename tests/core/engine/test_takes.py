@@ -14,8 +14,8 @@ from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json, compared
-from core.engine.canon import stale_blocks
-from core.engine.session_handle import SessionHandle
+from core.engine.changes.canon import stale_blocks
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import CanonChanged, EventsAppended
 from core.engine.takes.commands import LockMark
 from core.providers.scripted.script import Entry, Fault, ScriptMatch

@@ -13,9 +13,9 @@ from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType
-from core.engine import commands
+from core.engine.decisions import commands
+from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import NarrativeMade, ReplyMade
-from core.engine.transitions import settle
 from core.gateway.call_records import CallRecords
 from core.snapshot import recent_from
 from tests.core.samples import waiting

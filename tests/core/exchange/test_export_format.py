@@ -8,7 +8,7 @@ import pytest
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
-from core.engine import commands
+from core.engine.decisions import commands
 from core.exchange.session_export import VERSION, ImportRefusedError, from_json, read_body
 from core.text.canonical_json import canonical, checksum
 from tests.core.faulty_store import FaultyStore

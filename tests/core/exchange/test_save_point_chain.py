@@ -21,7 +21,7 @@ from core.domain.save_point import (
 )
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
-from core.engine import commands
+from core.engine.decisions import commands, tab1_commands
 from core.engine.save_points.service import SavePoints
 from core.text.canonical_json import canonical, checksum
 from tests.core.faulty_store import FaultyStore
@@ -197,7 +197,7 @@ async def test_a_restored_slot_is_the_story_up_to_it_under_a_title_that_says_so(
 
 
 async def test_a_title_with_the_name_of_its_slot_is_still_no_longer_than_a_title_may_be(shelf: Shelf) -> None:
-    shelf.store.apply(commands.retitle(shelf.store.snapshot, "t" * 200, START))
+    shelf.store.apply(tab1_commands.retitle(shelf.store.snapshot, "t" * 200, START))
     kept = await shelf.slots.keep(shelf.session_id, "n" * 60)
     await shelf.slots.restore(shelf.session_id, kept.number)
     [made] = shelf.store.created

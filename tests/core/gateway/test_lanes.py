@@ -19,9 +19,9 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import Artifact, BackgroundRequest, Request, RequestState
 from core.domain.requests.request_kinds import Level, RequestKind
 from core.domain.slot import Slot
+from core.engine.changes.moves import new_request
 from core.engine.engine import Engine
 from core.engine.kinds.trial import call_for_test, new_test
-from core.engine.moves import new_request
 from core.gateway.lanes import Lane, Lanes, lanes_of, said_of
 from core.gateway.model_gateway import Cancellation, ModelGateway
 from core.gateway.places import Place

@@ -11,7 +11,7 @@ from core.domain.session.session import Session, SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import SECRET, Event, Role
 from core.domain.story.memory import MemoryBlock
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.snapshot import Changes
 from core.store import Lease, SessionStore
 from tests.store import chapters

@@ -9,7 +9,7 @@ from core.config.models import defaults_for
 from core.domain.session.limits import Limits
 from core.domain.session.session import Session, SessionState
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import read_body
 from core.providers.scripted.provider import ScriptedProvider
 from core.snapshot import Changes

@@ -13,7 +13,7 @@ from textual.widgets import DataTable
 from core.domain.secret import LONGEST_SECRET
 from core.domain.session.limits import LONGEST_CORRECTION
 from core.domain.slot import Slot
-from core.engine.commands import Tab1Edit
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.providers.scripted.script import Entry, Script, ScriptMatch
 from core.text.cleaning import clean, clean_line

@@ -25,7 +25,7 @@ from textual.widgets import Static
 
 from core.domain.slot import Slot
 from storyengine_tui.screens.chapter.tab_pages import TALL, apply_tall_class
-from storyengine_tui.screens.play.prompt_area import PromptArea
+from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.textual_ext.painting import batched_screen
 from storyengine_tui.textual_ext.painting.batched_screen import BatchedScreen
 from storyengine_tui.textual_ext.parts import Part

@@ -15,7 +15,7 @@ from core.config.settings import Settings
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.session.session import SessionState
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Pace, Script, ScriptMatch
 from core.store import WriterInfo
 from storyengine_tui.bootstrap import Configuration

@@ -29,7 +29,7 @@ from storyengine_tui.screens.chapter.last_session import (
     read_last_session,
     write_last_session,
 )
-from storyengine_tui.screens.play.prompt_area import PromptArea
+from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine

@@ -22,7 +22,7 @@ from core.engine.scene.commands import notation_of
 from core.engine.scripts.books import first_session, join_book
 from core.engine.scripts.branches import ScriptBranches
 from core.engine.scripts.player import ScriptPlayer, Step
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import (
     CallStarted,
     CanonChanged,

@@ -10,7 +10,7 @@ from core.domain.errors import ErrorCode
 from core.domain.requests.request import RequestState
 from core.domain.session.state_machine import Command
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.engine.canon import stale_blocks
+from core.engine.changes.canon import stale_blocks
 from core.engine.takes.commands import LockMark
 from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.revisions.comparison import revisions_of
@@ -18,7 +18,7 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm, MemoryMarks, title_of
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
 
 
 class RevisionAct(StrEnum):

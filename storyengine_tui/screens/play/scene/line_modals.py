@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 from core.domain.errors import IllegalCommandError, StoryEngineError
 from core.domain.secret import Secret, label_of
 from core.domain.slot import Slot
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.text.cleaning import clean_line
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal

@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 from textual.widgets import Button, Static
 
 from core.domain.slot import Slot
-from core.engine.commands import Tab1Edit
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.assist.assist_screen import AssistScreen

@@ -12,7 +12,7 @@ from core.config.settings import Settings
 from core.domain.errors import ErrorCode
 from core.domain.requests.request_kinds import RequestKind
 from core.engine.kinds.trial import TEST_PROMPT
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.calls.call_screen import CallScreen
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.models.model_screen import ModelScreen

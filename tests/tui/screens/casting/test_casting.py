@@ -9,7 +9,7 @@ from textual.screen import Screen
 from textual.widgets import DataTable, Input, Static
 
 from core.domain.slot import Slot
-from core.engine.commands import Tab1Edit
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.library.characters.character import Character
 from storyengine_tui.screens.casting.compare_screen import CompareScreen, ShortenModal

@@ -11,7 +11,7 @@ from textual.widgets import DataTable, Static
 from core.domain.ids import SessionId
 from core.domain.session.session import SessionState
 from core.domain.session.state_machine import Command
-from core.engine.canon import stale_blocks
+from core.engine.changes.canon import stale_blocks
 from core.engine.engine import Engine
 from core.engine.takes.commands import LockMark
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch

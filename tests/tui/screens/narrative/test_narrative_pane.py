@@ -13,7 +13,7 @@ from core.domain.ids import SessionId
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Fault
 from storyengine_tui.screens.narrative.definition_cell import DEFAULT_DEFINITION, typed_definition
 from storyengine_tui.screens.narrative.draft_view import LiveDraft

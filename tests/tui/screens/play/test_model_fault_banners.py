@@ -10,7 +10,7 @@ from core.domain.errors import ErrorCode
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionState
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from tests.engine.test_faults import TWO_CALLS
 from tests.tui.engine_app import Desktop, make_draft, until

@@ -11,7 +11,7 @@ from core.domain.errors import ErrorCode
 from core.domain.session.session import SessionState
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.models.consent_modal import ConsentModal

@@ -7,7 +7,7 @@ from core.domain.audience import NOBODY, Audience
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from storyengine_tui.screens.play.prompt_queue import PromptQueue
+from storyengine_tui.screens.play.composer.prompt_queue import PromptQueue
 from storyengine_tui.screens.play.scene.called_modal import CalledModal
 from storyengine_tui.shell.palette import commands_of
 from tests.tui.engine_app import Desktop

@@ -9,7 +9,7 @@ from core.domain.errors import ErrorCode, StorageError
 from core.domain.requests.request import RequestRecord, RequestState
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from storyengine_tui.screens.play.prompt_queue import PromptQueue
+from storyengine_tui.screens.play.composer.prompt_queue import PromptQueue
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.panel_switcher import SlotEntries
 from tests.tui.engine_app import Desktop

@@ -15,7 +15,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.transcript import Window, render_window
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.shell.app import StoryEngineApp

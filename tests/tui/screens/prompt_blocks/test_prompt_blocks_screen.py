@@ -10,7 +10,7 @@ from core.domain.agent_role import AgentRole
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.prompt_blocks.block_screen import BlockScreen
 from storyengine_tui.screens.prompt_blocks.blocks_screen import PromptBlocksScreen
 from storyengine_tui.screens.prompt_blocks.outline_view import OutlineView

@@ -8,7 +8,7 @@ from textual.widgets import OptionList
 
 from core.domain.session.carry_over import CarriedLine, CarryKind, CarryOver
 from core.domain.slot import Slot
-from core.engine.commands import Tab1Edit
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from storyengine_tui.screens.setup.carried_cell import CarriedCell
 from storyengine_tui.shell.app import StoryEngineApp

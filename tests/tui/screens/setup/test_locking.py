@@ -10,7 +10,7 @@ from core.config.sections import AgentSettings, Profiles, ProfileSettings, Provi
 from core.config.settings import Settings
 from core.domain.errors import ErrorCode
 from core.domain.session.session import SessionState
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Pace, Script, ScriptMatch
 from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.setup.lock_modal import LockModal

@@ -12,7 +12,7 @@ from core.domain.ids import SessionId
 from core.domain.secret import LONGEST_SECRET, MOST_SECRETS, Secret
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.secrets.secret_screen import SecretScreen
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.screens.setup.secrets_cell import SecretsCell

@@ -9,7 +9,7 @@ from textual.widgets import Button, Select, Static
 
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.session_handle import SessionHandle
+from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.setup.cast_panels import AgentPanel
 from storyengine_tui.screens.setup.setup_pane import SetupPane
 from storyengine_tui.shell.app import StoryEngineApp

@@ -16,9 +16,9 @@ from core.library.book import Book
 from core.library.characters.character import Character, KeptFile
 from core.library.lore.kept import KeptLorebook
 from core.library_store import LibraryCounts
-from db import library_mapping as mapping
 from db.errors import LOAD, SAVE
-from db.mapping import Values
+from db.library import library_mapping as mapping
+from db.rows.mapping import Values
 from db.tables import (
     BOOK,
     BOOK_CHAPTER,

@@ -9,7 +9,7 @@ from core.library.book import Book
 from core.library.characters.character import Character, Imported, KeptFile, Topic, Trait
 from core.library.lore.kept import KeptLorebook
 from core.library.names import name_key
-from db.mapping import Values
+from db.rows.mapping import Values
 
 _CHARACTER = (
     *("id", "name", "short_description", "identity", "model", "is_static", "is_paused", "paused_until"),

@@ -1,12 +1,12 @@
 """The GM's commands as pure functions from a snapshot to changes; they raise IllegalCommandError."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.audience import EVERYONE, Audience
-from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
+from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.ids import BlockId, RequestId, new_uuid
 from core.domain.prompt_block import PromptBlocks, cleaned, problems_of
 from core.domain.prompt_range import PromptRange
@@ -20,14 +20,12 @@ from core.domain.requests.request import (
     SummaryRequest,
 )
 from core.domain.session.absence import require_here
-from core.domain.session.carry_over import CarryOver, marked
-from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS, LONGEST_TITLE, Limits
+from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
-from core.domain.slot import Slot, first_slots
+from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock, correction_payload, corrections_length
-from core.engine.kinds.registry import handler_of
-from core.engine.moves import (
+from core.engine.changes.moves import (
     due_retries,
     given_up,
     is_rebuilt,
@@ -38,87 +36,13 @@ from core.engine.moves import (
     pending_again,
     summary_request,
 )
+from core.engine.decisions.tab1_commands import within
+from core.engine.kinds.registry import handler_of
 from core.snapshot import Changes, Snapshot
-from core.text.cleaning import clean, clean_line, is_blank
+from core.text.cleaning import is_blank
 from core.text.composer_text import without
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tab1Edit:
-    """The GM's changes of tab 1; None, and slots that are not named, stay unchanged."""
-
-    world: str | None = None
-    chapter: str | None = None
-    identities: Mapping[Slot, str] = field(default_factory=dict)
-    names: Mapping[Slot, str] = field(default_factory=dict)
-    agent_count: int | None = None
-    title: str | None = None
-    carried: CarryOver | None = None
-    """The same lines as before, some of them pinned or struck."""
-
-
 Ask = Callable[[Snapshot], tuple[Changes, RequestId]]
-
-
-def edit_tab1(snapshot: Snapshot, edit: Tab1Edit, now: datetime) -> Changes:
-    """Store the texts; raise errors for texts that are too long and names that are not unique."""
-    session = move(snapshot, snapshot.session, Command.EDIT_TAB1, now)
-    limits = session.limits
-    tab1 = snapshot.tab1
-    tab1 = replace(
-        tab1,
-        world=tab1.world if edit.world is None else within("world", edit.world, limits.world),
-        chapter=tab1.chapter if edit.chapter is None else within("chapter", edit.chapter, limits.chapter),
-        carried=marked(tab1.carried, edit.carried),
-    )
-    for slot, text in edit.identities.items():
-        name = f"identity of {session.name_of(slot)}"
-        tab1 = tab1.with_identity(slot, within(name, text, limits.identity))
-    names = {**session.names, **{slot: checked_name(name, limits) for slot, name in edit.names.items()}}
-    session = replace(
-        session,
-        names={slot: name for slot, name in names.items() if name and name != slot.default_name},
-        title=session.title if edit.title is None else _checked_title(edit.title),
-        slots=session.slots if edit.agent_count is None else _checked_slots(edit.agent_count, session),
-    )
-    _refuse_double_names(session, edit.names)
-    return Changes(session_id=session.id, session=session, tab1=tab1)
-
-
-def within(field_name: str, text: str, limit: int) -> str:
-    """Return `text` cleaned; raise LimitExceededError when it is longer than its field."""
-    text = clean(text)
-    if len(text) > limit:
-        raise LimitExceededError(field_name, len(text), limit)
-    return text
-
-
-def checked_name(name: str, limits: Limits) -> str:
-    """Return a character's name on one line; empty means the default."""
-    return within("name", clean_line(name), limits.name)
-
-
-def _checked_title(title: str) -> str:
-    return within("title", clean_line(title), LONGEST_TITLE)
-
-
-def _checked_slots(count: int, session: Session) -> tuple[Slot, ...]:
-    # A chat that was read in has a cast that has spoken.
-    least = len(session.slots) if session.prompt_index else 1
-    if not least <= count <= len(Slot):
-        raise IllegalCommandError(f"It has {least} to {len(Slot)} characters; choose another number.")
-    return first_slots(count)
-
-
-def _refuse_double_names(session: Session, changed: Mapping[Slot, str]) -> None:
-    taken: dict[str, Slot] = {}
-    for slot in Slot:
-        name = session.name_of(slot).casefold()
-        other = taken.setdefault(name, slot)
-        if other is not slot and (slot in changed or other in changed):
-            raise IllegalCommandError(
-                f"Two characters cannot both be called {session.name_of(slot)}; choose another name."
-            )
 
 
 def save_unsent(snapshot: Snapshot, slot: Slot, text: str) -> Changes:
@@ -355,12 +279,6 @@ def require_resettable(snapshot: Snapshot, why_not: str) -> None:
     """Raise IllegalCommandError during and after another reset of a session; `why_not` is its refusal."""
     if snapshot.session.archived_at is not None or why_not:
         raise IllegalCommandError("The chapter cannot be reset now; try again in a moment.")
-
-
-def retitle(snapshot: Snapshot, title: str, now: datetime) -> Changes:
-    """Change the chapter's title, in any state; an empty one is derived from the chapter text."""
-    session = replace(snapshot.session, title=_checked_title(title), updated_at=now)
-    return Changes(session_id=session.id, session=session)
 
 
 def begin(request: AnyRequest, now: datetime) -> AnyRequest:

@@ -28,20 +28,21 @@ from core.domain.requests.request import (
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.engine import commands
-from core.engine.assist import Assist
-from core.engine.commands import Tab1Edit
+from core.engine.decisions import commands, tab1_commands
+from core.engine.decisions.recovery import recover, withdraw_queued_prompts
+from core.engine.decisions.tab1_commands import Tab1Edit
+from core.engine.decisions.transitions import time_of_service
 from core.engine.kinds.trial import record_of_test
-from core.engine.money import Money
-from core.engine.open_session import OpenSession
 from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.changes import NOT_FAILED
 from core.engine.queue.worker import RequestWorker, begun_with
-from core.engine.quiesce import apply_when_idle
-from core.engine.recovery import recover, withdraw_queued_prompts
-from core.engine.reset import reset_session
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.service import Scene
+from core.engine.session.assist import Assist
+from core.engine.session.money import Money
+from core.engine.session.open_session import OpenSession
+from core.engine.session.quiesce import apply_when_idle
+from core.engine.session.reset import reset_session
 from core.engine.speaking.heartbeats import Heartbeats
 from core.engine.speaking.service import Afterthoughts
 from core.engine.sync.follower import Follower
@@ -49,7 +50,6 @@ from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import WriterChanged, WriterGone
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.takes.service import Takes
-from core.engine.transitions import time_of_service
 from core.gateway.model_gateway import CallResult
 from core.snapshot import Changes, Snapshot
 from core.store import SessionStore, WriterInfo, written_elsewhere
@@ -98,7 +98,7 @@ class SessionHandle(OpenSession):
 
     async def edit_tab1(self, edit: Tab1Edit) -> None:
         """Store the GM's changes of tab 1."""
-        await self._writer.apply(lambda snapshot: commands.edit_tab1(snapshot, edit, self._clock()))
+        await self._writer.apply(lambda snapshot: tab1_commands.edit_tab1(snapshot, edit, self._clock()))
 
     async def save_unsent(self, slot: Slot, text: str) -> None:
         """Store the unsent text in the composer of `slot`."""
@@ -107,7 +107,7 @@ class SessionHandle(OpenSession):
 
     async def retitle(self, title: str) -> None:
         """Give the chapter another title."""
-        await self._writer.apply(lambda snapshot: commands.retitle(snapshot, title, self._clock()))
+        await self._writer.apply(lambda snapshot: tab1_commands.retitle(snapshot, title, self._clock()))
 
     async def create_save_point(self, occasion: str) -> None:
         """Create an automatic save point before the current state is replaced."""

@@ -11,7 +11,7 @@ from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.text.composer_text import without
-from storyengine_tui.screens.play.composer import Composer
+from storyengine_tui.screens.play.composer.composer import Composer
 from storyengine_tui.screens.play.play_view import is_played
 from storyengine_tui.screens.play.scene.hearing_view import USUAL, Delivery, choice_of, delivery_of
 from storyengine_tui.screens.shared.autosave import Autosave
@@ -19,7 +19,7 @@ from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import SessionHandle
+    from core.engine.session.session_handle import SessionHandle
 
 
 class PromptSender:

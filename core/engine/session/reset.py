@@ -9,7 +9,8 @@ from core.domain.clock import Clock
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.session import SessionState
-from core.engine import commands, moves
+from core.engine.changes import moves
+from core.engine.decisions import commands
 from core.engine.sync.notifications import SessionReplaced
 from core.engine.sync.session_writer import Decide, SessionWriter
 from core.snapshot import Changes, Snapshot

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from core.agents.schema import Schema, fixed, record
+from core.agents.answers.schema import Schema, fixed, record
 from core.config.models import PromptStyle
 from core.context.tokens import estimate_tokens
 from core.text.graphemes import head

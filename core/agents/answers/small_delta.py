@@ -1,8 +1,8 @@
-"""What a very small model may pick from a chunk: the schema of its turn delta (see `core.agents.extract`)."""
+"""What a very small model may pick from a chunk: the schema of its turn delta (see `extract`)."""
 
 from collections.abc import Mapping, Sequence
 
-from core.agents.extract import (
+from core.agents.answers.extract import (
     EMPTY_LIST,
     changes,
     clauses,
@@ -14,7 +14,7 @@ from core.agents.extract import (
     stretches,
     tuple_of,
 )
-from core.agents.schema import Schema, fixed, one_of, record
+from core.agents.answers.schema import Schema, fixed, one_of, record
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role

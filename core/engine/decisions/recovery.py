@@ -18,10 +18,10 @@ from core.domain.requests.request import (
 )
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.session import Session, SessionState
+from core.engine.changes.moves import pending_again, provenance, summary_request
+from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import Failed
 from core.engine.kinds.registry import handler_of
-from core.engine.moves import pending_again, provenance, summary_request
-from core.engine.transitions import settle
 from core.gateway.call_records import CallRecords, records_without_call
 from core.snapshot import Changes, Snapshot
 

@@ -6,9 +6,9 @@ from datetime import datetime
 from core.domain.requests.request import ReplyRequest, Request, RequestState
 from core.domain.requests.retry_policy import Backoff, Backoffs
 from core.domain.session.state_machine import Command
+from core.engine.changes.moves import move_and_summarise, pending_again, provenance
 from core.engine.kinds.outcome import Failed, Outcome, PutBack
 from core.engine.kinds.registry import handler_of
-from core.engine.moves import move_and_summarise, pending_again, provenance
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 from core.text.cleaning import clean

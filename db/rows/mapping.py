@@ -26,7 +26,7 @@ from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock, compact_json
-from db.carried_mapping import carried_values, to_carried
+from db.rows.carried_mapping import carried_values, to_carried
 
 Values = dict[str, Any]
 

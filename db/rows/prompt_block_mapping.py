@@ -8,7 +8,7 @@ from core.domain.agent_role import AgentRole
 from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
 from core.domain.slot import Slot
-from db.mapping import Values
+from db.rows.mapping import Values
 
 
 def prompt_blocks_values(session_id: SessionId, prompt_blocks: PromptBlocks) -> Values:

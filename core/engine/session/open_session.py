@@ -9,8 +9,8 @@ from core.domain.requests.request import Request
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.event import Event
-from core.engine.moves import why_not
-from core.engine.session_reader import SessionReader
+from core.engine.changes.moves import why_not
+from core.engine.session.session_reader import SessionReader
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listener
 from core.snapshot import Snapshot

@@ -12,8 +12,8 @@ from textual.reactive import var
 from core.domain.audience import Audience
 from core.domain.session.session import Session
 from core.domain.slot import Slot, slot_after
+from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.screens.play.play_view import PlayView, numbered
-from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.screens.play.scene.hearing_view import USUAL, Delivery, hearers_text, joined
 from storyengine_tui.screens.play.scene.kept_hearers import as_text, read_hearers
 from storyengine_tui.screens.shared.kept_text import KeptText

@@ -1,0 +1,1 @@
+"""Changes of a session that more than one command or outcome makes."""

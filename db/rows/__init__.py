@@ -1,0 +1,1 @@
+"""Rows and values of the domain, both ways."""

@@ -1,0 +1,1 @@
+"""Where prompts are written and sent, and where they wait."""
