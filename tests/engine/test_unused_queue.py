@@ -74,7 +74,7 @@ async def test_a_chapter_is_opened_with_as_many_statements_as_before(
 
 @asynccontextmanager
 async def at_an_account(store: PostgresStore, concurrency: int | None) -> AsyncIterator[SessionHandle]:
-    """Have a chapter open whose characters are at an account with a name."""
+    """Yield an open chapter whose characters use a named account."""
     async with chapter(store) as made:
         session_id = made.id
     choices = ModelAssignments({role: replace(choice, account="work") for role, choice in CHOICES.items()})

@@ -346,13 +346,13 @@ def main() -> None:
     from storyengine_tui.cli import main as run_program
     from storyengine_tui.cli.app import app
     from storyengine_tui.cli.running import command
-    from tests.torture.deeds import deed
+    from tests.torture.operations import operation
 
     install(Reaper(orders))
     _hasten()
     if os.environ.get(ONE_PLACE):
         _install_place()
-    command(app)(deed)
+    command(app)(operation)
     # A call that failed for a passing reason is tried again at once.
     (ScriptPlayer.__init__.__kwdefaults__ or {})["retry_wait"] = 0.01
     sys.argv = ["storyengine", *sys.argv[3:]]

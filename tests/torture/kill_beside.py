@@ -3,16 +3,17 @@ queue that is paused, and work beside the play that makes room. What was begun c
 that is stored is not asked for again."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
-from tests.torture.deeds_beside import CUT_SECOND, HANGS
 from tests.torture.dying_program import ONE_PLACE
-from tests.torture.kill_deeds import Deed, give, of, points_of
 from tests.torture.kill_matrix import MOST_RUNS_IN_VAIN, Torturer
+from tests.torture.kill_operations import Operation, give, of, points_of
 from tests.torture.kill_orders import Point, Report
 from tests.torture.kill_scene import begin_played, end_played
 from tests.torture.kill_storage import rows, served
+from tests.torture.operations_beside import CUT_SECOND, HANGS
 
 _STATE: Final = """
 SELECT (SELECT COALESCE(bool_or(is_paused), false) FROM queue_state),
@@ -25,7 +26,7 @@ SELECT (SELECT COALESCE(bool_or(is_paused), false) FROM queue_state),
         AND state IN ('pending', 'processing', 'failed'))
 FROM session WHERE id = '{}'
 """
-"""Whether the queue is paused, and what the deeds change in the session."""
+"""Whether the queue is paused, and what the operations change in the session."""
 _ANSWERS: Final = "SELECT count(*) FROM llm_artifact WHERE session_id = '{}' AND error_code IS NULL"
 _PLACES: Final = "SELECT session_id, request_id FROM lane_call"
 _CALM: Final = """
@@ -49,69 +50,74 @@ _SETTINGS: Final = {
     "STORYENGINE_BACKGROUND_BACKOFF": "0.05",
 }
 """One addition to a reply, so that none follows on the first; short waits for what a kill interrupted."""
-_TIDY: Final = ("deed", "tidy", "{}")
+_TIDY: Final = ("operation", "tidy", "{}")
 """Finishes what a kill left, and brings back two prompts without additions, and a queue that runs."""
 _PLACE: Final = "place"
 _ROUND: Final = (
-    Deed(("deed", "ask both", "{}"), ("reply", "further reply", _PLACE)),
-    Deed(("deed", "leave out", "{}"), ("further reply",), before=(("deed", "cut second", "{}"),)),
-    Deed(("deed", "speak up", "{}"), ("session stored", "afterthought", "decision", "addition")),
-    Deed(("deed", "strike", "{}"), ("take stored",), before=(("deed", "speak up", "{}"),)),
-    Deed(("silence", "{}", "--everyone"), ("session stored",), after=(("silence", "{}", "--off"),)),
-    Deed(("away", "{}", "Kara"), ("session stored",), after=(("away", "{}", "Kara", "--back"),)),
-    Deed(("hint", "{}", "9"), ("session stored",), after=(("hint", "{}", "0"),)),
-    Deed(("deed", "point out", "{}"), ("heartbeat",)),
-    Deed(("deed", "propose", "{}"), ("assist", "proposal")),
-    Deed(
-        ("deed", "make room", "{}"),
+    Operation(("operation", "ask both", "{}"), ("reply", "further reply", _PLACE)),
+    Operation(
+        ("operation", "leave out", "{}"), ("further reply",), before=(("operation", "cut second", "{}"),)
+    ),
+    Operation(
+        ("operation", "speak up", "{}"),
+        ("session stored", "afterthought", "decision", "call on record", "addition"),
+    ),
+    Operation(("operation", "strike", "{}"), ("take stored",), before=(("operation", "speak up", "{}"),)),
+    Operation(("silence", "{}", "--everyone"), ("session stored",), after=(("silence", "{}", "--off"),)),
+    Operation(("away", "{}", "Kara"), ("session stored",), after=(("away", "{}", "Kara", "--back"),)),
+    Operation(("hint", "{}", "9"), ("session stored",), after=(("hint", "{}", "0"),)),
+    Operation(("operation", "point out", "{}"), ("heartbeat",)),
+    Operation(("operation", "propose", "{}"), ("assist", "proposal")),
+    Operation(
+        ("operation", "make room", "{}"),
         ("assist", "proposal", "reply", "work beside", _PLACE),
         in_vain=2,  # the call that makes room had not begun to stream
     ),
-    Deed(("deed", "pause", "{}"), ("queue paused",)),
-    Deed(("deed", "resume", "{}"), ("queue resumed",), before=(("deed", "pause", "{}"),)),
-    Deed(("deed", "ask paused", "{}"), ("reply",), before=(("deed", "pause", "{}"),)),
+    Operation(("operation", "pause", "{}"), ("queue paused",)),
+    Operation(("operation", "resume", "{}"), ("queue resumed",), before=(("operation", "pause", "{}"),)),
+    Operation(("operation", "ask paused", "{}"), ("reply",), before=(("operation", "pause", "{}"),)),
 )
 
 
 def kill_beside(torturer: Torturer, most: int | None = None) -> None:
-    """Kill each deed at the steps of its own: it is done, or it can be given again, or finished."""
+    """Kill each operation at the steps of its own: it is done, or it can be given again, or finished."""
     session_id = begin_played(torturer, "In the engine room")
     torturer.environment |= _SETTINGS
-    deeds = [_tidied(deed) for deed in _ROUND]
+    operations = [_tidied(operation) for operation in _ROUND]
     _reply(torturer, _REPLIES)
-    for deed, points in points_of(torturer, deeds, session_id, most).items():
+    for operation, points in points_of(torturer, operations, session_id, most).items():
         for point in points:
-            if not any(_kill(torturer, deed, point, session_id) for _ in range(MOST_RUNS_IN_VAIN)):
+            if not any(_kill(torturer, operation, point, session_id) for _ in range(MOST_RUNS_IN_VAIN)):
                 torturer.figures.unreached.append(point)
-    give(torturer, (("deed", "ask both", "{}"), _TIDY), session_id)
+    give(torturer, (("operation", "ask both", "{}"), _TIDY), session_id)
     with served(torturer) as url:
         assert rows(url, _PLACES) == [], "a place that nobody has any more is taken from all others"
     end_played(torturer, session_id)
 
 
-def _tidied(deed: Deed) -> Deed:
-    return Deed(deed.command, deed.kinds, deed.before, (*deed.after, _TIDY), deed.until, deed.in_vain)
+def _tidied(operation: Operation) -> Operation:
+    return replace(operation, after=(*operation.after, _TIDY))
 
 
-def _kill(torturer: Torturer, deed: Deed, point: Point, session_id: str) -> bool:
-    """Kill a deed, do it again where nothing of it was done, and finish it; return whether it was killed."""
-    give(torturer, deed.before, session_id)
+def _kill(torturer: Torturer, operation: Operation, point: Point, session_id: str) -> bool:
+    """Kill an operation, repeat it if it had no effect, and finish it; return whether it was killed."""
+    give(torturer, operation.before, session_id)
     before, answers = _state(torturer, session_id), _answers(torturer, session_id)
-    ended, done = torturer.run([point], *of(deed.command, session_id), most_turns=1)
+    ended, done = torturer.run([point], *of(operation.command, session_id), most_turns=1)
     torturer.look(only=UUID(session_id))
     now = _state(torturer, session_id)
     assert ended.returncode or now != before, f"{point}: it says that it is done, and it is not"
-    assert deed.command[1] != "ask paused" or now[0], "a queue that is paused stays paused"
+    assert operation.command[1] != "ask paused" or now[0], "a queue that is paused stays paused"
     reports: list[Report] = [done]
     if now == before:
-        reports += give(torturer, (deed.command,), session_id)
+        reports += give(torturer, (operation.command,), session_id)
         assert _state(torturer, session_id) != before, f"{point}: given again, and not done"
     _reply(torturer, _CALM)
-    reports += give(torturer, deed.after, session_id)
+    reports += give(torturer, operation.after, session_id)
     _reply(torturer, _REPLIES)
     calls = sum(len(report.calls) for report in reports)
     stored = _answers(torturer, session_id) - answers
-    assert calls <= stored + deed.in_vain, f"{point}: {calls} calls for {stored} answers"
+    assert calls <= stored + operation.in_vain, f"{point}: {calls} calls for {stored} answers"
     torturer.look(only=UUID(session_id))
     return bool(done.killed)
 

@@ -299,7 +299,7 @@ def assert_played(
 
 
 def all_points(seed: int, *, is_long: bool = False) -> list[Point]:
-    """Play once, and return a point for every step and victim, in an order of chance.
+    """Play once, and return a point for every step and victim, in random order.
 
     Of a long chapter, these are the steps that a short one does not come to, and those of its summaries.
     """

@@ -4,12 +4,12 @@ chunk, a block rebuilt and edited, a branch with memory; and while a partial rep
 from uuid import UUID
 
 from tests.e2e.program import chapter_script
-from tests.torture.deeds import CUT_OFF
 from tests.torture.kill_commands import scripted, session_called
-from tests.torture.kill_deeds import Command, Deed, give, of, points_of
 from tests.torture.kill_matrix import MOST_RUNS_IN_VAIN, Torturer
+from tests.torture.kill_operations import Command, Operation, give, of, points_of
 from tests.torture.kill_orders import Point, Victim
 from tests.torture.kill_storage import clear, rows, served, steps_of
+from tests.torture.operations import CUT_OFF
 
 TITLE, CHUNK = "Remembered", 7
 REPLIES = f'[[reply]]\nmatch = {{ schema = "text", last = "{CUT_OFF}" }}\nfault = "cut"\n'
@@ -26,16 +26,20 @@ _ELSEWHERE = ("pen connects", "memory loaded", "writer's lock given back")
 
 
 ROUND = (
-    Deed(("deed", "rebuild", "{}")),
-    Deed(("deed", "edit", "{}")),
+    Operation(("operation", "rebuild", "{}")),
+    Operation(("operation", "edit", "{}")),
     # The command ends with the reply, when the summary that is due then has just begun, or not yet.
-    Deed(("reroll", "{}"), after=(("deed", "settle", "{}"),), until="take stored, memory withdrawn: after"),
-    Deed(("deed", "ask again", "{}"), after=(("deed", "settle", "{}"),), kinds=("summary",)),
-    Deed(("take", "{}", "1"), after=(("deed", "settle", "{}"),)),
-    Deed(("undo", "{}")),
-    Deed(("redo", "{}"), after=(("deed", "settle", "{}"),)),
-    Deed(("deed", "keep", "{}"), before=(("deed", "break off", "{}"),), after=(("undo", "{}"),)),
-    Deed(("branch", "{}", "--at", str(CHUNK))),
+    Operation(
+        ("reroll", "{}"), after=(("operation", "settle", "{}"),), until="take stored, memory withdrawn: after"
+    ),
+    Operation(("operation", "ask again", "{}"), after=(("operation", "settle", "{}"),), kinds=("summary",)),
+    Operation(("take", "{}", "1"), after=(("operation", "settle", "{}"),)),
+    Operation(("undo", "{}")),
+    Operation(("redo", "{}"), after=(("operation", "settle", "{}"),)),
+    Operation(
+        ("operation", "keep", "{}"), before=(("operation", "break off", "{}"),), after=(("undo", "{}"),)
+    ),
+    Operation(("branch", "{}", "--at", str(CHUNK))),
 )
 """It begins and ends with a chapter of one chunk that is in memory, at its boundary."""
 
@@ -50,7 +54,7 @@ def kill_memory(torturer: Torturer, most: int | None = None) -> None:
     assert done.killed, ended.stdout + ended.stderr
     session_id = session_called(torturer, TITLE)
     _require_boundary(torturer, session_id)
-    common = {*steps_of(torturer, "sessions"), *steps_of(torturer, "deed", "settle", session_id)}
+    common = {*steps_of(torturer, "sessions"), *steps_of(torturer, "operation", "settle", session_id)}
     left = points_of(
         torturer,
         ROUND,
@@ -61,17 +65,17 @@ def kill_memory(torturer: Torturer, most: int | None = None) -> None:
     in_vain = 0
     while any(left.values()) and in_vain < MOST_RUNS_IN_VAIN:
         in_vain += 1
-        for deed in ROUND:
-            points = left[deed]
-            give(torturer, deed.before, session_id)
+        for operation in ROUND:
+            points = left[operation]
+            give(torturer, operation.before, session_id)
             if not points:
-                give(torturer, (deed.command,), session_id)
-            elif _kill(torturer, deed.command, points[-1], session_id):
+                give(torturer, (operation.command,), session_id)
+            elif _kill(torturer, operation.command, points[-1], session_id):
                 points.pop()
                 in_vain = 0
             else:
                 torturer.random.shuffle(points)  # it was over before it was seen under way
-            give(torturer, deed.after, session_id)
+            give(torturer, operation.after, session_id)
         _require_boundary(torturer, session_id)
         torturer.look(only=UUID(session_id))
     torturer.figures.unreached += [point for points in left.values() for point in points]
@@ -84,7 +88,7 @@ def kill_memory(torturer: Torturer, most: int | None = None) -> None:
 
 
 def _kill(torturer: Torturer, command: Command, point: Point, session_id: str) -> bool:
-    """Kill a deed, and do it again where nothing of it was done; return whether the point was reached."""
+    """Kill an operation, and repeat it if it had no effect; return whether the point was reached."""
     before = _state(torturer, session_id)
     ended, done = torturer.run([point], *of(command, session_id), most_turns=1)
     torturer.look(only=UUID(session_id))

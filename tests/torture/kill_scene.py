@@ -6,8 +6,8 @@ from typing import Final
 from uuid import UUID
 
 from tests.torture.kill_commands import scripted, session_called
-from tests.torture.kill_deeds import Deed, give, of, points_of
 from tests.torture.kill_matrix import MOST_RUNS_IN_VAIN, Torturer
+from tests.torture.kill_operations import Operation, give, of, points_of
 from tests.torture.kill_orders import Point, Report
 from tests.torture.kill_storage import clear, play_one, rows, served
 
@@ -36,27 +36,27 @@ AUDIENCES: Final = 3
 """Everyone, and each of two characters alone."""
 
 
-_SETTLE: Final = ("deed", "settle", "{}")
-_SEND_AGAIN: Final = ("deed", "send again", "{}")
+_SETTLE: Final = ("operation", "settle", "{}")
+_SEND_AGAIN: Final = ("operation", "send again", "{}")
 _SCENE: Final = (
-    Deed(("deed", "narrate", "{}"), ("line stored",)),
-    Deed(("deed", "roll", "{}"), ("roll stored",)),
-    Deed(("deed", "turn", "{}"), ("session stored",)),
-    Deed(("deed", "hide", "{}"), ("secrets stored",)),
-    Deed(("deed", "reveal", "{}"), ("secret revealed",), before=(("deed", "hide", "{}"),)),
-    Deed(
-        ("deed", "ask", "{}"),
+    Operation(("operation", "narrate", "{}"), ("line stored",)),
+    Operation(("operation", "roll", "{}"), ("roll stored",)),
+    Operation(("operation", "turn", "{}"), ("session stored",)),
+    Operation(("operation", "hide", "{}"), ("secrets stored",)),
+    Operation(("operation", "reveal", "{}"), ("secret revealed",), before=(("operation", "hide", "{}"),)),
+    Operation(
+        ("operation", "ask", "{}"),
         ("prompt begun, secret revealed",),
-        before=(("deed", "plan", "{}"),),
+        before=(("operation", "plan", "{}"),),
         after=(("undo", "{}"),),
     ),
 )
 _OF_DELTAS: Final = ("delta", "summary", "revisions read")
 _MEMORY: Final = (
-    Deed(("deed", "complete", "{}"), _OF_DELTAS),
-    Deed(("reroll", "{}"), ("take stored, memory withdrawn",), after=(_SETTLE,)),
-    Deed(("deed", "rebuild", "{}"), _OF_DELTAS),
-    Deed(("undo", "{}"), ("prompt undone, memory withdrawn",)),
+    Operation(("operation", "complete", "{}"), _OF_DELTAS),
+    Operation(("reroll", "{}"), ("take stored, memory withdrawn",), after=(_SETTLE,)),
+    Operation(("operation", "rebuild", "{}"), _OF_DELTAS),
+    Operation(("undo", "{}"), ("prompt undone, memory withdrawn",)),
 )
 """It begins and ends with a chapter of which the last prompt of a chunk is still to be played."""
 
@@ -65,32 +65,32 @@ def kill_scene(torturer: Torturer, most: int | None = None) -> None:
     """Kill each command of the scene when it stores: done whole or not at all, it can be given again."""
     session_id = begin_played(torturer, "On a stage")
     left = points_of(torturer, _SCENE, session_id, most)
-    for deed, points in left.items():
+    for operation, points in left.items():
         for point in points:
-            give(torturer, deed.before, session_id)
-            _kill_in_scene(torturer, deed, point, session_id)
-            give(torturer, deed.after, session_id)
+            give(torturer, operation.before, session_id)
+            _kill_in_scene(torturer, operation, point, session_id)
+            give(torturer, operation.after, session_id)
     end_played(torturer, session_id)
 
 
 def kill_private_memory(torturer: Torturer, most: int | None = None) -> None:
     """Kill between the deltas of a chunk: what is stored of them is used, and the boundary waits for all."""
     session_id = begin_played(torturer, "Behind their backs")
-    give(torturer, (("deed", "tell", "{}"),), session_id)
+    give(torturer, (("operation", "tell", "{}"),), session_id)
     left = points_of(torturer, _MEMORY, session_id, most)
     in_vain = 0
     while any(left.values()) and in_vain < MOST_RUNS_IN_VAIN:
         in_vain += 1
-        for deed, points in left.items():
-            give(torturer, deed.before, session_id)
+        for operation, points in left.items():
+            give(torturer, operation.before, session_id)
             if not points:
-                give(torturer, (deed.command,), session_id)
-            elif _kill_in_memory(torturer, deed, points[-1], session_id):
+                give(torturer, (operation.command,), session_id)
+            elif _kill_in_memory(torturer, operation, points[-1], session_id):
                 points.pop()
                 in_vain = 0
             else:
                 torturer.random.shuffle(points)  # it was over before it was seen under way
-            give(torturer, deed.after, session_id)
+            give(torturer, operation.after, session_id)
     torturer.figures.unreached += [point for points in left.values() for point in points]
     end_played(torturer, session_id)
 
@@ -110,46 +110,48 @@ def end_played(torturer: Torturer, session_id: str) -> None:
     torturer.forget()
 
 
-def _kill_in_scene(torturer: Torturer, deed: Deed, point: Point, session_id: str) -> None:
+def _kill_in_scene(torturer: Torturer, operation: Operation, point: Point, session_id: str) -> None:
     before = _state(torturer, session_id)
-    ended, done = torturer.run([point], *of(deed.command, session_id), most_turns=1)
+    ended, done = torturer.run([point], *of(operation.command, session_id), most_turns=1)
     assert done.killed == [point]
     torturer.look(only=UUID(session_id))
     now = _state(torturer, session_id)
     assert ended.returncode or now != before, "it says that it is done, and it is not"
     # Not the takes: a line ends redo.
     changed = [old != new for old, new in zip(before[:-1], now[:-1], strict=True)]
-    if deed.command[1] == "ask":
+    if operation.command[1] == "ask":
         # What was sent can be retried; the secret was revealed with it or not at all.
         was_sent = now[4] != before[4]
-        give(torturer, (_SEND_AGAIN if was_sent else deed.command,), session_id)
+        give(torturer, (_SEND_AGAIN if was_sent else operation.command,), session_id)
         after = _state(torturer, session_id)
         assert (after[0], after[4]) == (before[0] + 1, before[4] + 1), "a prompt, and its reveal once"
         return
-    assert sum(changed) <= 1 + (deed.command[1] == "reveal"), f"{before} became {now}"
+    assert sum(changed) <= 1 + (operation.command[1] == "reveal"), f"{before} became {now}"
     if now == before:
-        give(torturer, (deed.command,), session_id)
+        give(torturer, (operation.command,), session_id)
         assert _state(torturer, session_id) != before
 
 
-def _kill_in_memory(torturer: Torturer, deed: Deed, point: Point, session_id: str) -> bool:
-    """Kill a deed, have the chunk summarised that is due, count the calls; return whether it was killed."""
+def _kill_in_memory(torturer: Torturer, operation: Operation, point: Point, session_id: str) -> bool:
+    """Kill an operation, make the summary that is due, count the calls; return whether it was killed."""
     before, held = _state(torturer, session_id), _parts(torturer, session_id)
-    ended, done = torturer.run([point], *of(deed.command, session_id), most_turns=1)
+    ended, done = torturer.run([point], *of(operation.command, session_id), most_turns=1)
     torturer.look(only=UUID(session_id))
     now, parts = _state(torturer, session_id), _parts(torturer, session_id)
     is_same = now == before and parts.deltas == held.deltas
     assert ended.returncode or not is_same, "it says that it is done, and it is not"
     assert _calls(done) <= parts.deltas - held.deltas + 1, "of the calls of one run, one at most was in vain"
     if parts.is_due:
-        assert parts.boundary == (CHUNK if "rebuild" in deed.command else 0), "it moves with the last delta"
+        assert parts.boundary == (CHUNK if "rebuild" in operation.command else 0), (
+            "it moves with the last delta"
+        )
         settled, report = torturer.run([], *of(_SETTLE, session_id))
         assert settled.returncode == 0, settled.stderr
         assert _calls(report) == AUDIENCES - parts.stored, f"{parts}, and {_calls(report)} calls"
     elif is_same:
-        give(torturer, (deed.command,), session_id)
+        give(torturer, (operation.command,), session_id)
         is_done = _parts(torturer, session_id).deltas > held.deltas or _state(torturer, session_id) != before
-        assert is_done, f"{point} of {deed.command}: {parts}"
+        assert is_done, f"{point} of {operation.command}: {parts}"
     after = _parts(torturer, session_id)
     assert after.deltas == after.answers, "every delta was paid for once"
     torturer.look(only=UUID(session_id))

@@ -212,7 +212,7 @@ def steps_of(torturer: Torturer, *arguments: str | Path) -> list[str]:
 
 
 def drawn(steps: list[str], torturer: Torturer, most: int | None) -> list[Point]:
-    """Return a point for every step and victim, in an order of chance, or `most` of them."""
+    """Return a point for every step and victim, in random order, or `most` of them."""
     points = [Point(step, victim) for step in steps for victim in Victim]
     torturer.random.shuffle(points)
     return points[:most]

@@ -36,11 +36,11 @@ from tests.torture.queue.run import FULL, torture_queue
 from tests.torture.soak import soak
 
 FULL_KILLS = 18
-FULL_DEEDS = 16
+FULL_OPERATIONS = 16
 FULL_MEMORY = 60
-"""Points of the deeds that withdraw memory or make it anew; each deed has its share."""
+"""Points of the operations that withdraw memory or make it anew; each operation has its share."""
 FULL_BESIDE = 120
-"""Points of the deeds of the engine room; each deed has its share."""
+"""Points of the operations of the engine room; each operation has its share."""
 FULL_RUNS = 120
 FULL_SOAK = 5_000
 FULL_CHAPTERS = 20_000
@@ -255,13 +255,13 @@ PHASES: dict[str, Phase] = {
     "leaks": leaks,
     "long chapters": long_chapters,
     "corrections, test calls and takes": on_machine(
-        (kill_corrections, None), (kill_test_calls, None), (kill_takes, FULL_DEEDS)
+        (kill_corrections, None), (kill_test_calls, None), (kill_takes, FULL_OPERATIONS)
     ),
     "takes and memory": on_machine((kill_memory, FULL_MEMORY)),
     "who knows what": on_machine((kill_scene, None), (kill_private_memory, None)),
     "engine room": on_machine((kill_beside, FULL_BESIDE)),
     "commands and resets": on_machine(
-        (kill_commands, FULL_DEEDS), (kill_resets, FULL_DEEDS), (kill_purges, None)
+        (kill_commands, FULL_OPERATIONS), (kill_resets, FULL_OPERATIONS), (kill_purges, None)
     ),
     "migrations and backups": on_machine(
         (kill_migrations, None), (kill_migrations_of_chapters, None), (kill_backups, None)

@@ -68,7 +68,7 @@ class BookLibrary:
         return book
 
     async def find_or_create(self, title: str, author: str = "", description: str = "") -> Book:
-        """Return the book with this title, stored now if there is none."""
+        """Return the book with this title; create it if it does not exist."""
         key = name_key(title)
         known = (book for book in await self._store.books() if name_key(book.title) == key)
         return next(known, None) or await self.create(title, author, description)

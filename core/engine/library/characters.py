@@ -55,7 +55,7 @@ class CharacterLibrary:
         )
 
     async def named(self, name: str) -> Character | None:
-        """Return the character that has this name, or has it as another one; None if there is none."""
+        """Return the character with this name or alias, or None."""
         key = name_key(name)
         kept = await self._store.characters()
         return next((one for one in kept if key in map(name_key, one.names)), None)

@@ -9,7 +9,7 @@ from core.exchange.chapter_script import ChapterScript
 async def first_session(
     catalog: SessionCatalog, script: ChapterScript, book_title: str, *, is_new: bool
 ) -> SessionId:
-    """Return the session in which a script is played, stored now where there is none, or with `is_new`.
+    """Return the session in which a script is played, created if it does not exist, or with `is_new`.
 
     A new one takes over what the last chapter of the book hands on. Raises IllegalCommandError where that
     chapter has not ended.

@@ -344,7 +344,7 @@ OWN = UnitPrices(input=Decimal(1), output=Decimal(10))
 
 @asynccontextmanager
 async def paid(ceilings: Ceilings | None = None) -> AsyncIterator[tuple[Room, SessionHandle, Decimal]]:
-    """Have a chapter open in which calls have a price; the last value is that of a reply by Red alone."""
+    """Yield an open chapter whose calls have a price, and what a reply by Red alone costs."""
     scene = room(*IN_TURN)
     names = {choice.model for choice in scene.choices.values()}
     scene.options = {"prices": PriceBook(dict.fromkeys(names, OWN)), "ceilings": ceilings}

@@ -1,4 +1,4 @@
-"""Actions that only the screen offers, as a command of the program that is killed: `deed NAME SESSION`."""
+"""What only the screen offers, as a command of the program that is killed: `operation NAME SESSION`."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -15,21 +15,21 @@ from core.domain.story.memory import BlockType, compact_json
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.gate import unlocked
-from tests.torture.deeds_beside import DEEDS_BESIDE, require_done
+from tests.torture.operations_beside import OPERATIONS_BESIDE, require_done
 
 CUT_OFF: Final = "Cut the reply to this off."
 """A prompt whose reply the replies of a torture break off in the middle."""
 
 
-async def deed(name: str, session: str) -> None:
+async def operation(name: str, session: str) -> None:
     """Do it in this session, and close the session."""
     async with running_engine(await unlocked()) as engine:
         opened = await engine.open(SessionId(UUID(session)))
         try:
-            if name in DEEDS:
-                await DEEDS[name](opened)
+            if name in OPERATIONS:
+                await OPERATIONS[name](opened)
             else:
-                await DEEDS_BESIDE[name](engine, opened)
+                await OPERATIONS_BESIDE[name](engine, opened)
         finally:
             await opened.aclose()
 
@@ -149,7 +149,7 @@ async def _reveal(session: SessionHandle) -> None:
 
 _KARA, _JOSS = Audience.of([Slot.RED]), Audience.of([Slot.ORANGE])
 
-DEEDS: Final[dict[str, Callable[[SessionHandle], Awaitable[None]]]] = {
+OPERATIONS: Final[dict[str, Callable[[SessionHandle], Awaitable[None]]]] = {
     "settle": _settle,
     "send again": _send_again,
     "ask again": _ask_again,

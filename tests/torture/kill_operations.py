@@ -12,7 +12,7 @@ Command = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class Operation:
     """A command that is killed, what comes before it unharmed, and what after it."""
 
     command: Command
@@ -43,30 +43,30 @@ def give(torturer: Torturer, commands: Sequence[Command], session_id: str) -> Se
 
 def points_of(
     torturer: Torturer,
-    deeds: Sequence[Deed],
+    operations: Sequence[Operation],
     session_id: str,
     most: int | None,
     is_own: Callable[[str], bool] = bool,
-) -> dict[Deed, list[Point]]:
-    """Return the points of each deed, in an order of chance; of all together at most `most`.
+) -> dict[Operation, list[Point]]:
+    """Return the points of each operation, in random order; of all together at most `most`.
 
     They are the steps of its kinds that `is_own` accepts.
     """
-    found: dict[Deed, list[Point]] = {}
-    for deed in deeds:
-        give(torturer, deed.before, session_id)
+    found: dict[Operation, list[Point]] = {}
+    for operation in operations:
+        give(torturer, operation.before, session_id)
         # One turn, as in the kill: a step that ends soon would be over before it was seen under way.
-        ended, done = torturer.run([], *of(deed.command, session_id), names_steps=True, most_turns=1)
-        assert ended.returncode == 0, f"{deed.command}: {ended.stderr}"
+        ended, done = torturer.run([], *of(operation.command, session_id), names_steps=True, most_turns=1)
+        assert ended.returncode == 0, f"{operation.command}: {ended.stderr}"
         steps = list(dict.fromkeys(done.steps))
-        give(torturer, deed.after, session_id)
-        steps = steps[: steps.index(deed.until) + 1] if deed.until else steps
-        own = [step for step in steps if step.startswith(deed.kinds) and is_own(step)]
+        give(torturer, operation.after, session_id)
+        steps = steps[: steps.index(operation.until) + 1] if operation.until else steps
+        own = [step for step in steps if step.startswith(operation.kinds) and is_own(step)]
         assert {step.rpartition(": ")[2] for step in own} >= {"before", "under way", "after"}, steps
-        found[deed] = drawn(own, torturer, None)
+        found[operation] = drawn(own, torturer, None)
     order = list(found)
     torturer.random.shuffle(order)
     while most is not None and sum(map(len, found.values())) > most:
-        # Each deed keeps its share.
-        found[max(order, key=lambda deed: len(found[deed]))].pop()
+        # Each operation keeps its share.
+        found[max(order, key=lambda operation: len(found[operation]))].pop()
     return found

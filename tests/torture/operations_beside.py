@@ -1,5 +1,5 @@
 """Actions of the engine room as commands of the program that is killed: prompts to several, afterthoughts,
-proposals, the queue. `deed NAME SESSION` finds them beside those of `tests.torture.deeds`."""
+proposals, the queue. `operation NAME SESSION` finds them beside those of `tests.torture.operations`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,10 +17,10 @@ from core.engine.session.session_handle import SessionHandle
 
 CUT_SECOND: Final = "Cut the second reply to this off."
 """A prompt to two whose second reply the replies of a torture break off in the middle."""
-HANGS: Final = "This text waits for ever."
+HANGS: Final = "This call gets no answer."
 """A text for which the replies of a torture propose nothing until a prompt needs the place of the call."""
 FIRST_PROMPTS: Final = 2
-"""How many prompts the chapter has between the deeds."""
+"""How many prompts the chapter has between the operations."""
 LONGEST_WAIT: Final = 15.0
 """Seconds for what is only seen in the session; over when the database was killed under it."""
 
@@ -71,7 +71,7 @@ async def _strike(engine: Engine, session: SessionHandle) -> None:
 
 
 async def _point_out(engine: Engine, session: SessionHandle) -> None:
-    """Have the character that was silent in the last prompt asked whether it asks for a word."""
+    """Ask the character that was silent in the last prompt whether it asks for a word."""
     for slot in (Slot.ORANGE, Slot.RED):
         require_done(await session.wait(await session.submit_prompt(slot, f"Speak, {new_uuid()}.")))
     await session.scene.set_hint(1)
@@ -89,7 +89,7 @@ async def _propose(engine: Engine, session: SessionHandle) -> None:
 
 
 async def _make_room(engine: Engine, session: SessionHandle) -> None:
-    """Have a proposal made, and send a prompt that needs its place: it waits, and is made after the reply."""
+    """Ask for a proposal, and send a prompt that needs its place: the proposal is made after the reply."""
     async with _proposed(session, HANGS) as proposal:
         await _until(session, lambda: _is_called(engine) or proposal.done())
         request = await session.submit_prompt(Slot.RED, f"Make room for {new_uuid()}.")
@@ -144,7 +144,7 @@ async def _ask_paused(engine: Engine, session: SessionHandle) -> None:
 
 
 async def _tidy(engine: Engine, session: SessionHandle) -> None:
-    """Finish what was begun, and leave the chapter as it was before the deeds."""
+    """Finish the open requests, and restore the chapter to its state before the operations."""
     await engine.queue.resume()
     await session.afterthoughts.let_add((), is_on=False)
     await session.scene.set_hint(0)
@@ -171,7 +171,7 @@ async def _until(session: SessionHandle, holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0.02)
 
 
-DEEDS_BESIDE: Final[dict[str, Callable[[Engine, SessionHandle], Awaitable[None]]]] = {
+OPERATIONS_BESIDE: Final[dict[str, Callable[[Engine, SessionHandle], Awaitable[None]]]] = {
     "ask both": _ask_both,
     "cut second": _cut_second,
     "leave out": _leave_out,
