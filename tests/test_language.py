@@ -25,7 +25,7 @@ REFUSED = re.compile(
     r"""(?-i:^Have\ (?!no\b))                  # a docstring begins with what the function does
     | \b(?:it|that|they|which)\ (?:is|are)\ (?-i:none)\b
     | \bnobody\b | \bwhoever\b | \bfor\ ever\b | \banew\b | \bupon\b
-    | \bheed | \bmend(?:s|ed|ing)?\b | \boperations?\b | \bstirs?\b
+    | \bheed | \bmend(?:s|ed|ing)?\b | \bdeeds?\b | \bstirs?\b
     | \bas\ it\ stands\b | \blets?\ go\b
     """,
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
