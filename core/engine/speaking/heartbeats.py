@@ -34,8 +34,6 @@ class Heartbeats:
         self._background = background
         self._clock = clock
         self._rules = rules
-        self._asked: set[tuple[Slot, int]] = set()
-        """The characters that were asked here, each with the prompt of its last reply then."""
 
     async def hints(self) -> Sequence[Hint]:
         """Return the characters that were silent for long, if the GM wants to know; empty else.
@@ -52,19 +50,19 @@ class Heartbeats:
         if not hints or not self._rules.by_model:
             return hints
         answers = await answers_of(self._writer.store, session.id, replies)
-        silences = [
-            (hint.slot, session.prompt_index - hint.prompts) for hint in hints if hint.slot not in answers
-        ]
-        await self._ask_next([one for one in silences if one not in self._asked])
+        unasked = [hint.slot for hint in hints if hint.slot not in answers]
+        if unasked:
+            last, _ = replies.get(unasked[0], (0, None))
+            await self._ask(unasked[0], last)
         return with_wishes(hints, answers)
 
-    async def _ask_next(self, silences: Sequence[tuple[Slot, int]]) -> None:
-        """Ask the first of these characters, one at a time, in the window that writes."""
+    async def _ask(self, slot: Slot, last: int) -> None:
+        """Ask a character, silent since prompt `last`: one at a time, in the window that writes."""
         snapshot = self._writer.snapshot
         is_possible = snapshot.session.state in KIND_SPECS[RequestKind.HEARTBEAT].runs_in
-        if self._writer.lease is None or not silences or not is_possible or unsettled(snapshot):
+        if self._writer.lease is None or not is_possible or unsettled(snapshot):
             return
-        (slot, last), index = silences[0], snapshot.session.prompt_index
+        index = snapshot.session.prompt_index
         request = BackgroundRequest(
             kind=RequestKind.HEARTBEAT,
             slot=slot,
@@ -74,7 +72,6 @@ class Heartbeats:
             **new_request(snapshot.session.id, self._clock()),
         )
         await self._background.add(request)
-        self._asked.add(silences[0])
 
 
 async def answers_of(store: SessionStore, session_id: SessionId, replies: Replies) -> Mapping[Slot, str]:

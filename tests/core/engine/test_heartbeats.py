@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,8 @@ from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.engine.changes.moves import new_request
+from core.engine.kinds.heartbeat import HeartbeatHandler
 from core.engine.session.session_handle import SessionHandle
 from core.engine.speaking.heartbeats import answers_of
 from core.engine.speaking.hints import Hint, HintRules, hints_of
@@ -116,6 +120,53 @@ async def test_a_call_that_needs_the_gm_is_left_and_the_rule_still_points_out(
         assert await asked(session) == [ORANGE, YELLOW]
         states = [one.state for one in await session.requests() if isinstance(one, BackgroundRequest)]
         assert states == [RequestState.DONE, RequestState.DONE]
+
+
+async def test_one_is_asked_at_a_time_however_often_the_screen_looks() -> None:
+    async with watched(asks()).opened() as session:
+        await session.scene.set_hint(2)
+        await play(session, "Who is there?", "And now?")
+        await session.heartbeats.hints()
+        await session.heartbeats.hints()
+        assert await asked(session) == [ORANGE]
+
+
+class NoCalls:
+    """The calls of a handler that must make none."""
+
+    choices = None
+
+
+@pytest.mark.parametrize("why", ["has spoken", "has left"])
+async def test_one_that_has_spoken_or_left_since_it_was_queued_is_not_asked(why: str) -> None:
+    async with watched(asks(), by_model=False).opened() as session:
+        await play(session, "Who is there?")
+        if why == "has spoken":
+            await session.wait(await session.submit_prompt(ORANGE, "You?"))
+            await session.wait_idle()
+        else:
+            await session.scene.set_present([RED, YELLOW])
+        request = BackgroundRequest(
+            kind=RequestKind.HEARTBEAT,
+            slot=ORANGE,
+            text="0",
+            priority=200,
+            **new_request(session.id, NOW),
+        )
+        job: Any = SimpleNamespace(snapshot=session.snapshot, calls=NoCalls(), builder=None)
+        _, call_records = await HeartbeatHandler().run(job, request)
+        assert not call_records.artifacts
+
+
+async def test_a_window_that_only_reads_asks_no_one() -> None:
+    scene = watched(asks())
+    async with scene.opened() as session:
+        await session.scene.set_hint(2)
+        await play(session, "Who is there?", "And now?")
+        async with scene.opened() as reader:
+            assert reader.is_read_only
+            assert [hint.slot for hint in await reader.heartbeats.hints()] == [ORANGE, YELLOW]
+            assert await asked(reader) == []
 
 
 async def test_an_answer_is_of_the_silence_in_which_it_was_given() -> None:
