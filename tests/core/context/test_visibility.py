@@ -12,6 +12,7 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.secret import Reveal, Secret
 from core.domain.session.cast import Cast
 from core.domain.slot import Slot
+from core.domain.story.event import CONTEXT, NEVER
 from tests.core.samples import TAB1, delta_block, lock_block, play, session
 
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
@@ -48,6 +49,16 @@ def test_a_character_knows_what_it_witnessed_and_the_gm_knows_everything() -> No
     assert private not in known_to(cast[YELLOW], mine, blocks, events).blocks
     everything = known_to_gm(mine, blocks, events)
     assert (list(everything.blocks), list(everything.events)) == (blocks, events)
+
+
+def test_no_one_is_given_an_event_that_no_model_is_sent_not_even_the_narrative_agent() -> None:
+    first, *others = play(1, 3)
+    hidden = replace(first, metadata={CONTEXT: NEVER})
+    now, events = session(prompts=3), [hidden, *others]
+    red = Cast(now, TAB1)[RED]
+    assert tuple(known_to(red, now, (), events).events) == tuple(others)
+    assert tuple(known_to_all_of(EVERYONE, now, (), events).events) == tuple(others)
+    assert tuple(known_to_gm(now, (), events).events) == tuple(others)
 
 
 def test_what_a_group_knows_is_what_each_of_it_knows() -> None:
