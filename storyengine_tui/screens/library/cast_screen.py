@@ -29,7 +29,7 @@ class CastScreen(KeptShelf[Character]):
     SHELF = "cast"
     WHAT = "character"
     LISTED = "Your characters, kept across chapters"
-    NONE_LISTED = "There is no character yet; i imports cards, n makes one, F2 keeps one of a chapter."
+    NONE_LISTED = "There is no character yet; i imports cards, n makes one, the palette on tab 1 keeps one."
     HELP = (
         "Enter edits the identity of a character, t its name. i imports character cards, a file or a folder; "
         "x writes one as .json, .png or .charx. Only what you changed is different in the card then. a "
