@@ -245,18 +245,28 @@ def _packed(units: Sequence[_Unit], most: int) -> list[list[_Unit]]:
 
 def _numbered(runs: Sequence[Sequence[_Unit]], target_words: int | None) -> tuple[NarrativePart, ...]:
     """Return the runs as parts; each gets words in proportion to what it has to tell."""
-    whole = sum(unit.tokens for run in runs for unit in run)
-    parts: list[NarrativePart] = []
-    told = 0
-    for number, run in enumerate(runs, start=1):
-        before = told
-        told += sum(unit.tokens for unit in run)
-        words = None
-        if target_words is not None:
-            words = max(1, target_words * told // whole - target_words * before // whole)
-        prompts = PromptRange(run[0].prompts.first, run[-1].prompts.last)
-        parts.append(NarrativePart(number, len(runs), prompts, _joined(run), words))
-    return tuple(parts)
+    words = _shares([sum(unit.tokens for unit in run) for run in runs], target_words)
+    return tuple(
+        NarrativePart(
+            number, len(runs), PromptRange(run[0].prompts.first, run[-1].prompts.last), _joined(run), share
+        )
+        for number, (run, share) in enumerate(zip(runs, words, strict=True), start=1)
+    )
+
+
+def _shares(tokens: Sequence[int], target_words: int | None) -> list[int | None]:
+    """Return the words of each part: in proportion, at least one, and together those of the chapter."""
+    if target_words is None:
+        return [None] * len(tokens)
+    whole, told, given = sum(tokens), 0, 0
+    shares: list[int | None] = []
+    for left, part in zip(range(len(tokens) - 1, -1, -1), tokens, strict=True):
+        told += part
+        # Each part after this one needs a word too.
+        share = max(1, min(target_words * told // whole, target_words - left) - given)
+        given += share
+        shares.append(share)
+    return shares
 
 
 def _joined(run: Sequence[_Unit]) -> str:

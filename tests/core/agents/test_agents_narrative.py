@@ -3,11 +3,11 @@
 from bisect import bisect_left
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from core.agents.context_builder import ContextBuilder, NarrativePart
-from core.agents.narrative import _ending, _packed, _Unit, frame_tokens
+from core.agents.narrative import _ending, _packed, _shares, _Unit, frame_tokens
 from core.config.models import AgentRole, ModelAssignments, PromptStyle
 from core.context.tokens import estimate_tokens
 from core.context.visibility import known_to_gm
@@ -171,6 +171,17 @@ def test_every_part_fits_and_together_they_are_the_transcript(
         assert context.tokens <= budget
         given_text = next(one.text for one in context.segments if one.name is SegmentName.FULL_TRANSCRIPT)
         assert escape_delimiters(part.transcript) in given_text or not part.transcript.strip()
+
+
+@settings(max_examples=300)
+@given(st.lists(st.integers(1, 5_000), min_size=1, max_size=40), st.integers(1, 5_000))
+@example([1, 6_000, 1], 418)
+def test_the_words_of_all_parts_are_those_of_the_chapter_and_each_part_has_some(
+    tokens: list[int], target: int
+) -> None:
+    shares = _shares(tokens, target)
+    assert all(share is not None and share >= 1 for share in shares)
+    assert sum(share or 0 for share in shares) == max(target, len(tokens))
 
 
 def test_the_first_part_begins_the_last_one_ends_and_those_between_do_neither() -> None:
