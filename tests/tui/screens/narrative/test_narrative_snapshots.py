@@ -83,7 +83,8 @@ def test_picture_of_a_build_that_failed(desktop: Desktop, shown: Shown) -> None:
 
     async def fail(page: ChapterPage) -> None:
         await page.pilot.press("f8")
-        await page.until(lambda: page.banner)
+        # What came in is painted a frame later, by a timer.
+        await page.until(lambda: page.banner and page.chapter.endswith("“You kept the"))
 
     assert shown(fail)
 
