@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from core.domain.errors import StoryEngineError
+from core.domain.ids import RequestId
 from core.domain.requests.request import Request
 from core.queue_store import SharedPlaces
 
@@ -22,6 +23,9 @@ class SharedLane:
     def __init__(self, account: str, most: int, places: SharedPlaces) -> None:
         self._account, self._most, self._places = account, most, places
         self._free = asyncio.Event()
+        self._of_play: set[RequestId] = set()
+        """Calls of the play that wait here. Work beside the play does not ask while there is one: it has just
+        made room for it, and would have the place again before the database knows who wants it."""
         self._leaving: set[asyncio.Task[None]] = set()
 
     def wake(self) -> None:
@@ -31,8 +35,13 @@ class SharedLane:
     @asynccontextmanager
     async def held(self, request: Request) -> AsyncIterator[None]:
         """Wait for a place, and hold it until the block ends."""
+        if not request.spec.is_background:
+            self._of_play.add(request.id)
         try:
-            await self._until_taken(request)
+            try:
+                await self._until_taken(request)
+            finally:
+                self._no_longer_waits(request)
             yield
         finally:
             # In a task of its own: a call that is stopped does not wait for the database.
@@ -49,7 +58,9 @@ class SharedLane:
         while True:
             self._free.clear()
             try:
-                if await self._places.take_place(self._account, self._most, request):
+                if self._may_ask(request) and await self._places.take_place(
+                    self._account, self._most, request
+                ):
                     return
             except StoryEngineError as error:
                 # Without the database the limit of this window holds alone; that is better than no play.
@@ -58,6 +69,17 @@ class SharedLane:
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
                     await self._free.wait()
+
+    async def _take_place(self, request: Request) -> bool:
+        return await self._places.take_place(self._account, self._most, request)
+
+    def _may_ask(self, request: Request) -> bool:
+        return not (self._of_play and request.spec.is_background)
+
+    def _no_longer_waits(self, request: Request) -> None:
+        if request.id in self._of_play:
+            self._of_play.remove(request.id)
+            self.wake()
 
     async def _leave(self, request: Request) -> None:
         try:
