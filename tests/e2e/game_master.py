@@ -69,6 +69,14 @@ class GameMaster(Terminal):
         """The line of the keys."""
         return self.text.split("\n")[-1]
 
+    def command(self, name: str) -> None:
+        """Choose a command of the palette by its name."""
+        self.press("ctrl+p")
+        self.wait_for("Search for commands")
+        self.type(name)
+        self.wait_for(lambda: [line.strip() for line in self.text.split("\n")].count(name) == 1)
+        self.press("enter")
+
     # Tab 1
 
     def type_hidden(self, prompt: str, text: str) -> None:

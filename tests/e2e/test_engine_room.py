@@ -71,14 +71,6 @@ class Service:
 class EngineRoom(GameMaster):
     """The window, with what this evening does again and again."""
 
-    def command(self, name: str) -> None:
-        """Choose a command of the palette by its name."""
-        self.press("ctrl+p")
-        self.wait_for("Search for commands")
-        self.type(name)
-        self.wait_for(lambda: [line.strip() for line in self.text.split("\n")].count(name) == 1)
-        self.press("enter")
-
     def switch_queue(self, before: str, after: str) -> None:
         """Pause the queue or let it go on; `before` and `after` are what its key offers."""
         self.press("f7")

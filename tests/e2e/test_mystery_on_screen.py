@@ -81,14 +81,6 @@ def marks(text: str) -> set[str]:
 class Stage(GameMaster):
     """The window, with what this evening does again and again."""
 
-    def command(self, name: str) -> None:
-        """Choose a command of the palette by its name."""
-        self.press("ctrl+p")
-        self.wait_for("Search for commands")
-        self.type(name)
-        self.wait_for(lambda: [line.strip() for line in self.text.split("\n")].count(name) == 1)
-        self.press("enter")
-
     def hear(self, *keys: str) -> None:
         """Choose who hears by these keys, sent at once as a slow line brings them."""
         self.press("ctrl+l")

@@ -72,6 +72,12 @@ def url(template: str) -> Iterator[str]:
 
 
 @pytest.fixture
+def here(private_url: str) -> Iterator[str]:
+    """A database of the private server with nothing in it."""
+    yield from cloned(private_url, "template0")
+
+
+@pytest.fixture
 async def store(url: str) -> AsyncIterator[PostgresStore]:
     """A store on a database of its own."""
     opened = await open_store(url)

@@ -2,13 +2,34 @@
 
 import json
 
+import psycopg
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from core.domain.ids import SessionId
 from core.domain.session.session import SessionState
 from core.domain.story.memory import correction_payload
+from core.exchange.session_export import from_json, read_body, to_json
 from db.connections import open_engine, parse_url
+from db.migrate import HEAD
+from db.store import PostgresStore
 from tests.core.samples import delta_payload, lock_payload
+from tests.store.servers import plain_url
+
+
+async def by_title(store: PostgresStore) -> dict[str, SessionId]:
+    """Return the sessions by their titles."""
+    return {line.title: line.id for line in await store.sessions()}
+
+
+async def check_upgraded(store: PostgresStore, url: str) -> None:
+    """Assert that the schema is the newest, and that every long chapter can be exported and read again."""
+    sessions = await by_title(store)
+    for state in LONG.keys() - {SessionState.RESETTING}:  # in the middle of a reset, nothing is exported
+        body = await read_body(store, sessions[f"Long {state}"])
+        assert from_json(to_json(body)) == body
+    with psycopg.connect(plain_url(url)) as raw:
+        assert raw.execute("SELECT version_num FROM alembic_version").fetchall() == [(HEAD,)]
 
 
 async def make_old(url: str, revision: str) -> None:

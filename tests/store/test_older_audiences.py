@@ -1,23 +1,26 @@
 """Chapters of a program with takes and without audiences, in every state: everyone has heard everything, and
 what is played from there on may be heard by some alone."""
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
 
 from core.domain.audience import EVERYONE, Audience
-from core.domain.ids import SessionId
 from core.domain.secret import Secret
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.exchange.session_export import from_json, read_body, to_json
-from db.migrate import HEAD
-from db.store import PostgresStore, open_store
+from db.store import open_store
 from tests.engine.windows import done, engine_on, window
-from tests.store.older_schema import LONG, add_every_state, add_long_chapters, make_old
-from tests.store.servers import cloned, plain_url
+from tests.store.older_schema import (
+    LONG,
+    add_every_state,
+    add_long_chapters,
+    by_title,
+    check_upgraded,
+    make_old,
+)
+from tests.store.servers import plain_url
 
 pytestmark = pytest.mark.anyio
 
@@ -35,11 +38,6 @@ KEPT = (
 RED, ORANGE = Audience.of([Slot.RED]), Audience.of([Slot.ORANGE])
 
 
-@pytest.fixture
-def here(private_url: str) -> Iterator[str]:
-    yield from cloned(private_url, "template0")
-
-
 async def made(url: str) -> None:
     await make_old(url, BEFORE_AUDIENCES)
     await add_every_state(url)
@@ -49,10 +47,6 @@ async def made(url: str) -> None:
 def kept(url: str) -> list[object]:
     with psycopg.connect(plain_url(url)) as connection:
         return [connection.execute(query).fetchall() for query in KEPT]
-
-
-async def by_title(store: PostgresStore) -> dict[str, SessionId]:
-    return {line.title: line.id for line in await store.sessions()}
 
 
 async def test_what_was_played_in_any_state_was_heard_by_everyone_and_stays_as_it_was(here: str) -> None:
@@ -74,11 +68,7 @@ async def test_what_was_played_in_any_state_was_heard_by_everyone_and_stays_as_i
     assert list(await store.takes(long)) == [*[1] * 8, 2, 1]
     assert [event.prompt_index for event in (await store.load(long)).undone] == [10, 10]
     assert [block.revision for block in await store.revisions(long)] == [1]
-    for state in LONG.keys() - {SessionState.RESETTING}:  # in the middle of a reset, nothing is exported
-        body = await read_body(store, sessions[f"Long {state}"])
-        assert from_json(to_json(body)) == body
-    with psycopg.connect(plain_url(here)) as raw:
-        assert raw.execute("SELECT version_num FROM alembic_version").fetchall() == [(HEAD,)]
+    await check_upgraded(store, here)
     await store.aclose()
 
 

@@ -50,11 +50,6 @@ MEANWHILE = "And who rings the bell meanwhile?"
 
 
 @pytest.fixture
-def here(private_url: str) -> Iterator[str]:
-    yield from cloned(private_url, "template0")
-
-
-@pytest.fixture
 def there(private_url: str) -> Iterator[str]:
     yield from cloned(private_url, "template0")
 

@@ -1,7 +1,5 @@
 """Chapters of a program without a library, in every state: they are as before, and can go into a book."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from core.domain.clock import utc_now
@@ -11,14 +9,8 @@ from core.exchange.session_export import from_json, read_body, to_json
 from core.library_store import LibraryCounts
 from db.store import open_store
 from tests.store.older_schema import add_every_state, add_long_chapters, make_old
-from tests.store.servers import cloned
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def here(private_url: str) -> Iterator[str]:
-    yield from cloned(private_url, "template0")
 
 
 @pytest.mark.parametrize("revision", ["story_0014", "story_0020"])

@@ -1,7 +1,5 @@
 """Chapters of a program without silence and absences, in every state: they are as before, and go on."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from core.domain.audience import EVERYONE, NOBODY
@@ -11,14 +9,8 @@ from core.exchange.session_export import from_json, read_body, to_json
 from db.store import open_store
 from tests.engine.windows import done, window
 from tests.store.older_schema import add_every_state, add_long_chapters, make_old
-from tests.store.servers import cloned
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def here(private_url: str) -> Iterator[str]:
-    yield from cloned(private_url, "template0")
 
 
 async def test_nobody_is_away_or_silent_in_an_older_chapter_and_both_work_from_there_on(here: str) -> None:

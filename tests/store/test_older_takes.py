@@ -1,24 +1,27 @@
 """Chapters of a program without takes, in every state: each prompt has one take, and can be taken back."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
 
 from core.domain.errors import IllegalCommandError
-from core.domain.ids import SessionId
 from core.domain.session.session import SessionState
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType
 from core.engine.session.session_handle import SessionHandle
-from core.exchange.session_export import from_json, read_body, to_json
-from db.migrate import HEAD
-from db.store import PostgresStore, open_store
+from db.store import open_store
 from tests.engine.windows import done, engine_on, play, window
-from tests.store.older_schema import LONG, add_every_state, add_long_chapters, make_old
-from tests.store.servers import cloned, plain_url
+from tests.store.older_schema import (
+    LONG,
+    add_every_state,
+    add_long_chapters,
+    by_title,
+    check_upgraded,
+    make_old,
+)
+from tests.store.servers import plain_url
 
 pytestmark = pytest.mark.anyio
 
@@ -27,11 +30,6 @@ EVENTS = "SELECT session_id, prompt_index, ordinal, event_id, text FROM event OR
 BLOCKS = (
     "SELECT session_id, to_prompt, ordinal, block_id, json_text FROM memory_block ORDER BY session_id, 2, 3"
 )
-
-
-@pytest.fixture
-def here(private_url: str) -> Iterator[str]:
-    yield from cloned(private_url, "template0")
 
 
 async def made(url: str) -> None:
@@ -47,10 +45,6 @@ def rows_of(url: str, query: str) -> dict[object, list[tuple[Any, ...]]]:
         for session_id, *row in connection.execute(query.encode()).fetchall():
             found[session_id].append(tuple(row))
     return found
-
-
-async def by_title(store: PostgresStore) -> dict[str, SessionId]:
-    return {line.title: line.id for line in await store.sessions()}
 
 
 async def told(session: SessionHandle) -> list[str]:
@@ -77,11 +71,7 @@ async def test_what_was_played_in_any_state_is_the_first_take_and_what_was_remem
         assert found == blocks[session_id]
         assert {(block.revision, block.made_from, block.is_by_gm) for block in memory} <= {(1, None, False)}
         assert list(await store.revisions(session_id)) == []
-    for state in LONG.keys() - {SessionState.RESETTING}:  # in the middle of a reset, nothing is exported
-        body = await read_body(store, sessions[f"Long {state}"])
-        assert from_json(to_json(body)) == body
-    with psycopg.connect(plain_url(here)) as raw:
-        assert raw.execute("SELECT version_num FROM alembic_version").fetchall() == [(HEAD,)]
+    await check_upgraded(store, here)
     await store.aclose()
 
 

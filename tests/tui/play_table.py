@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from textual.app import App
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Button, Static
 
 from core.domain.session.session import Session, SessionState
@@ -56,6 +57,18 @@ class Table:
     def __init__(self, pilot: Pilot[Any], app: App[None]) -> None:
         self.pilot = pilot
         self.app = app
+
+    @classmethod
+    async def opened(cls, pilot: Pilot[Any]) -> "Table":
+        """The table of the program once its tab 2 takes text."""
+        table = cls(pilot, await opened(pilot))
+        await table.until(lambda: table.composer.has_pseudo_class("focus-within"))
+        return table
+
+    async def open(self, action: str, kind: type[Screen[Any]]) -> None:
+        """Run an action of the page that opens such a dialog."""
+        await self.pane.run_action(action)
+        await self.until(lambda: isinstance(self.app.screen, kind) and bool(self.app.screen.focused))
 
     @property
     def pane(self) -> PlayPane:

@@ -3,17 +3,12 @@
 from dataclasses import replace
 from datetime import datetime
 
-from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
 from core.domain.requests.request import BackgroundRequest
-from core.domain.requests.retry_policy import Backoffs
 from core.engine.changes.moves import given_up, pending_again
 from core.engine.decisions.commands import find_request
-from core.engine.queue.executor import Executor
-from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.worker import MAX_SLEEP_SECONDS, Worker
-from core.engine.sync.session_writer import SessionWriter
 from core.snapshot import Changes, Snapshot
 
 
@@ -21,18 +16,6 @@ class BackgroundWorker(Worker):
     """Runs the requests beside the play; what is stopped waits for its turn again."""
 
     name = "background worker"
-
-    def __init__(
-        self,
-        writer: SessionWriter,
-        executor: Executor,
-        clock: Clock,
-        backoffs: Backoffs,
-        switch: QueueSwitch,
-    ) -> None:
-        super().__init__(
-            writer, executor, clock, backoffs, switch, lambda snapshot: next_background(snapshot, clock())
-        )
 
     def wake(self) -> None:
         """Check for pending requests again; the first one starts the task."""
@@ -59,6 +42,9 @@ class BackgroundWorker(Worker):
     def put_back(self, request_id: RequestId) -> None:
         """Stop work that a model has, which waits for its turn again: a call of the play needs its place."""
         self._performer.stop(request_id, is_put_back=True)
+
+    def _next(self, snapshot: Snapshot) -> BackgroundRequest | None:
+        return next_background(snapshot, self._clock())
 
     def _stop_for_close(self) -> None:
         self._performer.stop(is_put_back=True)

@@ -24,7 +24,7 @@ from core.engine.changes.moves import is_rebuilt, may_summarise_early, retry_tim
 from core.engine.decisions import commands
 from core.engine.queue.executor import Executor
 from core.engine.queue.pause import QueueSwitch
-from core.engine.queue.performer import Next, Performer
+from core.engine.queue.performer import Performer
 from core.engine.scene.commands import begun
 from core.engine.sync.notifications import StorageTrouble
 from core.engine.sync.session_writer import SessionWriter
@@ -50,13 +50,12 @@ class Worker(ABC):
         clock: Clock,
         backoffs: Backoffs,
         switch: QueueSwitch,
-        next_of: Next,
     ) -> None:
         self._writer = writer
         self._executor = executor
         self._clock = clock
         self._switch = switch
-        self._performer = Performer(writer, executor, clock, backoffs, next_of)
+        self._performer = Performer(writer, executor, clock, backoffs, self._next)
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
@@ -104,6 +103,10 @@ class Worker(ABC):
             await asyncio.wait({self._task}, timeout=SETTLE_TIMEOUT_SECONDS)
 
     @abstractmethod
+    def _next(self, snapshot: Snapshot) -> Request | None:
+        """Return the request that comes next."""
+
+    @abstractmethod
     def _stop_for_close(self) -> None:
         """Stop the call that runs, because the session is closed."""
 
@@ -131,16 +134,6 @@ class RequestWorker(Worker):
 
     name = "request worker"
 
-    def __init__(
-        self,
-        writer: SessionWriter,
-        executor: Executor,
-        clock: Clock,
-        backoffs: Backoffs,
-        switch: QueueSwitch,
-    ) -> None:
-        super().__init__(writer, executor, clock, backoffs, switch, next_request)
-
     def cancel(self, request_id: RequestId) -> bool:
         """Stop a request that a model has, or is about to have, and return True.
 
@@ -155,6 +148,9 @@ class RequestWorker(Worker):
         self._performer.refuse(request_id)
         self._wake.set()
         return True
+
+    def _next(self, snapshot: Snapshot) -> Request | None:
+        return next_request(snapshot)
 
     def _stop_for_close(self) -> None:
         self._performer.stop()

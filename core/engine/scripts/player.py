@@ -115,16 +115,7 @@ class ScriptPlayer:
         script = self._script
         self._step("Setting up world and cast", 0)
         await self._keep_what_the_script_did_not_write()
-        await self._session.edit_tab1(
-            Tab1Edit(
-                title=script.title,
-                world=script.world,
-                chapter=script.chapter,
-                agent_count=len(script.agents),
-                names=script.names,
-                identities={agent.slot: agent.identity for agent in script.agents},
-            )
-        )
+        await self._session.edit_tab1(tab1_of(script))
         await self._use_secrets()
         await self._use_silence()
         await self._define()
@@ -328,6 +319,18 @@ class ScriptPlayer:
         if requested > MAX_WAIT_SECONDS:
             raise _stopped(request)
         return max(self._retry_wait, requested)
+
+
+def tab1_of(script: ChapterScript) -> Tab1Edit:
+    """Return the edit of tab 1 that a chapter script asks for."""
+    return Tab1Edit(
+        title=script.title,
+        world=script.world,
+        chapter=script.chapter,
+        agent_count=len(script.agents),
+        names=script.names,
+        identities={agent.slot: agent.identity for agent in script.agents},
+    )
 
 
 def _are_lines(events: Sequence[Event], lines: Sequence[ScriptLine]) -> bool:

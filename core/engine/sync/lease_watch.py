@@ -4,8 +4,7 @@ import asyncio
 import logging
 
 from core.domain.errors import StorageError
-from core.engine.sync.session_writer import SessionWriter
-from core.store import SessionStore
+from core.engine.sync.store_task import StoreTask
 
 log = logging.getLogger(__name__)
 
@@ -13,29 +12,15 @@ POLL_SECONDS = 1.0
 """Seconds between two queries for the holder of a lost lock."""
 
 
-class LeaseWatch:
+class LeaseWatch(StoreTask):
     """A background task that waits until the lock's connection is lost, then checks for another writer.
 
     It does not reacquire the lock, so that an idle window does not lock others out; the next change does.
     """
 
-    def __init__(self, store: SessionStore, writer: SessionWriter) -> None:
-        self._store = store
-        self._writer = writer
-        self._task: asyncio.Task[None] | None = None
+    name = "lease watch"
 
-    def start(self) -> None:
-        """Start to watch, unless the task runs already."""
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._watch(), name="lease watch")
-
-    async def aclose(self) -> None:
-        """Stop watching."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
-
-    async def _watch(self) -> None:
+    async def _run(self) -> None:
         while (lease := self._writer.lease) is not None:
             await lease.until_lost()
             try:

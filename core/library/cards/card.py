@@ -5,7 +5,6 @@ places of the text alone, and also the copies of them that other programs keep a
 """
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -14,6 +13,7 @@ from typing import Any, Final
 from core.library.json_document import JsonDocument, Path
 from core.library.refusal import FileRefusedError
 from core.text.cleaning import clean
+from core.text.numbers import number_of
 
 V2_SPEC: Final = "chara_card_v2"
 V3_SPEC: Final = "chara_card_v3"
@@ -120,10 +120,10 @@ class Card:
         found = self.extensions.get("depth_prompt")
         if not isinstance(found, dict) or not _text(found.get("prompt")).strip():
             return None
-        depth = whole(found.get("depth"), 0, 10_000)
+        depth = number_of(found.get("depth"), 0, 10_000)
         role = _text(found.get("role"))
         return DepthPrompt(
-            clean(_text(found.get("prompt"))), 4 if depth is None else depth, clean(role) or "system"
+            clean(_text(found.get("prompt"))), 4 if depth is None else int(depth), clean(role) or "system"
         )
 
     @property
@@ -225,18 +225,6 @@ def is_newer(value: Mapping[str, Any]) -> bool:
         return False
     spec = _text(value.get("spec"))
     return number > 3 or (spec.startswith("chara_card_v") and spec not in (V2_SPEC, V3_SPEC))
-
-
-def whole(value: object, least: int, most: int) -> int | None:
-    """Return a number of a file as a whole one within bounds; None when it is no number."""
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-        return None
-    return int(min(max(value, least), most))
 
 
 def _text(value: object) -> str:

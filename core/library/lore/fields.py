@@ -1,6 +1,5 @@
 """How the fields of an entry are named in the formats that are read and written: one table for both ways."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -9,6 +8,7 @@ from typing import Any, Final, TypeVar
 from core.library.json_document import Path
 from core.library.lore.book import GREATEST_DEPTH, MOST_KEYS, Logic, LoreEntry, Position, Role
 from core.text.cleaning import clean
+from core.text.numbers import number_of
 
 GREATEST_NUMBER: Final = 1_000_000_000
 Decode = Callable[[Any], Any]
@@ -54,21 +54,9 @@ def switch_of(value: object) -> bool | None:
     return bool(value) if isinstance(value, bool | int | float) else None
 
 
-def number_of(value: object) -> float | None:
-    """Return a number, also from a text; None for anything else."""
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-        return None
-    return float(min(max(value, -GREATEST_NUMBER), GREATEST_NUMBER))
-
-
 def whole_of(value: object) -> int | None:
     """Return a whole number between the greatest ones; None for anything else."""
-    number = number_of(value)
+    number = number_of(value, -GREATEST_NUMBER, GREATEST_NUMBER)
     return None if number is None else int(number)
 
 
@@ -86,8 +74,7 @@ def depth_of(value: object) -> int | None:
 
 def percent_of(value: object) -> float | None:
     """Return a probability in percent."""
-    number = number_of(value)
-    return None if number is None else min(max(number, 0.0), 100.0)
+    return number_of(value, 0.0, 100.0)
 
 
 def _not(value: object) -> bool | None:

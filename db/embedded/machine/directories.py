@@ -6,6 +6,7 @@ import stat
 import sys
 from pathlib import Path
 
+from core.config.private_files import make_directory
 from db.embedded.machine.failure import URL_HINT, EmbeddedError, explain_os_error
 
 PORT = 5432
@@ -39,7 +40,7 @@ def make_private(path: Path, owner: int | None = None) -> Path:
     """
     wanted = os.geteuid() if owner is None else owner
     try:
-        _make_parents(path)
+        make_directory(path)
         if owner is not None and os.lstat(path).st_uid == os.geteuid() != owner:
             os.chown(path, owner, -1, follow_symlinks=False)
         found = os.lstat(path)
@@ -58,15 +59,6 @@ def make_private(path: Path, owner: int | None = None) -> Path:
     except OSError as error:
         raise explain_os_error(error, path) from error
     return path
-
-
-def _make_parents(path: Path) -> None:
-    missing = []
-    while not os.path.lexists(path):
-        missing.append(path)
-        path = path.parent
-    for directory in reversed(missing):
-        directory.mkdir(mode=0o700, exist_ok=True)
 
 
 def can_reach(path: Path, uid: int, gid: int) -> bool:

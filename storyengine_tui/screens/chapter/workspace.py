@@ -120,23 +120,14 @@ class Workspace:
 
     async def open_example(self, example: "ExampleChapter") -> None:
         """Set up an example in the open chapter if it is empty, else in a new one."""
-        from core.engine.decisions.tab1_commands import Tab1Edit
+        from core.engine.scripts.player import tab1_of
 
         await self.open_new()
         session = self.session
         if session is None:
             return
         script = example.script
-        await session.edit_tab1(
-            Tab1Edit(
-                title=script.title,
-                world=script.world,
-                chapter=script.chapter,
-                agent_count=len(script.agents),
-                names=script.names,
-                identities={agent.slot: agent.identity for agent in script.agents},
-            )
-        )
+        await session.edit_tab1(tab1_of(script))
         if script.secrets:
             await session.scene.edit_secrets(script.secrets)
         await session.define_narrative(script.definition, script.target_words)

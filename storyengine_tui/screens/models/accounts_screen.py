@@ -1,7 +1,6 @@
 """The accounts beside the profile's own: shown, added, changed and tried out (design 18)."""
 
 import asyncio
-from collections.abc import Coroutine
 from typing import ClassVar
 
 from pydantic import SecretStr
@@ -12,16 +11,15 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Select, Static
 
-from core.domain.errors import StoryEngineError
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.account_draft import AccountDraft, draft_of, said_of_key
 from storyengine_tui.screens.models.call_permission import ask
 from storyengine_tui.screens.models.connection import try_out
+from storyengine_tui.screens.models.trying_screen import TryingScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
-from storyengine_tui.widgets.banner import Banner, Tone
+from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.key_line import KeyLine
 
@@ -37,7 +35,7 @@ FIELDS = {
 NOTHING_SENT = "Nothing was sent and nothing was changed: that address has no consent."
 
 
-class AccountsScreen(OverlayScreen[Configuration | None]):
+class AccountsScreen(TryingScreen[Configuration | None]):
     """Ends with the configuration that holds from now on, or None when nothing was saved."""
 
     CSS_PATH = "model_screen.tcss"
@@ -57,7 +55,6 @@ class AccountsScreen(OverlayScreen[Configuration | None]):
         self._configuration = configuration
         self._session = session
         self._is_changed = False
-        self._busy = False
 
     def compose(self) -> ComposeResult:
         """Compose the list over the fields of one account."""
@@ -137,11 +134,11 @@ class AccountsScreen(OverlayScreen[Configuration | None]):
 
     def action_test(self) -> None:
         """Make one tiny call to the default model."""
-        self._do(self._test())
+        self.do(self._test())
 
     def action_save(self) -> None:
         """Write the account to the settings."""
-        self._do(self._save())
+        self.do(self._save())
 
     @on(Button.Pressed, "#test")
     def _press_test(self, event: Button.Pressed) -> None:
@@ -153,29 +150,6 @@ class AccountsScreen(OverlayScreen[Configuration | None]):
         event.stop()
         self.action_save()
 
-    def _do(self, work: Coroutine[None, None, None]) -> None:
-        if self._busy:
-            work.close()
-            return
-        self._busy = True
-        self.run_worker(self._done(work), group="try", exit_on_error=False)
-
-    async def _done(self, work: Coroutine[None, None, None]) -> None:
-        self.query_one("#result", Banner).hide()
-        try:
-            await work
-        except StoryEngineError as error:
-            self._say(error.message, hint=error.hint, tone=Tone.ERROR)
-        finally:
-            self._busy = False
-            if self.is_mounted:
-                busy = self.query_one("#trying", BusyLine)
-                busy.end()
-                busy.display = False
-
-    def _say(self, text: str, *, hint: str = "", tone: Tone = Tone.INFO) -> None:
-        self.query_one("#result", Banner).show(text, hint=hint, tone=tone)
-
     async def _test(self) -> None:
         typed = self._typed
         accounts, choices = typed.for_test(self._configuration)
@@ -183,15 +157,10 @@ class AccountsScreen(OverlayScreen[Configuration | None]):
         if not self._configuration.consent.is_granted(account.base_url) and not await ask(
             self.app, self._configuration, choices, account, typed.key
         ):
-            self._say(NOTHING_SENT)
+            self.say(NOTHING_SENT)
             return
-        busy = self.query_one("#trying", BusyLine)
-        busy.begin("Waiting for an answer", cancel="Esc goes back")
-        busy.display = True
-        trial = await try_out(accounts, choices, self._configuration, self._session)
-        error = trial.result.error
-        said, hint, tone = (error.message, error.hint, Tone.ERROR) if error else (str(trial), "", Tone.INFO)
-        self._say(f"{said} {trial.note}".rstrip(), hint=hint, tone=tone)
+        self.begin_waiting("Waiting for an answer")
+        self.say_trial(await try_out(accounts, choices, self._configuration, self._session))
 
     async def _save(self) -> None:
         typed = self._typed
@@ -202,7 +171,7 @@ class AccountsScreen(OverlayScreen[Configuration | None]):
         choice.value = typed.name
         self.query_one("#key", Input).value = ""
         self._show_list()
-        self._say(f"Saved. Write {typed.name}:MODEL as the model of an agent or a character.")
+        self.say(f"Saved. Write {typed.name}:MODEL as the model of an agent or a character.")
 
     @on(BusyLine.CancelRequested)
     def action_close(self) -> None:

@@ -1,7 +1,7 @@
 """Who answers: provider, address, key and models, tried out and connected (design 8)."""
 
 import asyncio
-from collections.abc import Collection, Coroutine, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import ClassVar, get_args
 
@@ -30,10 +30,10 @@ from storyengine_tui.screens.models.local_weights import are_missing
 from storyengine_tui.screens.models.model_fields import ModelFields
 from storyengine_tui.screens.models.model_labels import said_of_consent, said_without_service
 from storyengine_tui.screens.models.models_here_screen import FoundModel, ModelsHereScreen
+from storyengine_tui.screens.models.trying_screen import TryingScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.key_line import KeyLine
 
@@ -47,7 +47,7 @@ NOT_HERE = " Its weights are not here yet; Test (F8) offers to fetch them."
 NOTHING_SENT = "Nothing was sent and nothing was changed: that address has no consent."
 
 
-class ModelScreen(OverlayScreen[Configuration | None]):
+class ModelScreen(TryingScreen[Configuration | None]):
     """Ends with the configuration that holds from now on, or None when nothing was changed."""
 
     CSS_PATH = "model_screen.tcss"
@@ -79,7 +79,6 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         self._now = configuration.settings.active().provider
         self._entered = {name: connection_with(name, configuration) for name in get_args(ProviderName)}
         """What is, or was last, entered in the fields of each provider."""
-        self._trying = False
         self._saved: Configuration | None = None
         """What holds from now on although nothing was connected: accounts were saved."""
         self._found = found
@@ -222,7 +221,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
 
     def action_find(self) -> None:
         """Show what runs on this machine, and what could."""
-        if not self._trying:
+        if not self._is_busy:
             self.app.push_screen(ModelsHereScreen(self._configuration), self._go_on_with_model)
 
     def _go_on_with_model(self, choice: Configuration | FoundModel | None) -> None:
@@ -244,9 +243,9 @@ class ModelScreen(OverlayScreen[Configuration | None]):
             async with self._writing:
                 self._go_on_with_accounts(await asyncio.to_thread(draft.save, self._configuration))
         except StoryEngineError as error:
-            self._say(error.message, hint=error.hint, tone=Tone.WARNING)
+            self.say(error.message, hint=error.hint, tone=Tone.WARNING)
         else:
-            self._say(f"{draft.name} is an account now; any agent can have {draft.name}:MODEL as its model.")
+            self.say(f"{draft.name} is an account now; any agent can have {draft.name}:MODEL as its model.")
 
     def _fill_in(self, found: FoundModel) -> None:
         """Put the address of a server in, and its model for every agent."""
@@ -262,11 +261,11 @@ class ModelScreen(OverlayScreen[Configuration | None]):
 
     def action_test(self) -> None:
         """Make one tiny call with what is entered here."""
-        self._do(self._test())
+        self.do(self._test())
 
     def action_connect(self) -> None:
         """Write what is entered here to the settings, and go on with it."""
-        self._do(self._connect())
+        self.do(self._connect())
 
     def action_accounts(self) -> None:
         """Show the accounts, to add one or to change it."""
@@ -279,41 +278,21 @@ class ModelScreen(OverlayScreen[Configuration | None]):
             self._configuration = self._saved = configuration
             self._show_fields()
 
-    def _do(self, work: Coroutine[None, None, None]) -> None:
-        if self._trying:
-            work.close()
-            return
-        self._trying = True
-        self.run_worker(self._done(work), group="try", exit_on_error=False)
-
-    async def _done(self, work: Coroutine[None, None, None]) -> None:
-        self._say(None)
-        try:
-            await work
-        except StoryEngineError as error:
-            self._say(error.message, hint=error.hint, tone=Tone.ERROR)
-        finally:
-            self._trying = False
-            self._end_waiting()
-
     async def _test(self) -> None:
         self.query_one(ModelFields).check()
         typed = self._typed
         if not await self._may_call(typed, (tested(typed.choices(self._configuration)).account,)):
             return
-        self._begin_waiting("Waiting for an answer")
+        self.begin_waiting("Waiting for an answer")
         accounts, choices = typed.accounts(self._configuration), typed.choices(self._configuration)
-        trial = await try_out(accounts, choices, self._configuration, self._session)
-        error = trial.result.error
-        said, hint, tone = (error.message, error.hint, Tone.ERROR) if error else (str(trial), "", Tone.INFO)
-        self._say(f"{said} {trial.note}".rstrip(), hint=hint, tone=tone)
+        self.say_trial(await try_out(accounts, choices, self._configuration, self._session))
 
     async def _connect(self) -> None:
         self.query_one(ModelFields).check()
         typed = self._typed
         if not await self._may_call(typed, typed.choices(self._configuration).account_names):
             return
-        self._begin_waiting("Connecting")
+        self.begin_waiting("Connecting")
         if typed.key is not None:
             await asyncio.to_thread(store_api_key, typed.account(self._configuration), typed.key)
             self.query_one("#key", Input).value = ""
@@ -329,14 +308,14 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         for account in map(accounts.of, names):
             if account.provider == "local":
                 if not await self._have_weights(typed):
-                    self._say(NO_WEIGHTS)
+                    self.say(NO_WEIGHTS)
                     return False
             elif account.provider == "openai" and not self._configuration.consent.is_granted(
                 account.base_url
             ):
                 key = typed.key if account.name == OWN else None
                 if not await ask(self.app, self._configuration, choices, account, key):
-                    self._say(NOTHING_SENT)
+                    self.say(NOTHING_SENT)
                     return False
                 self._show_consent(typed)
         return True
@@ -349,9 +328,9 @@ class ModelScreen(OverlayScreen[Configuration | None]):
 
     async def _read(self, note: str) -> None:
         """Say this and wait until it is read."""
-        self._end_waiting()
+        self.end_waiting()
         self._noted = asyncio.Event()
-        self._say(note, tone=Tone.WARNING, actions=(BannerAction("go-on", "Go on"),))
+        self.say(note, tone=Tone.WARNING, actions=(BannerAction("go-on", "Go on"),))
         self.query_one("#result Button", Button).focus()
         await self._noted.wait()
 
@@ -362,34 +341,6 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         event.stop()
         if self._noted is not None:
             self._noted.set()
-
-    def _begin_waiting(self, what: str) -> None:
-        busy = self.query_one("#trying", BusyLine)
-        busy.begin(what, cancel="Esc goes back")
-        busy.display = True
-
-    def _end_waiting(self) -> None:
-        if self.is_mounted:
-            busy = self.query_one("#trying", BusyLine)
-            busy.end()
-            busy.display = False
-
-    def _say(
-        self,
-        text: str | None,
-        *,
-        hint: str = "",
-        tone: Tone = Tone.INFO,
-        actions: tuple[BannerAction, ...] = (),
-    ) -> None:
-        banner = self.query_one("#result", Banner)
-        if text is None:
-            banner.hide()
-            return
-        banner.show(text, hint=hint, tone=tone, actions=actions)
-        if self.focused is not None:
-            # The banner takes room from the fields above it.
-            self.call_after_refresh(self.focused.scroll_visible, animate=False)
 
     @on(BusyLine.CancelRequested)
     def action_close(self) -> None:

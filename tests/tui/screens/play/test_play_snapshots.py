@@ -15,7 +15,7 @@ from storyengine_tui.screens.play.take_line import TakeLine
 from storyengine_tui.screens.play.take_modals import BranchModal, ReplyModal
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, make_active, opened
+from tests.tui.engine_app import Desktop, make_active
 from tests.tui.play_table import SCRIPT, Gate, Table
 from tests.tui.play_table import gate as gate
 
@@ -39,8 +39,7 @@ def shown(desktop: Desktop, pictures_match: PicturesMatch, monkeypatch: pytest.M
         desktop.prepare_now(lambda engine: make_active(engine, prompts))
 
         async def run_before(pilot: Pilot[Any]) -> None:
-            table = Table(pilot, await opened(pilot))
-            await table.until(lambda: table.composer.has_pseudo_class("focus-within"))
+            table = await Table.opened(pilot)
             await act(table)
             await pilot.pause()
 

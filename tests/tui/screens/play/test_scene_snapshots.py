@@ -15,7 +15,7 @@ from storyengine_tui.screens.play.scene.line_modals import AddedLineModal
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, make_active, opened
+from tests.tui.engine_app import Desktop, make_active
 from tests.tui.play_table import SCRIPT, Table
 
 Act = Callable[[Table], Awaitable[None]]
@@ -32,8 +32,7 @@ def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
         desktop.prepare_now(lambda engine: make_active(engine, 1))
 
         async def run_before(pilot: Pilot[Any]) -> None:
-            table = Table(pilot, await opened(pilot))
-            await table.until(lambda: table.composer.has_pseudo_class("focus-within"))
+            table = await Table.opened(pilot)
             session, scene = table.session, table.session.scene
             scene.draw = lambda sides: sides // 2
             await scene.narrate("The lamp goes out.\nFor a moment nobody moves.")
@@ -55,11 +54,6 @@ def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
     return compare
 
 
-async def _dialog(table: Table, action: str, kind: type[Any]) -> None:
-    await table.pane.run_action(action)
-    await table.until(lambda: isinstance(table.app.screen, kind) and table.app.screen.focused)
-
-
 def test_marks_and_a_whisper(shown: Shown) -> None:
     async def act(table: Table) -> None:
         await table.type("Not so loud")
@@ -74,7 +68,7 @@ def test_marks_and_a_whisper(shown: Shown) -> None:
 def test_who_hears(shown: Shown) -> None:
     async def act(table: Table) -> None:
         await table.session.scene.set_present({RED, YELLOW})
-        await _dialog(table, "choose_hearers", HearersModal)
+        await table.open("choose_hearers", HearersModal)
         await table.pilot.press("down")
 
     assert shown(act)
@@ -90,7 +84,7 @@ def test_as_a_character_sees_it(shown: Shown) -> None:
 
 def test_adding_a_line(shown: Shown) -> None:
     async def act(table: Table) -> None:
-        await _dialog(table, "add_line", AddedLineModal)
+        await table.open("add_line", AddedLineModal)
         await table.type("A bell rings.")
 
     assert shown(act)
@@ -98,7 +92,7 @@ def test_adding_a_line(shown: Shown) -> None:
 
 def test_no_dice(shown: Shown) -> None:
     async def act(table: Table) -> None:
-        await _dialog(table, "roll_dice", AddedLineModal)
+        await table.open("roll_dice", AddedLineModal)
         await table.type("[x]")
         await table.pilot.press("enter")
         await table.until(lambda: table.app.screen.query_one("#refused").display)
@@ -108,7 +102,7 @@ def test_no_dice(shown: Shown) -> None:
 
 def test_revealing_a_secret(shown: Shown) -> None:
     async def act(table: Table) -> None:
-        await _dialog(table, "reveal", AddedLineModal)
+        await table.open("reveal", AddedLineModal)
         await table.pilot.press("down", "tab")
 
     assert shown(act)
@@ -117,7 +111,7 @@ def test_revealing_a_secret(shown: Shown) -> None:
 def test_what_is_given_next(shown: Shown) -> None:
     async def act(table: Table) -> None:
         await table.type("And now?")
-        await _dialog(table, "next_input", NextInputScreen)
+        await table.open("next_input", NextInputScreen)
         await table.until(lambda: table.app.screen.query_one(PassageView).lines.paragraphs)
 
     assert shown(act)

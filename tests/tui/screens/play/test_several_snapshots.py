@@ -11,7 +11,7 @@ from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.play.scene.adders_modal import AddersModal
 from storyengine_tui.screens.play.scene.called_modal import CalledModal
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, make_active, opened
+from tests.tui.engine_app import Desktop, make_active
 from tests.tui.play_table import SCRIPT, Table
 
 Act = Callable[[Table], Awaitable[None]]
@@ -29,8 +29,7 @@ def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
         desktop.prepare_now(lambda engine: make_active(engine, 1))
 
         async def run_before(pilot: Pilot[Any]) -> None:
-            table = Table(pilot, await opened(pilot))
-            await table.until(lambda: table.composer.has_pseudo_class("focus-within"))
+            table = await Table.opened(pilot)
             await act(table)
             await pilot.pause()
 

@@ -11,7 +11,7 @@ from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Script, ScriptMatch
 from storyengine_tui.screens.play.scene.stage_modals import AwayModal, HintModal, ReasonModal, SilenceModal
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, make_active, opened
+from tests.tui.engine_app import Desktop, make_active
 from tests.tui.play_table import Table
 
 Act = Callable[[Table], Awaitable[None]]
@@ -34,8 +34,7 @@ def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
 
     def compare(act: Act) -> bool:
         async def run_before(pilot: Pilot[Any]) -> None:
-            table = Table(pilot, await opened(pilot))
-            await table.until(lambda: table.composer.has_pseudo_class("focus-within"))
+            table = await Table.opened(pilot)
             await table.session.scene.set_silence(EVERYONE)
             for slot, text in ((RED, "The rope is cut. What do you do?"), (RED, "Who was it?")):
                 await table.session.wait(await table.session.submit_prompt(slot, text))
@@ -46,11 +45,6 @@ def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
         return pictures_match(desktop.app(), run_before=run_before)
 
     return compare
-
-
-async def _dialog(table: Table, action: str, kind: type[Any]) -> None:
-    await table.pane.run_action(action)
-    await table.until(lambda: isinstance(table.app.screen, kind) and table.app.screen.focused)
 
 
 def test_one_is_away_and_one_was_silent_for_long(shown: Shown) -> None:
@@ -66,7 +60,7 @@ def test_one_is_away_and_one_was_silent_for_long(shown: Shown) -> None:
 def test_who_is_away(shown: Shown) -> None:
     async def act(table: Table) -> None:
         await table.session.scene.send_away(YELLOW, 12)
-        await _dialog(table, "choose_away", AwayModal)
+        await table.open("choose_away", AwayModal)
         await table.pilot.press("down")
 
     assert shown(act)
@@ -84,7 +78,7 @@ def test_the_panel_of_one_that_is_away(shown: Shown) -> None:
 
 def test_who_may_be_silent(shown: Shown) -> None:
     async def act(table: Table) -> None:
-        await _dialog(table, "let_be_silent", SilenceModal)
+        await table.open("let_be_silent", SilenceModal)
 
     assert shown(act)
 
@@ -100,7 +94,7 @@ def test_why_a_character_has_no_words(shown: Shown) -> None:
 
 def test_after_how_many_prompts_to_point_out_silent_characters(shown: Shown) -> None:
     async def act(table: Table) -> None:
-        await _dialog(table, "hint_after", HintModal)
+        await table.open("hint_after", HintModal)
         await table.type("9")
 
     assert shown(act)

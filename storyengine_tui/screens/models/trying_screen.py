@@ -1,0 +1,72 @@
+"""The base of the pages that call a model or write the settings: one thing at a time, and what it said."""
+
+from collections.abc import Coroutine
+
+from textual.screen import ScreenResultType
+
+from core.domain.errors import StoryEngineError
+from storyengine_tui.screens.models.connection import Trial
+from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+from storyengine_tui.widgets.busy_line import BusyLine
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
+
+
+class TryingScreen(OverlayScreen[ScreenResultType]):
+    """A page with a busy line `#trying` and a banner `#result`."""
+
+    _is_busy = False
+
+    def do(self, work: Coroutine[None, None, None]) -> None:
+        """Do this, unless something is being done; say what is wrong if it fails."""
+        if self._is_busy:
+            work.close()
+            return
+        self._is_busy = True
+        self.run_worker(self._done(work), group="try", exit_on_error=False)
+
+    async def _done(self, work: Coroutine[None, None, None]) -> None:
+        self.say(None)
+        try:
+            await work
+        except StoryEngineError as error:
+            self.say(error.message, hint=error.hint, tone=Tone.ERROR)
+        finally:
+            self._is_busy = False
+            self.end_waiting()
+
+    def begin_waiting(self, what: str) -> None:
+        """Say what takes its time."""
+        busy = self.query_one("#trying", BusyLine)
+        busy.begin(what, cancel="Esc goes back")
+        busy.display = True
+
+    def end_waiting(self) -> None:
+        """Hide the busy line."""
+        if self.is_mounted:
+            busy = self.query_one("#trying", BusyLine)
+            busy.end()
+            busy.display = False
+
+    def say(
+        self,
+        text: str | None,
+        *,
+        hint: str = "",
+        tone: Tone = Tone.INFO,
+        actions: tuple[BannerAction, ...] = (),
+    ) -> None:
+        """Show a sentence below the fields; None hides the one that is there."""
+        banner = self.query_one("#result", Banner)
+        if text is None:
+            banner.hide()
+            return
+        banner.show(text, hint=hint, tone=tone, actions=actions)
+        if self.focused is not None:
+            # The banner takes room from the fields above it.
+            self.call_after_refresh(self.focused.scroll_visible, animate=False)
+
+    def say_trial(self, trial: Trial) -> None:
+        """Say what came of a test call."""
+        error = trial.result.error
+        said, hint, tone = (error.message, error.hint, Tone.ERROR) if error else (str(trial), "", Tone.INFO)
+        self.say(f"{said} {trial.note}".rstrip(), hint=hint, tone=tone)

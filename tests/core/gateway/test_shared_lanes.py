@@ -1,0 +1,89 @@
+"""An account whose places are counted over the windows of one database."""
+
+import asyncio
+
+import pytest
+
+from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request
+from core.domain.requests.request_kinds import Level, RequestKind
+from core.domain.slot import Slot
+from core.engine.changes.moves import new_request
+from core.gateway.lanes import Lane
+from core.gateway.places import Place
+from tests.core.gateway.test_lanes import Busy, until_still
+from tests.core.samples import NOW, SESSION_ID
+from tests.store.memory_queue import MemoryQueue, SharedQueue
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_call_that_waits_for_another_window_holds_up_none_that_is_more_urgent() -> None:
+    """The order is that of all windows: no call has a place here before it has one there."""
+    places, busy, began = MemoryQueue(SharedQueue(), {}), Busy(), list[str]()
+    lane = Lane(lambda: busy, concurrency=1)
+    lane.share("work", places)
+    places.hear(lambda _: lane.wake())
+
+    def work(level: Level) -> BackgroundRequest:
+        new = new_request(SESSION_ID, NOW)
+        return BackgroundRequest(kind=RequestKind.ASSIST, priority=level.first, **new)
+
+    async def take(name: str, request: Request) -> None:
+        async with lane.turn(Place(request.priority), request):
+            began.append(name)
+
+    elsewhere, low, normal = work(Level.NORMAL), work(Level.LOW), work(Level.NORMAL)
+    assert await places.take_place("work", 1, elsewhere)
+    tasks = [asyncio.create_task(take(name, one)) for name, one in (("low", low), ("normal", normal))]
+    await until_still()
+    await places.leave_place("work", elsewhere)
+    await asyncio.gather(*tasks)
+    assert began == ["normal", "low"]
+    await lane.aclose()
+
+
+class SlowToTell(MemoryQueue):
+    """A database that a call of the play reaches late: any other call that asks meanwhile is served first."""
+
+    def __init__(self) -> None:
+        super().__init__(SharedQueue(), {})
+        self.goes_on = asyncio.Event()
+
+    async def take_place(self, account: str, most: int, request: Request) -> bool:
+        if not request.spec.is_background:
+            await self.goes_on.wait()
+        return await super().take_place(account, most, request)
+
+
+async def test_work_that_made_room_for_a_prompt_is_not_begun_again_before_the_prompt() -> None:
+    places, busy, began = SlowToTell(), Busy(), list[str]()
+    lane = Lane(lambda: busy, concurrency=1)
+    lane.share("work", places)
+    places.hear(lambda _: lane.wake())
+    of_work = BackgroundRequest(
+        kind=RequestKind.ASSIST, priority=Level.LOW.first, **new_request(SESSION_ID, NOW)
+    )
+    of_play = ReplyRequest(slot=Slot.RED, text="And you?", **new_request(SESSION_ID, NOW))
+
+    async def work() -> None:
+        """Hold the place until it is wanted, and ask for it again at once, as a worker does."""
+        for attempt in ("work", "work again"):
+            wanted = asyncio.Event()
+            async with lane.turn(Place(9, wanted.set), of_work):
+                began.append(attempt)
+                if attempt == "work":
+                    await wanted.wait()
+
+    async def play() -> None:
+        async with lane.turn(Place(0), of_play):
+            began.append("prompt")
+
+    working = asyncio.create_task(work())
+    await until_still()
+    playing = asyncio.create_task(play())
+    await until_still()
+    assert began == ["work"]
+    places.goes_on.set()
+    await asyncio.gather(working, playing)
+    assert began == ["work", "prompt", "work again"]
+    await lane.aclose()
