@@ -27,6 +27,7 @@ from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock, compact_json
 from db.rows.carried_mapping import carried_values, to_carried
+from db.rows.profile_mapping import profiles_values, to_profiles
 
 Values = dict[str, Any]
 
@@ -143,14 +144,20 @@ def tab1_values(session_id: SessionId, tab1: Tab1Inputs) -> Values:
         "world": tab1.world,
         "chapter": tab1.chapter,
         "identities": _by_slot(tab1.identities),
+        "profiles": profiles_values(tab1.profiles),
         "carried": carried_values(tab1.carried),
     }
 
 
 def to_tab1(row: Any) -> Tab1Inputs:
     """Return tab 1 of a row."""
-    identities, carried = _to_slots(row.identities), to_carried(row.carried)
-    return Tab1Inputs(world=row.world, chapter=row.chapter, identities=identities, carried=carried)
+    return Tab1Inputs(
+        world=row.world,
+        chapter=row.chapter,
+        identities=_to_slots(row.identities),
+        profiles=to_profiles(row.profiles),
+        carried=to_carried(row.carried),
+    )
 
 
 def secret_values(session_id: SessionId, secret: Secret) -> Values:
