@@ -26,6 +26,7 @@ from db.errors import SAVE
 from db.rows import mapping
 from db.rows.mapping import Values
 from db.rows.prompt_block_mapping import prompt_blocks_values
+from db.rows.tab1_mapping import tab1_values
 from db.tables import (
     CANON,
     EVENT,
@@ -99,7 +100,7 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
         takes = {0: 1, **changes.takes} if 0 in takes else dict(changes.takes)
     blocks = {block.place: block for block in changes.blocks}
     rows: dict[sa.Table, Sequence[Values]] = {
-        TAB1_INPUT: [] if changes.tab1 is None else [mapping.tab1_values(session_id, changes.tab1)],
+        TAB1_INPUT: [] if changes.tab1 is None else [tab1_values(session_id, changes.tab1)],
         SESSION: [] if changes.session is None else [mapping.session_values(changes.session)],
         PROMPT_BLOCKS: ([] if prompt_blocks is None else [prompt_blocks_values(session_id, prompt_blocks)]),
         SECRET: [mapping.secret_values(session_id, secret) for secret in changes.secrets or ()],

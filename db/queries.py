@@ -40,6 +40,7 @@ from core.snapshot import Snapshot, full_deltas_from, recent_from
 from db.errors import LOAD, driver_error
 from db.rows import mapping
 from db.rows.prompt_block_mapping import to_prompt_blocks
+from db.rows.tab1_mapping import to_tab1
 from db.spending import spent_by
 from db.tables import (
     CANON,
@@ -136,7 +137,7 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
     reveals = await connection.execute(_reveals(session_id)) if secrets else ()
     return Snapshot(
         session=session,
-        tab1=mapping.to_tab1(written),
+        tab1=to_tab1(written),
         prompt_blocks=to_prompt_blocks(written),
         secrets=tuple(map(mapping.to_secret, secrets or ())),
         reveals=reveals_in(map(mapping.to_event, reveals)),

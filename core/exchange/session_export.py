@@ -38,12 +38,13 @@ from core.store import SessionStore
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean, clean_line, is_blank
 
-VERSION: Final = 5
-_READABLE: Final = (1, 2, 3, 4, VERSION)
+VERSION: Final = 6
+_READABLE: Final = (1, 2, 3, 4, 5, VERSION)
 """Version 1 has the same body. Its checksum was taken of the body as read and written again; for a file that
 the program wrote these are the same bytes. Version 3 adds takes and revisions: in earlier ones every prompt
 has one take, and every block one revision. Version 4 adds audiences, lines and secrets: in earlier ones
-everyone knows everything. Version 5 adds the book of a chapter, and what it took over from the one before."""
+everyone knows everything. Version 5 adds the book of a chapter, and what it took over from the one before.
+Version 6 adds what slots have of characters of the library: in earlier ones they were made by hand."""
 _HEARD: Final = ("events", "blocks", "revisions", "requests")
 _EVERYONE: Final = [slot.value for slot in EVERYONE]
 _DEFAULTS: Final[Mapping[str, object]] = {
@@ -213,6 +214,8 @@ def _without_defaults(plain: dict[str, Any]) -> dict[str, Any]:
                 del record[name]
     if not plain["tab1"]["carried"]["lines"]:
         del plain["tab1"]["carried"]
+    if not plain["tab1"]["profiles"]:
+        del plain["tab1"]["profiles"]
     return plain
 
 

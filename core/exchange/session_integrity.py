@@ -27,7 +27,7 @@ from core.domain.requests.request import (
     SummaryRequest,
     TrialRequest,
 )
-from core.domain.session import carry_over
+from core.domain.session import carry_over, profile
 from core.domain.session.limits import (
     EARLIEST_TIME,
     LATEST_TIME,
@@ -107,6 +107,9 @@ def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot
         yield "a text is longer than its field"
     if carry_over.cleaned(tab1.carried) != tab1.carried or any(carry_over.problems_of(tab1.carried)):
         yield "what it took over from earlier chapters is not what this program stores"
+    profiles = tab1.profiles.values()
+    if any(not one or profile.cleaned(one) != one or any(profile.problems_of(one)) for one in profiles):
+        yield "what a character has of one of the library is not what this program stores"
     if not _is_length(session.target_words, limits):
         yield f"its target length is not between 1 and {limits.draft_words:,} words"
 

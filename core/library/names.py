@@ -6,10 +6,10 @@ from typing import Final, TypeVar
 from uuid import UUID
 
 from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.session.limits import LONGEST_NAME as LONGEST_NAME
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 
-LONGEST_NAME: Final = 100
 _SHORTEST_ID: Final = 8
 """Characters of an id that are taken for one."""
 Kept = TypeVar("Kept")

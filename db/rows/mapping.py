@@ -21,12 +21,11 @@ from core.domain.save_point import SavePoint
 from core.domain.secret import Secret
 from core.domain.session.absence import read_away
 from core.domain.session.limits import EARLIEST_TIME, Limits
-from core.domain.session.session import Session, SessionState, SessionSummary, Tab1Inputs, title_from
+from core.domain.session.session import Session, SessionState, SessionSummary, title_from
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock, compact_json
-from db.rows.carried_mapping import carried_values, to_carried
 
 Values = dict[str, Any]
 
@@ -71,7 +70,7 @@ def session_values(session: Session) -> Values:
         "id": session.id,
         "state": session.state.value,
         "slots": [int(slot) for slot in session.slots],
-        "names": _by_slot(session.names),
+        "names": by_slot(session.names),
         "next_slot": int(session.next_slot),
         "branched_from": session.branched_from,
         "present": session.present.mask,
@@ -95,7 +94,7 @@ def to_session(row: Any) -> Session:
         id=SessionId(row.id),
         state=SessionState(row.state),
         slots=tuple(map(Slot, row.slots)),
-        names=_to_slots(row.names),
+        names=to_slots(row.names),
         next_slot=Slot(row.next_slot),
         branched_from=None if row.branched_from is None else SessionId(row.branched_from),
         present=Audience.of_mask(row.present),
@@ -134,23 +133,6 @@ def _unreadable(session_id: SessionId) -> SessionSummary:
         archived_at=None,
         is_readable=False,
     )
-
-
-def tab1_values(session_id: SessionId, tab1: Tab1Inputs) -> Values:
-    """Return the row of tab 1."""
-    return {
-        "session_id": session_id,
-        "world": tab1.world,
-        "chapter": tab1.chapter,
-        "identities": _by_slot(tab1.identities),
-        "carried": carried_values(tab1.carried),
-    }
-
-
-def to_tab1(row: Any) -> Tab1Inputs:
-    """Return tab 1 of a row."""
-    identities, carried = _to_slots(row.identities), to_carried(row.carried)
-    return Tab1Inputs(world=row.world, chapter=row.chapter, identities=identities, carried=carried)
 
 
 def secret_values(session_id: SessionId, secret: Secret) -> Values:
@@ -382,11 +364,13 @@ def to_artifact(row: Any) -> Artifact:
     )
 
 
-def _by_slot(texts: Mapping[Slot, str]) -> dict[str, str]:
+def by_slot(texts: Mapping[Slot, str]) -> dict[str, str]:
+    """Return texts by slot as JSON has them."""
     return {str(int(slot)): text for slot, text in texts.items()}
 
 
-def _to_slots(texts: Mapping[str, str]) -> dict[Slot, str]:
+def to_slots(texts: Mapping[str, str]) -> dict[Slot, str]:
+    """Return texts by slot, of JSON."""
     return {Slot(int(slot)): text for slot, text in sorted(texts.items())}
 
 

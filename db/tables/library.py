@@ -17,8 +17,9 @@ from sqlalchemy import (
 )
 from sqlmodel import Field
 
+from core.domain.session.profile import MOST_ALIASES, MOST_GROUPS
 from core.library.cards.card_file import LARGEST_FILE
-from core.library.characters.checks import MOST_ALIASES, MOST_GROUPS, MOST_TOPICS, MOST_TRAITS
+from core.library.characters.checks import MOST_TOPICS, MOST_TRAITS
 from db.tables import columns as column
 from db.tables.columns import Row
 

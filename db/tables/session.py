@@ -18,6 +18,7 @@ from core.domain.prompt_block import (
 from core.domain.secret import MOST_SECRETS
 from core.domain.session.absence import MOST_HINT_PROMPTS
 from core.domain.session.carry_over import MOST_LINES, CarryKind
+from core.domain.session.profile import MOST_ALIASES, MOST_GROUPS
 from core.domain.session.session import SessionState
 from db.tables import columns as column
 from db.tables.columns import Row
@@ -37,6 +38,13 @@ _CARRIED_LINE = (
     f" && ({_KINDS}))"
 )
 """The JSON path of those lines from earlier chapters that are such lines."""
+_PROFILE = (
+    'strict $.* ? ((@.character_id == null || @.character_id like_regex "^[0-9a-f-]{36}$")'
+    ' && @.short_description.type() == "string" && @.group.type() == "string" && @.group != ""'
+    f' && @.aliases.type() == "array" && @.aliases.size() <= {MOST_ALIASES}'
+    f' && @.groups_visible.type() == "array" && @.groups_visible.size() < {MOST_GROUPS})'
+)
+"""The JSON path of those profiles of slots that are such."""
 
 
 class SessionRow(Row, table=True):
@@ -133,12 +141,22 @@ class Tab1InputRow(Row, table=True):
             " = jsonb_array_length(carried -> 'lines') ELSE false END",
             name="carried",
         ),
+        CheckConstraint(
+            "CASE WHEN jsonb_typeof(profiles) = 'object'"
+            " THEN profiles - '{1,2,3,4,5,6,7}'::text[] = '{}'"
+            f" AND jsonb_array_length(jsonb_path_query_array(profiles, '{_PROFILE}'))"
+            " = jsonb_array_length(jsonb_path_query_array(profiles, 'strict $.*')) ELSE false END",
+            name="profiles",
+        ),
     )
 
     session_id: UUID = column.key()
     world: str = column.text()
     chapter: str = column.text()
     identities: dict[str, str] = column.json()
+    profiles: dict[str, object] = Field(
+        sa_type=cast(Any, JSONB()), sa_column_kwargs={"server_default": text("'{}'")}
+    )
     carried: dict[str, object] = Field(
         sa_type=cast(Any, JSONB()), sa_column_kwargs={"server_default": text("'{}'")}
     )

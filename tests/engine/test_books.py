@@ -9,6 +9,7 @@ from core.domain.audience import Audience
 from core.domain.errors import IllegalCommandError, StorageError
 from core.domain.ids import SessionId
 from core.domain.session.carry_over import CarryKind
+from core.domain.session.profile import Profile
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
@@ -31,6 +32,7 @@ def engine() -> Engine:
 async def begun(engine: Engine) -> SessionId:
     session_id = await engine.create()
     session = await engine.open(session_id)
+    mira = Profile(short_description="She keeps the lamp.", aliases=("The Lamp",), group="Lamp")
     await session.edit_tab1(
         Tab1Edit(
             title="The Lamp",
@@ -38,6 +40,7 @@ async def begun(engine: Engine) -> SessionId:
             chapter="The lamp is out.",
             names=NAMES,
             identities=dict.fromkeys(NAMES, "Somebody of the island, who has seen much. " * 20),
+            profiles={Slot.RED: mira},
         )
     )
     await session.define_narrative("In the past tense.", 900)
@@ -76,6 +79,8 @@ async def test_the_next_chapter_has_cast_world_and_definition_and_an_empty_text(
     assert (snapshot.session.definition, snapshot.session.target_words) == ("In the past tense.", 900)
     assert (snapshot.tab1.world, snapshot.tab1.chapter) == (before.tab1.world, "")
     assert snapshot.tab1.identities == before.tab1.identities
+    assert snapshot.tab1.profiles == before.tab1.profiles
+    assert snapshot.tab1.profile_of(Slot.RED).group == "Lamp"
     assert snapshot.tab1.carried
     [book] = await engine.library.books.listed()
     assert (book.title, book.chapters) == ("The Lamp", (first, second))

@@ -256,6 +256,22 @@ async def test_an_export_with_silence_and_absences_brings_the_reason_and_who_is_
         await play(session, 2)
 
 
+async def test_an_export_with_profiles_brings_what_each_slot_has_of_a_character(
+    store: PostgresStore,
+) -> None:
+    body = body_in(VERSIONS / "export-6-profiles.json")
+    moved = SessionId(new_uuid())
+    await store.create(as_new_session(body, moved))
+    async with window(store, None, moved) as session:
+        tab1 = session.snapshot.tab1
+        assert tab1.profiles == body.tab1.profiles
+        lamp = tab1.profile_of(Slot.RED)
+        assert (lamp.aliases, lamp.group) == (("Lamp [/x]", "日本"), "Lamp")
+        assert tab1.profile_of(Slot.ORANGE).groups_visible == ()
+        assert not tab1.profile_of(Slot.YELLOW)
+        await play(session, 1)
+
+
 async def test_an_export_with_a_book_brings_the_book_and_what_earlier_chapters_handed_on(
     store: PostgresStore,
 ) -> None:

@@ -117,6 +117,45 @@ def test_what_comes_over_from_earlier_chapters_is_lines(
         raw.execute("UPDATE tab1_input SET carried = %s::jsonb", (carried,))
 
 
+OF_THE_LIBRARY = '"0199a1b2-0000-7000-8000-000000000001"'
+PROFILE = (
+    '{"character_id": null, "aliases": [], "short_description": "", "group": "Lamp", "groups_visible": []}'
+)
+
+
+@pytest.mark.parametrize(
+    ("profiles", "is_taken"),
+    [
+        ("{}", True),
+        (f'{{"1": {PROFILE}, "7": {PROFILE}}}', True),
+        (f'{{"1": {PROFILE.replace("null", OF_THE_LIBRARY)}}}', True),
+        (f'{{"1": {PROFILE.replace("null", chr(34) + "x" + chr(34))}}}', False),
+        (f'{{"8": {PROFILE}}}', False),
+        (f"[{PROFILE}]", False),
+        ('{"1": {}}', False),
+        ('{"1": 5}', False),
+        (f'{{"1": {PROFILE.replace("null", "5")}}}', False),
+        (f'{{"1": {PROFILE.replace("Lamp", "")}}}', False),
+        (f'{{"1": {PROFILE.replace("[]", chr(34) * 2)}}}', False),
+        (f'{{"1": {PROFILE.replace("[]", str(list(range(21))))}}}', False),
+    ],
+)
+def test_what_slots_have_of_characters_is_profiles(
+    url: str, raw: psycopg.Connection, profiles: str, is_taken: bool
+) -> None:
+    async def create() -> None:
+        store = await open_store(url)
+        await store.create(chapters.creation(chapters.new_session()))
+        await store.aclose()
+
+    asyncio.run(create())
+    if is_taken:
+        raw.execute("UPDATE tab1_input SET profiles = %s::jsonb", (profiles,))
+        return
+    with pytest.raises(errors.CheckViolation):
+        raw.execute("UPDATE tab1_input SET profiles = %s::jsonb", (profiles,))
+
+
 @pytest.mark.parametrize("table", ["cast_member", "lorebook"])
 def test_what_is_not_archived_is_not_deleted(library: psycopg.Connection, table: str) -> None:
     with pytest.raises(psycopg.Error, match="only what is archived is deleted"):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from core.domain.session.profile import NO_PROFILE, Profile
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 
@@ -15,6 +16,8 @@ class Character:
     given_name: str = ""
     """The GM's name for it; empty means the default."""
     identity: str = ""
+    profile: Profile = NO_PROFILE
+    """What it has of a character of the library."""
 
     @property
     def name(self) -> str:
@@ -32,11 +35,14 @@ class Cast(Mapping[Slot, Character]):
 
     def __init__(self, session: Session, tab1: Tab1Inputs) -> None:
         self._playing = tuple(sorted(session.slots))
-        self._names, self._identities = session.names, tab1.identities
+        self._names, self._tab1 = session.names, tab1
 
     def __getitem__(self, slot: Slot) -> Character:
         return Character(
-            slot=slot, given_name=self._names.get(slot, ""), identity=self._identities.get(slot, "")
+            slot=slot,
+            given_name=self._names.get(slot, ""),
+            identity=self._tab1.identities.get(slot, ""),
+            profile=self._tab1.profile_of(slot),
         )
 
     def __iter__(self) -> Iterator[Slot]:

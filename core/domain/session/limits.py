@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 LONGEST_TITLE: Final = 200
+LONGEST_NAME: Final = 100
+"""The name of what is kept in the library, and of a group."""
 LONGEST_CORRECTION: Final = 2_000
 """A correction of canon by the GM."""
 LONGEST_CORRECTIONS: Final = 8_000

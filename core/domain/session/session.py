@@ -9,6 +9,7 @@ from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange, due_chunk
 from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.limits import Limits
+from core.domain.session.profile import NO_PROFILE, Profile, Profiles
 from core.domain.session.session_state import SessionState as SessionState
 from core.domain.slot import Slot, first_slots, slot_after
 
@@ -126,6 +127,8 @@ class Tab1Inputs:
     world: str = ""
     chapter: str = ""
     identities: Mapping[Slot, str] = field(default_factory=dict)
+    profiles: Profiles = field(default_factory=dict)
+    """What slots have of characters of the library; others were made by hand."""
     carried: CarryOver = NOTHING_CARRIED
     """What comes over from earlier chapters of the book; the GM strikes and pins lines of it."""
 
@@ -137,6 +140,10 @@ class Tab1Inputs:
     def with_identity(self, slot: Slot, text: str) -> "Tab1Inputs":
         """Return a copy with the identity of `slot` replaced."""
         return replace(self, identities={**self.identities, slot: text})
+
+    def profile_of(self, slot: Slot) -> Profile:
+        """Return what `slot` has of a character of the library; an empty one where it has nothing."""
+        return self.profiles.get(slot, NO_PROFILE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from datetime import datetime
 from core.domain.errors import IllegalCommandError, LimitExceededError
 from core.domain.session.carry_over import CarryOver, marked
 from core.domain.session.limits import LONGEST_TITLE, Limits
+from core.domain.session.profile import Profile, Profiles, cleaned, problems_of
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots
@@ -27,6 +28,7 @@ class Tab1Edit:
     names: Mapping[Slot, str] = field(default_factory=dict)
     agent_count: int | None = None
     title: str | None = None
+    profiles: Profiles = field(default_factory=dict)
     carried: CarryOver | None = None
     """The same lines as before, some of them pinned or struck."""
 
@@ -41,6 +43,7 @@ def edit_tab1(snapshot: Snapshot, edit: Tab1Edit, now: datetime) -> Changes:
         world=tab1.world if edit.world is None else within("world", edit.world, limits.world),
         chapter=tab1.chapter if edit.chapter is None else within("chapter", edit.chapter, limits.chapter),
         carried=marked(tab1.carried, edit.carried),
+        profiles=_with_profiles(tab1.profiles, edit.profiles),
     )
     for slot, text in edit.identities.items():
         name = f"identity of {session.name_of(slot)}"
@@ -62,6 +65,19 @@ def within(field_name: str, text: str, limit: int) -> str:
     if len(text) > limit:
         raise LimitExceededError(field_name, len(text), limit)
     return text
+
+
+def _with_profiles(stored: Profiles, edited: Profiles) -> Profiles:
+    """Return the profiles with those that were edited; an empty one is not stored."""
+    profiles = {**stored, **{slot: _checked_profile(profile) for slot, profile in edited.items()}}
+    return {slot: profile for slot, profile in sorted(profiles.items()) if profile}
+
+
+def _checked_profile(profile: Profile) -> Profile:
+    profile = cleaned(profile)
+    for problem in problems_of(profile):
+        raise IllegalCommandError(f"{problem} Nothing was stored.")
+    return profile
 
 
 def checked_name(name: str, limits: Limits) -> str:

@@ -173,7 +173,10 @@ def _after(snapshot: Snapshot, carried: CarryOver, clock: Clock) -> Changes:
         updated_at=now,
     )
     session = replace(session, next_slot=min(session.slots))
-    tab1 = Tab1Inputs(world=snapshot.tab1.world, identities=snapshot.tab1.identities, carried=carried)
+    written = snapshot.tab1
+    tab1 = Tab1Inputs(
+        world=written.world, identities=written.identities, profiles=written.profiles, carried=carried
+    )
     return Changes(
         session_id=session.id, session=session, tab1=tab1, prompt_blocks=snapshot.prompt_blocks or None
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import CharacterId, new_uuid
+from core.domain.session.profile import NO_PROFILE, Profile
 from core.library.cards.card_file import CardFile, CardFormat, has_both_copies, read_card
 from core.library.cards.report import report
 from core.library.cards.writing import GREY, Colour, WrittenCard, new_file, write_card
@@ -54,11 +55,12 @@ class CharacterLibrary:
             name, kept, names_of=lambda one: one.names, id_of=lambda one: one.id, what=what, hint=hint
         )
 
-    async def named(self, name: str) -> Character | None:
-        """Return the character with this name or alias, or None."""
+    async def known_as(self, name: str, character_id: CharacterId | None = None) -> Character | None:
+        """Return the character that one of a chapter was taken from, else the one with its name, or None."""
         key = name_key(name)
         kept = await self._store.characters()
-        return next((one for one in kept if key in map(name_key, one.names)), None)
+        origin = (one for one in kept if one.id == character_id)
+        return next(origin, None) or next((one for one in kept if key in map(name_key, one.names)), None)
 
     async def import_card(self, content: bytes, file_name: str) -> CardImport:
         """Store the character in a card, with the file as it is; raise FileRefusedError with one sentence.
@@ -95,14 +97,21 @@ class CharacterLibrary:
         kept = await self._store.card_of(character.id)
         return await asyncio.to_thread(_exported, character, kept, format_, colour)
 
-    async def create(self, name: str, identity: str = "") -> Character:
-        """Store a new character that came from no card, and return it."""
-        present = await self._store.characters()
+    async def create(self, name: str, identity: str = "", profile: Profile = NO_PROFILE) -> Character:
+        """Store a new character that came from no card, and return it.
+
+        Its other names are left out that someone else has.
+        """
+        taken = _taken(await self._store.characters())
         now = self._clock()
         character = Character(
             id=CharacterId(new_uuid()),
-            name=free_name(name, _taken(present)),
+            name=free_name(name, taken),
+            aliases=tuple(one for one in profile.aliases if name_key(one) not in taken),
+            short_description=profile.short_description,
             identity=identity,
+            group=profile.group,
+            groups_visible=profile.groups_visible,
             created_at=now,
             updated_at=now,
         )

@@ -7,12 +7,9 @@ strength and exposure 0 to 1.
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Final
 
 from core.domain.ids import CharacterId
-
-GENERAL: Final = "General"
-"""The group of a character and of an item that name none."""
+from core.domain.session.profile import GENERAL, Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +91,17 @@ class Character:
     def sees(self) -> frozenset[str]:
         """The groups that it sees: its own, and those that it may see."""
         return frozenset((self.group or GENERAL, *self.groups_visible))
+
+    @property
+    def profile(self) -> Profile:
+        """What a chapter takes of it besides name and identity."""
+        return Profile(
+            character_id=self.id,
+            aliases=self.aliases,
+            short_description=self.short_description,
+            group=self.group,
+            groups_visible=self.groups_visible,
+        )
 
     def is_paused_at(self, now: datetime) -> bool:
         """Whether it is paused; a pause with an end is over by then."""

@@ -4,16 +4,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, TypeVar
 
+from core.domain.session import profile
 from core.domain.session.limits import is_storable_time
-from core.library.characters.character import GENERAL, Character, Topic, Trait
+from core.library.characters.character import Character, Topic, Trait
 from core.library.names import LONGEST_NAME, name_key
 from core.text.cleaning import clean, clean_line, is_blank
 
-MOST_ALIASES: Final = 20
-MOST_GROUPS: Final = 20
 MOST_TRAITS: Final = 50
 MOST_TOPICS: Final = 50
-LONGEST_SHORT_DESCRIPTION: Final = 500
 LONGEST_TEXT: Final = 2_000
 """Characters of one text of a trait or a topic."""
 LONGEST_IDENTITY: Final = 1_000_000
@@ -26,12 +24,12 @@ def cleaned(character: Character) -> Character:
     """Return the same with every text cleaned, and each list without blanks and repetitions."""
     name = clean_line(character.name)
     taken = name_key(name)
-    aliases = [alias for alias in _lines(character.aliases) if name_key(alias) != taken]
+    shared = profile.cleaned(character.profile)
     return replace(
         character,
         name=name,
-        aliases=tuple(aliases),
-        short_description=clean_line(character.short_description),
+        aliases=tuple(alias for alias in shared.aliases if name_key(alias) != taken),
+        short_description=shared.short_description,
         identity=clean(character.identity),
         traits=tuple(
             replace(one, name=clean_line(one.name), description=clean(one.description))
@@ -48,28 +46,18 @@ def cleaned(character: Character) -> Character:
             for one in character.topics
         ),
         model=clean_line(character.model),
-        group=clean_line(character.group) or GENERAL,
-        groups_visible=_lines(character.groups_visible),
+        group=shared.group,
+        groups_visible=shared.groups_visible,
         paused_until=character.paused_until if character.is_paused else None,
     )
-
-
-def _lines(texts: tuple[str, ...]) -> tuple[str, ...]:
-    found = {name_key(line): line for line in reversed([clean_line(text) for text in texts]) if line}
-    return tuple(reversed(found.values()))
 
 
 def problems_of(character: Character) -> Iterator[str]:
     """Yield, in sentences, what keeps a character from being stored; it is `cleaned` before."""
     if is_blank(character.name) or len(character.name) > LONGEST_NAME:
         yield f"A character has a name of 1 to {LONGEST_NAME} characters."
-    if len(character.aliases) > MOST_ALIASES or any(len(one) > LONGEST_NAME for one in character.aliases):
-        yield f"A character has at most {MOST_ALIASES} other names of {LONGEST_NAME} characters each."
-    groups = (character.group, *character.groups_visible)
-    if len(groups) > MOST_GROUPS or any(len(one) > LONGEST_NAME for one in groups):
-        yield f"A character sees at most {MOST_GROUPS} groups, each with a name of {LONGEST_NAME} characters."
+    yield from profile.problems_of(character.profile)
     for what, text, most in (
-        ("short description", character.short_description, LONGEST_SHORT_DESCRIPTION),
         ("identity", character.identity, LONGEST_IDENTITY),
         ("model", character.model, LONGEST_MODEL),
     ):

@@ -10,14 +10,12 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from core.domain.ids import CharacterId
+from core.domain.session.profile import GENERAL, LONGEST_SHORT_DESCRIPTION, MOST_ALIASES, MOST_GROUPS
 from core.library.cards.card import Card, new_card
-from core.library.characters.character import GENERAL, Character, Imported, Topic, Trait
+from core.library.characters.character import Character, Imported, Topic, Trait
 from core.library.characters.checks import (
     LONGEST_MODEL,
-    LONGEST_SHORT_DESCRIPTION,
     LONGEST_TEXT,
-    MOST_ALIASES,
-    MOST_GROUPS,
     MOST_TOPICS,
     MOST_TRAITS,
     cleaned,

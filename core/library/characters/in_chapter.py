@@ -1,11 +1,14 @@
 """A character of the library beside the one in a slot of a chapter: what differs, field by field (design 14).
 
-A chapter has a copy, and nothing connects the two but the name: what is taken over is taken over by the GM.
+A chapter has a copy that knows where it comes from: what is taken over is taken over by the GM.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any, Final
 
+from core.domain.session.profile import NO_PROFILE, Profile
 from core.library.characters.character import Character
 from core.library.macros import Draws, MacroNames, expand
 from core.text.cleaning import clean, clean_line
@@ -16,6 +19,18 @@ class SharedField(StrEnum):
 
     NAME = "name"
     IDENTITY = "identity"
+    SHORT_DESCRIPTION = "short_description"
+    ALIASES = "aliases"
+    GROUP = "group"
+    GROUPS_VISIBLE = "groups_visible"
+
+    @property
+    def is_list(self) -> bool:
+        """Whether its text has a name in each line."""
+        return self in (SharedField.ALIASES, SharedField.GROUPS_VISIBLE)
+
+
+_OF_PROFILE: Final = tuple(field for field in SharedField if hasattr(NO_PROFILE, field))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +57,43 @@ def identity_for(character: Character, name: str) -> str:
     return clean(expand(character.identity, names, Draws(str(character.id))))
 
 
-def compared(character: Character, name: str, identity: str) -> tuple[Compared, ...]:
-    """Return each field of a character and of a slot that has this name and this identity."""
+def compared(
+    character: Character, name: str, identity: str, profile: Profile = NO_PROFILE
+) -> tuple[Compared, ...]:
+    """Return each field of a character and of a slot that has this name, this identity and this profile.
+
+    Of a profile only those fields that say something on one of the sides.
+    """
     called = clean_line(name)
     return (
         Compared(SharedField.NAME, called, character.name),
         Compared(SharedField.IDENTITY, clean(identity), identity_for(character, called or character.name)),
+        *_compared(profile, character.profile),
     )
+
+
+def _compared(chapter: Profile, library: Profile) -> Iterator[Compared]:
+    for field in _OF_PROFILE:
+        texts = [text_of(one, field) for one in (NO_PROFILE, chapter, library)]
+        if len(set(texts)) > 1:
+            yield Compared(field, *texts[1:])
+
+
+def text_of(profile: Profile, field: SharedField) -> str:
+    """Return what a field of a profile says: of a list, each name in a line."""
+    value = getattr(profile, field)
+    return "\n".join(value) if field.is_list else str(value)
+
+
+def profile_with(profile: Profile, field: SharedField, text: str) -> Profile:
+    """Return the profile with what a text says in one of its fields."""
+    return replace(profile, **_said(field, text))
 
 
 def with_field(character: Character, field: SharedField, text: str) -> Character:
     """Return the character with another text in one field; `identity` replaces macros by what it says."""
-    if field is SharedField.NAME:
-        return replace(character, name=text)
-    return replace(character, identity=text)
+    return replace(character, **_said(field, text))
+
+
+def _said(field: SharedField, text: str) -> dict[str, Any]:
+    return {field: tuple(text.splitlines()) if field.is_list else text}

@@ -26,11 +26,12 @@ async def take_character(app: App[Any], library: "CharacterLibrary", slot: SlotT
     def take(character: Character | None) -> None:
         if character is None:
             return
-        rows = compared(character, slot.agent_name, slot.identity)
+        rows = compared(character, slot.agent_name, slot.identity, slot.profile)
         is_empty = is_blank(slot.agent_name) and is_blank(slot.identity)
         if is_empty and all(len(row.library) <= slot.room_for(row.field) for row in rows):
             for row in rows:
                 slot.take(row.field, row.library)
+            slot.link(character.id)
         else:
             app.push_screen(CompareScreen(library, character, slot))
 
@@ -39,9 +40,11 @@ async def take_character(app: App[Any], library: "CharacterLibrary", slot: SlotT
 
 async def keep_character(app: App[Any], library: "CharacterLibrary", slot: SlotTexts) -> None:
     """Keep the character of a slot in the library; where its name is known there, show what differs."""
-    known = await library.named(slot.called)
+    known = await library.known_as(slot.called, slot.profile.character_id)
     if known is None:
-        kept = await library.create(slot.called, slot.identity)
+        kept = await library.create(slot.called, slot.identity, slot.profile)
+        if slot.is_editable:
+            slot.link(kept.id)
         app.notify(f"“{kept.name}” is in the library now (F5, then 3)", markup=False)
     else:
         app.push_screen(CompareScreen(library, known, slot))

@@ -11,6 +11,8 @@ from textual.content import Content
 from textual.widgets import DataTable, Static
 
 from core.domain.errors import LimitExceededError
+from core.domain.ids import CharacterId
+from core.domain.session.profile import Profile
 from core.library.characters.character import Character
 from core.library.characters.in_chapter import Compared, SharedField, compared, with_field
 from core.text.cleaning import clean_line, is_blank
@@ -25,7 +27,14 @@ from storyengine_tui.widgets.key_line import KeyLine
 if TYPE_CHECKING:
     from core.engine.library.characters import CharacterLibrary
 
-LABELS = {SharedField.NAME: "Name", SharedField.IDENTITY: "Identity"}
+LABELS = {
+    SharedField.NAME: "Name",
+    SharedField.IDENTITY: "Identity",
+    SharedField.SHORT_DESCRIPTION: "Short description",
+    SharedField.ALIASES: "Other names",
+    SharedField.GROUP: "Group",
+    SharedField.GROUPS_VISIBLE: "Sees groups",
+}
 EMPTY = "—"
 SAME = "the same"
 _SHOWN = 200
@@ -48,6 +57,10 @@ class SlotTexts(Protocol):
         """The typed identity."""
 
     @property
+    def profile(self) -> Profile:
+        """What it has of a character of the library."""
+
+    @property
     def is_editable(self) -> bool:
         """Whether it can be changed."""
 
@@ -55,7 +68,10 @@ class SlotTexts(Protocol):
         """Return how many characters a field has at most."""
 
     def take(self, field: SharedField, text: str) -> None:
-        """Put a text into a field, which can undo it."""
+        """Put a text into a field."""
+
+    def link(self, character_id: CharacterId) -> None:
+        """Remember which character of the library it is a copy of."""
 
 
 class ShortenModal(StoredTextModal):
@@ -118,9 +134,12 @@ class CompareScreen(ListScreen[None, Compared]):
         self._show()
 
     def _show(self) -> None:
-        rows = compared(self._character, self._slot.agent_name, self._slot.identity)
-        side = max(12, (self.size.width - 31) // 2)
-        columns = {"Field": 9, "In this chapter": side, "In the library": side, "": 10}
+        slot = self._slot
+        rows = compared(self._character, slot.agent_name, slot.identity, slot.profile)
+        label = max(9, *(len(LABELS[row.field]) for row in rows))
+        side = max(12, (self.size.width - label - 22) // 2)
+        self._table.styles.height = 1 + len(rows)
+        columns = {"Field": label, "In this chapter": side, "In the library": side, "": 10}
         self.fill(rows, columns, _cells_of)
         self._show_sides()
 
@@ -157,6 +176,7 @@ class CompareScreen(ListScreen[None, Compared]):
         if len(text) > room:
             raise LimitExceededError(LABELS[field].lower(), len(text), room)
         self._slot.take(field, text)
+        self._slot.link(self._character.id)
 
     async def _take_shortened(self, text: str) -> None:
         await self._take(SharedField.IDENTITY, text)
@@ -197,7 +217,8 @@ class CompareScreen(ListScreen[None, Compared]):
 
 def _cells_of(row: Compared) -> tuple[Text, Text, Text, Text]:
     def shown(text: str) -> Text:
-        line = EMPTY if is_blank(text) else clean_line(head(text, _SHOWN))
+        told = ", ".join(text.splitlines()) if row.field.is_list else text
+        line = EMPTY if is_blank(told) else clean_line(head(told, _SHOWN))
         return Text(line, no_wrap=True, overflow="ellipsis")
 
     return Text(LABELS[row.field]), shown(row.chapter), shown(row.library), Text(SAME if row.is_same else "")

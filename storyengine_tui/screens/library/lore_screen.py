@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from core.domain.session.profile import GENERAL
 from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
-from core.library.characters.character import GENERAL
 from core.library.lore.kept import KeptLorebook
 from storyengine_tui.screens.library.kept_shelf import KeptShelf
 

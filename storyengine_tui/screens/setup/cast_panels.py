@@ -1,7 +1,7 @@
 """The panels of the characters on tab 1, of which one shows; each is created when it is first shown."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from textual import on
 from textual.app import ComposeResult
@@ -10,14 +10,31 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
+from core.domain.ids import CharacterId
 from core.domain.session.cast import Cast, Character
-from core.domain.session.limits import Limits
+from core.domain.session.limits import LONGEST_NAME, Limits
+from core.domain.session.profile import (
+    GENERAL,
+    LONGEST_SHORT_DESCRIPTION,
+    MOST_ALIASES,
+    MOST_GROUPS,
+    NO_PROFILE,
+    Profile,
+    Profiles,
+)
 from core.domain.slot import Slot, first_slots
-from core.library.characters.in_chapter import SharedField
-from core.text.cleaning import clean_line
+from core.library.characters.in_chapter import SharedField, profile_with
+from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.one_line import LineField
+
+_ROOM = {
+    SharedField.SHORT_DESCRIPTION: LONGEST_SHORT_DESCRIPTION,
+    SharedField.ALIASES: MOST_ALIASES * LONGEST_NAME,
+    SharedField.GROUP: LONGEST_NAME,
+    SharedField.GROUPS_VISIBLE: MOST_GROUPS * LONGEST_NAME,
+}
 
 
 class AgentPanel(Vertical):
@@ -47,6 +64,7 @@ class AgentPanel(Vertical):
         )
         self._identity_area.helped = HelpedText("identity", f"Identity of {stored.name}", slot)
         self._counter = CharCounter(limits.identity, length=len(stored.identity))
+        self._profile = stored.profile
         self._clash = ""
 
     def compose(self) -> ComposeResult:
@@ -56,12 +74,14 @@ class AgentPanel(Vertical):
             yield self._name_field
             yield Static(classes="gap")
             yield self._counter
+        yield Static(classes="profile", markup=False)
         yield Static(classes="problem", markup=False)
         yield self._identity_area
 
     def on_mount(self) -> None:
         """Set the access here: a text area applies the style of `read_only` only when it changes."""
         self.set_read_only(self._is_read_only)
+        self._show_profile()
 
     @property
     def agent_name(self) -> str:
@@ -72,6 +92,12 @@ class AgentPanel(Vertical):
     def identity(self) -> str:
         """The typed identity."""
         return self._identity_area.text
+
+    @property
+    def profile(self) -> Profile:
+        """What was taken of a character of the library; nothing while the panel is empty."""
+        is_empty = is_blank(self.agent_name) and is_blank(self.identity)
+        return NO_PROFILE if is_empty else self._profile
 
     @property
     def called(self) -> str:
@@ -85,12 +111,29 @@ class AgentPanel(Vertical):
 
     def room_for(self, field: SharedField) -> int:
         """Return how many characters a field has at most."""
-        return self._area_of(field).limit
+        return _ROOM.get(field) or self._area_of(field).limit
 
     def take(self, field: SharedField, text: str) -> None:
-        """Put a text into a field, which can undo it."""
-        area = self._area_of(field)
-        area.replace(text, (0, 0), area.document.end)
+        """Put a text into a field; name and identity can undo it, and an empty panel forgets the rest."""
+        if field in _ROOM:
+            self._take_profile(profile_with(self._profile, field, text))
+        else:
+            area = self._area_of(field)
+            area.replace(text, (0, 0), area.document.end)
+
+    def link(self, character_id: CharacterId) -> None:
+        """Remember which character of the library this one is a copy of."""
+        self._take_profile(replace(self._profile, character_id=character_id))
+
+    def _take_profile(self, profile: Profile) -> None:
+        self._profile = profile
+        self._show_profile()
+        self.post_message(self.Edited(self))
+
+    def _show_profile(self) -> None:
+        line = self.query_one(".profile", Static)
+        line.update(_in_words(self.profile))
+        line.display = bool(self.profile)
 
     def _area_of(self, field: SharedField) -> CappedTextArea:
         return self._name_field if field is SharedField.NAME else self._identity_area
@@ -102,6 +145,9 @@ class AgentPanel(Vertical):
         if self._identity_area.text != stored.identity:
             self._identity_area.load_text(stored.identity)
         self._counter.show(self._identity_area.length)
+        if self.profile != stored.profile:
+            self._profile = stored.profile
+        self._show_profile()
 
     def set_read_only(self, is_read_only: bool) -> None:
         """Make the text read-only or editable."""
@@ -142,8 +188,18 @@ class AgentPanel(Vertical):
     def _handle_text(self, event: CappedTextArea.Edited) -> None:
         event.stop()
         self._counter.show(self._identity_area.length)
+        self._profile = self.profile
+        self._show_profile()
         self._show_problem()
         self.post_message(self.Edited(self))
+
+
+def _in_words(profile: Profile) -> str:
+    said = [profile.short_description, "" if profile.group == GENERAL else f"group {profile.group}"]
+    if profile.groups_visible != (GENERAL,):
+        seen = ", ".join(one for one in profile.groups_visible if one != profile.group)
+        said.append(f"sees {seen}" if seen else "sees no other group")
+    return " · ".join(filter(None, ("From the library", *said)))
 
 
 class CastPanels(Vertical):
@@ -172,6 +228,11 @@ class CastPanels(Vertical):
     def identities(self) -> Mapping[Slot, str]:
         """The typed identities."""
         return {slot: panel.identity for slot, panel in self._panels.items()}
+
+    @property
+    def profiles(self) -> Profiles:
+        """What was taken of characters of the library."""
+        return {slot: panel.profile for slot, panel in self._panels.items()}
 
     @property
     def shown(self) -> AgentPanel | None:

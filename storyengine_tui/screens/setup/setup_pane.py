@@ -199,6 +199,7 @@ class SetupPane(SessionTab):
             agent_count=self._agent_count,
             names=self._cast.names,
             identities=self._cast.identities,
+            profiles=self._cast.profiles,
         )
 
     @property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from core.domain.requests.request import LockRequest, Request
 from core.domain.secret import Reveal, Secret
+from core.domain.session.profile import Profiles
 from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots
@@ -92,6 +93,7 @@ class TypedSetup:
     agent_count: int
     names: Mapping[Slot, str] = field(default_factory=dict)
     identities: Mapping[Slot, str] = field(default_factory=dict)
+    profiles: Profiles = field(default_factory=dict)
 
     def edit_of(self, snapshot: Snapshot) -> Tab1Edit | None:
         """Return the differences from the stored set-up that can be stored; None if there are none.
@@ -107,6 +109,9 @@ class TypedSetup:
                 slot: text
                 for slot, text in self.identities.items()
                 if clean(text) != stored.identities.get(slot, "")
+            },
+            profiles={
+                slot: profile for slot, profile in self.profiles.items() if profile != stored.profile_of(slot)
             },
             names={slot: name for slot, name in self._changed_names(snapshot).items() if slot not in doubles},
             agent_count=None if first_slots(self.agent_count) == session.slots else self.agent_count,

@@ -7,6 +7,7 @@ import pytest
 from core.agents.context_builder import ContextBuilder
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.requests.request import RequestState
+from core.domain.session.profile import Profile
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions import commands, tab1_commands
@@ -44,6 +45,23 @@ def test_an_edit_keeps_every_field_that_it_does_not_name() -> None:
 def test_a_text_that_is_too_long_is_refused_and_never_cut(change: Tab1Edit, field: str) -> None:
     with pytest.raises(LimitExceededError, match=f"The {field} has"):
         tab1_commands.edit_tab1(Simulation().snapshot, change, Simulation().now)
+
+
+def test_what_a_slot_has_of_a_character_is_cleaned_and_an_empty_profile_is_none() -> None:
+    simulation = Simulation()
+    told = Profile(short_description=" The\x1b[31m keeper\nof lamps ", aliases=("Kay", "", "KAY"), group=" ")
+    edit(simulation, Tab1Edit(profiles={Slot.ORANGE: told}))
+    edit(simulation, Tab1Edit(profiles={Slot.RED: Profile(group="Lamp")}))
+    kept = Profile(short_description="The keeper of lamps", aliases=("Kay",))
+    assert simulation.snapshot.tab1.profiles == {Slot.RED: Profile(group="Lamp"), Slot.ORANGE: kept}
+    assert simulation.snapshot.cast[Slot.ORANGE].profile == kept
+    edit(simulation, Tab1Edit(profiles={Slot.ORANGE: Profile()}))
+    assert simulation.snapshot.tab1.profiles.keys() == {Slot.RED}
+
+
+def test_a_profile_that_the_library_could_not_have_is_refused() -> None:
+    with pytest.raises(IllegalCommandError, match="at most 500 characters"):
+        edit(Simulation(), Tab1Edit(profiles={Slot.RED: Profile(short_description="x" * 501)}))
 
 
 def test_a_text_that_just_fits_is_kept_whole() -> None:

@@ -11,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from core.context.tokens import estimate_tokens
+from core.domain.session.profile import GENERAL
 from core.engine.library.lorebooks import LoreKind
 from core.exchange.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.card_lore import LoreFile, read_lore_file
 from core.library.cards.card_file import LARGEST_FILE
-from core.library.characters.character import GENERAL
 from core.library.lore.activation.result import ActiveEntry, Outcome
 from core.library.lore.activation.scene import Message, ScannedBook, ScanSettings, Scene
 from core.library.lore.kept import KeptLorebook

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.domain.ids import CharacterId, new_uuid
+from core.domain.session.profile import Profile
 from core.library.characters.character import Character
-from core.library.characters.in_chapter import SharedField, compared, identity_for, with_field
+from core.library.characters.in_chapter import SharedField, compared, identity_for, profile_with, with_field
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 KARA = Character(
@@ -36,6 +37,38 @@ def test_a_slot_without_a_name_is_compared_as_if_it_had_that_of_the_library() ->
     name, identity = compared(KARA, "", "")
     assert (name.chapter, name.library, name.is_same) == ("", "Kara", False)
     assert (identity.library, identity.is_same) == ("Kara keeps the lamp.", False)
+
+
+def test_what_neither_side_says_besides_name_and_identity_is_no_field() -> None:
+    assert [row.field for row in compared(KARA, "Kara", "")] == [SharedField.NAME, SharedField.IDENTITY]
+    told = replace(KARA, group="Lamp", aliases=("Kay", "Lamp-Kara"))
+    rows = compared(told, "Kara", "", Profile(group="Lamp", groups_visible=()))[2:]
+    assert [(row.field, row.chapter, row.library) for row in rows] == [
+        (SharedField.ALIASES, "", "Kay\nLamp-Kara"),
+        (SharedField.GROUP, "Lamp", "Lamp"),
+        (SharedField.GROUPS_VISIBLE, "", "General"),
+    ]
+
+
+@given(
+    chapter=st.builds(
+        Profile, aliases=st.sampled_from([(), ("Kay", "K")]), group=st.sampled_from(["A", "B"])
+    ),
+    library=st.builds(
+        Profile,
+        short_description=st.sampled_from(["", "Two."]),
+        groups_visible=st.sampled_from([(), ("A", "B")]),
+    ),
+)
+def test_each_field_that_differs_can_be_taken_over_either_way(chapter: Profile, library: Profile) -> None:
+    fields = {name: getattr(library, name) for name in ("short_description", "groups_visible")}
+    character = replace(KARA, **fields)
+    taken, put = chapter, character
+    for row in compared(character, "Kara", "", chapter)[2:]:
+        taken = profile_with(taken, row.field, row.library)
+        put = with_field(put, row.field, row.chapter)
+    assert replace(taken, character_id=KARA.id) == character.profile
+    assert put.profile == replace(chapter, character_id=KARA.id)
 
 
 @given(identity=plain_texts)

@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import DataTable, Input, Static
 
+from core.domain.session.profile import Profile
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
@@ -29,7 +30,7 @@ async def make_cast(engine: Engine) -> None:
     """Store two characters in the library, and a chapter with one of them as it was before."""
     characters = engine.library.characters
     kara = await characters.create("Kara [/x]", LAMP)
-    await characters.save(replace(kara, short_description="The keeper."))
+    await characters.save(replace(kara, short_description="The keeper.", group="Lamp", aliases=("Kay",)))
     await characters.create("Joss", "A sailor who owes money.\n\nHe has a boat.")
     session = await engine.open(await engine.create())
     await session.edit_tab1(
@@ -65,6 +66,12 @@ def cells(screen: Any) -> list[list[str]]:
     return [[str(cell) for cell in table.get_row_at(row)] for row in range(table.row_count)]
 
 
+def told_of(panel: AgentPanel) -> str:
+    """Return what the panel says of a character of the library."""
+    line = panel.query_one(".profile", Static)
+    return str(line.content) if line.display else ""
+
+
 def titles(app: StoryEngineApp) -> set[str]:
     return {command.title for command in app.get_system_commands(app.screen)}
 
@@ -87,10 +94,19 @@ async def test_a_character_is_taken_into_an_empty_slot_as_a_copy_that_can_be_und
         session = app.session
         await until(pilot, lambda: session.snapshot.session.names.get(Slot.RED) == "Kara [/x]")
         assert session.snapshot.tab1.identities[Slot.RED] == told
+        assert session.snapshot.tab1.profile_of(Slot.RED) == before["Kara [/x]"].profile
+        assert told_of(panel) == "From the library · The keeper. · group Lamp"
         assert await kept(app) == before
         panel.fields[1].focus()
         await pilot.press("ctrl+z")
         await until(pilot, lambda: panel.identity == "")
+        panel.focus_name()
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: not session.snapshot.tab1.profiles)
+        await pilot.press(*"Bo")
+        await until(pilot, lambda: session.snapshot.session.names.get(Slot.RED) == "Bo")
+        assert not session.snapshot.tab1.profiles
+        assert told_of(panel) == ""
 
 
 @pytest.mark.anyio
@@ -135,6 +151,36 @@ async def test_beside_another_character_in_the_slot_nothing_is_taken_unasked(des
 
 
 @pytest.mark.anyio
+async def test_what_the_library_says_besides_goes_either_way_field_by_field(desktop: Desktop) -> None:
+    async with desktop.window(make_cast) as (pilot, app):
+        panel = await panel_of(pilot, app, Slot.ORANGE)
+        app.action_take_character()
+        await shown(pilot, app, PickScreen)
+        await pilot.press("down", "enter")
+        screen = await shown(pilot, app, CompareScreen)
+        assert [row[0] for row in cells(screen)] == [
+            "Name",
+            "Identity",
+            "Short description",
+            "Other names",
+            "Group",
+        ]
+        assert [row[2] for row in cells(screen)][2:] == ["The keeper.", "Kay", "Lamp"]
+        await pilot.press("down", "down", "down", "down", "t")
+        await until(pilot, lambda: cells(screen)[4][3] == "the same")
+        kara = (await kept(app))["Kara [/x]"]
+        assert panel.profile == Profile(character_id=kara.id, group="Lamp")
+        assert app.session is not None
+        session = app.session
+        await until(pilot, lambda: session.snapshot.tab1.profile_of(Slot.ORANGE) == panel.profile)
+        await pilot.press("up", "p")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: "Other names" not in [row[0] for row in cells(screen)])
+        assert (await kept(app))["Kara [/x]"].aliases == ()
+
+
+@pytest.mark.anyio
 async def test_a_character_of_a_slot_is_kept_once(desktop: Desktop) -> None:
     async with desktop.window(make_cast) as (pilot, app):
         panel = await panel_of(pilot, app, Slot.YELLOW)
@@ -146,9 +192,12 @@ async def test_a_character_of_a_slot_is_kept_once(desktop: Desktop) -> None:
             await pilot.pause()
             found = await kept(app)
         assert found["Pell"].identity == "Afraid."
+        assert panel.profile == found["Pell"].profile
+        panel.focus_name()
+        await pilot.press("end", "s")  # It is known by where it was kept, also under another name.
         app.action_keep_character()
         screen = await shown(pilot, app, CompareScreen)
-        assert [row[3] for row in cells(screen)] == ["the same", "the same"]
+        assert [row[3] for row in cells(screen)] == ["", "the same"]
         assert len(await kept(app)) == 3
 
 
@@ -233,5 +282,42 @@ def test_a_character_beside_the_one_in_the_library(desktop: Desktop, pictures_ma
         await pilot.press("down")
         title = screen.query_one("#library-title", Static)
         await until(pilot, lambda: str(title.content).endswith("/5,000"))
+
+    assert pictures_match(desktop.app(), run_before)
+
+
+def test_a_character_with_a_profile_beside_another(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.prepare_now(make_cast)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        app = await opened(pilot)
+        await panel_of(pilot, app, Slot.ORANGE)
+        app.action_take_character()
+        await shown(pilot, app, PickScreen)
+        await pilot.press("down", "enter")
+        screen = await shown(pilot, app, CompareScreen)
+        await pilot.press("down", "down", "down")
+        title = screen.query_one("#library-title", Static)
+        await until(pilot, lambda: str(title.content).endswith("/2,000"))
+
+    assert pictures_match(desktop.app(), run_before)
+
+
+def test_what_the_library_says_of_a_character_on_tab_1(
+    desktop: Desktop, pictures_match: PicturesMatch
+) -> None:
+    desktop.prepare_now(make_cast)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        app = await opened(pilot)
+        panel = await panel_of(pilot, app, Slot.RED)
+        app.action_take_character()
+        await shown(pilot, app, PickScreen)
+        await pilot.press(*"keeper", "enter")
+        await until(pilot, lambda: app.screen is app.chapter and told_of(panel))
+        assert app.session is not None
+        session = app.session
+        await until(pilot, lambda: session.snapshot.tab1.profiles)
+        app.screen.query_one("#page").scroll_end(animate=False)
 
     assert pictures_match(desktop.app(), run_before)

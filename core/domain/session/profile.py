@@ -1,0 +1,91 @@
+"""What a slot of a chapter has of a character besides name and identity (design 14).
+
+It is entered with the other texts of tab 1, and locked with them: so what is made from it, such as who may
+know what, stays as it was.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from core.domain.audience import Audience, audience_of
+from core.domain.ids import CharacterId
+from core.domain.session.carry_over import person_key
+from core.domain.session.limits import LONGEST_NAME
+from core.domain.slot import Slot
+from core.text.cleaning import clean_line
+
+GENERAL: Final = "General"
+"""The group of a character and of an item that name none."""
+MOST_ALIASES: Final = 20
+MOST_GROUPS: Final = 20
+LONGEST_SHORT_DESCRIPTION: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What a slot has of a character; that of a slot made by hand is empty."""
+
+    character_id: CharacterId | None = None
+    """The character of the library that it was taken from. It may be in another library, or deleted since."""
+    aliases: tuple[str, ...] = ()
+    """Other names under which it is found."""
+    short_description: str = ""
+    """What the others on stage are told of it."""
+    group: str = GENERAL
+    groups_visible: tuple[str, ...] = (GENERAL,)
+    """The groups that it may see besides its own; none means that it sees its own alone."""
+
+    def __bool__(self) -> bool:
+        """Whether it says anything."""
+        return self != NO_PROFILE
+
+    def sees(self, groups: Iterable[str]) -> bool:
+        """Whether it sees one of these groups: its own, or one that it may see; none stands for General."""
+        seen = {person_key(group) for group in (self.group, *self.groups_visible)}
+        return not seen.isdisjoint(map(person_key, tuple(groups) or (GENERAL,)))
+
+
+NO_PROFILE: Final = Profile()
+Profiles = Mapping[Slot, Profile]
+
+
+def audience_of_groups(groups: Iterable[str], slots: Iterable[Slot], profiles: Profiles) -> Audience:
+    """Return who of a cast may know what is tagged with these groups; without any it is General.
+
+    A character sees it that sees one of them. A slot that was made by hand sees General.
+    """
+    cast, tags = tuple(slots), tuple(groups)
+    return audience_of((slot for slot in cast if profiles.get(slot, NO_PROFILE).sees(tags)), cast)
+
+
+def cleaned(profile: Profile) -> Profile:
+    """Return the same with each text on one line, and each list without blanks and repetitions."""
+    return replace(
+        profile,
+        aliases=lines_of(profile.aliases),
+        short_description=clean_line(profile.short_description),
+        group=clean_line(profile.group) or GENERAL,
+        groups_visible=lines_of(profile.groups_visible),
+    )
+
+
+def lines_of(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names without blanks; of several spellings of one, the first."""
+    found = {person_key(line): line for line in reversed([clean_line(text) for text in texts]) if line}
+    return tuple(reversed(found.values()))
+
+
+def problems_of(profile: Profile) -> Iterator[str]:
+    """Yield, in sentences, what keeps a profile from being stored; it is `cleaned` before."""
+    if len(profile.aliases) > MOST_ALIASES or any(len(one) > LONGEST_NAME for one in profile.aliases):
+        yield f"A character has at most {MOST_ALIASES} other names of {LONGEST_NAME} characters each."
+    groups = (profile.group, *profile.groups_visible)
+    if len(groups) > MOST_GROUPS or any(len(one) > LONGEST_NAME for one in groups):
+        yield f"A character sees at most {MOST_GROUPS} groups, each with a name of {LONGEST_NAME} characters."
+    length = len(profile.short_description)
+    if length > LONGEST_SHORT_DESCRIPTION:
+        yield (
+            f"The short description of a character has at most {LONGEST_SHORT_DESCRIPTION:,} characters; "
+            f"this one has {length:,}."
+        )

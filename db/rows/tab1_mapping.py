@@ -1,0 +1,77 @@
+"""The row of tab 1 and the domain, both ways. Pure: no connection, no clock."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+from uuid import UUID
+
+from core.domain.ids import CharacterId, SessionId
+from core.domain.session.carry_over import NOTHING_CARRIED, CarriedLine, CarryKind, CarryOver
+from core.domain.session.profile import Profile, Profiles
+from core.domain.session.session import Tab1Inputs
+from core.domain.slot import Slot
+from db.rows.mapping import Values, by_slot, to_slots
+
+
+def tab1_values(session_id: SessionId, tab1: Tab1Inputs) -> Values:
+    """Return the row of tab 1."""
+    return {
+        "session_id": session_id,
+        "world": tab1.world,
+        "chapter": tab1.chapter,
+        "identities": by_slot(tab1.identities),
+        "profiles": _profiles_values(tab1.profiles),
+        "carried": _carried_values(tab1.carried),
+    }
+
+
+def to_tab1(row: Any) -> Tab1Inputs:
+    """Return tab 1 of a row."""
+    return Tab1Inputs(
+        world=row.world,
+        chapter=row.chapter,
+        identities=to_slots(row.identities),
+        profiles=_to_profiles(row.profiles),
+        carried=_to_carried(row.carried),
+    )
+
+
+def _carried_values(carried: CarryOver) -> dict[str, Any]:
+    """Return the value of the column: empty where nothing comes over."""
+    return asdict(carried) if carried else {}
+
+
+def _to_carried(found: Mapping[str, Any]) -> CarryOver:
+    """Return what comes over from earlier chapters; raise ValueError for what this program does not write."""
+    if not found:
+        return NOTHING_CARRIED
+    try:
+        lines = tuple(
+            CarriedLine(**{**line, "kind": CarryKind(line["kind"]), "known_to": tuple(line["known_to"])})
+            for line in found["lines"]
+        )
+        return CarryOver(budget=int(found["budget"]), lines=lines)
+    except (KeyError, TypeError) as error:
+        raise ValueError("what comes over from earlier chapters has other fields") from error
+
+
+def _profiles_values(profiles: Profiles) -> dict[str, Any]:
+    """Return the value of the column: empty where every slot was made by hand."""
+    return {
+        str(int(slot)): {**asdict(one), "character_id": one.character_id and str(one.character_id)}
+        for slot, one in profiles.items()
+    }
+
+
+def _to_profiles(found: Mapping[str, Any]) -> Profiles:
+    """Return the profiles by slot; raise ValueError for what this program does not write."""
+    try:
+        return {Slot(int(slot)): _to_profile(found[slot]) for slot in sorted(found)}
+    except (KeyError, TypeError) as error:
+        raise ValueError("what a slot has of a character of the library has other fields") from error
+
+
+def _to_profile(found: Mapping[str, Any]) -> Profile:
+    of = found["character_id"]
+    lists = {name: tuple(found[name]) for name in ("aliases", "groups_visible")}
+    return Profile(**{**found, **lists, "character_id": None if of is None else CharacterId(UUID(of))})
