@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
     from storyengine_tui.screens.models.models_here_screen import FoundModel
     from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
-    from storyengine_tui.screens.play.scene_tab import SceneTab
-    from storyengine_tui.screens.play.takes_tab import TakesTab
+    from storyengine_tui.screens.play.scene_actions import SceneActions
+    from storyengine_tui.screens.play.take_actions import TakeActions
     from storyengine_tui.screens.setup.cast_panels import AgentPanel
     from storyengine_tui.screens.setup.secrets_cell import SecretsCell
     from storyengine_tui.screens.system.welcome_modal import Choice
@@ -171,7 +171,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         else:
             self.push_screen(SecretScreen(self.workspace, session, event.number))
 
-    def on_takes_tab_branch_wanted(self, event: "TakesTab.BranchWanted") -> None:
+    def on_take_actions_branch_wanted(self, event: "TakeActions.BranchWanted") -> None:
         """Branch the open chapter. Bound by its name, as above."""
         self.do(self._branch(event.at))
 
@@ -181,7 +181,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
             f"This is the branch at prompt {at:,}. The other chapter is in the list (F5).", markup=False
         )
 
-    def on_scene_tab_next_input_wanted(self, event: "SceneTab.NextInputWanted") -> None:
+    def on_scene_actions_next_input_wanted(self, event: "SceneActions.NextInputWanted") -> None:
         """Show what a character is given next. Bound by its name, as above."""
         from storyengine_tui.screens.calls.next_input_screen import NextInputScreen
 

@@ -29,10 +29,15 @@ from storyengine_tui.screens.play.play_view import (
     has_short_chunk,
     play_view,
 )
+from storyengine_tui.screens.play.request_actions import RequestActions
 from storyengine_tui.screens.play.scene import hearing_view, stage_view
-from storyengine_tui.screens.play.scene_tab import SceneTab
+from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
+from storyengine_tui.screens.play.scene_actions import SceneActions
+from storyengine_tui.screens.play.take_actions import TakeActions
+from storyengine_tui.screens.play.take_line import TakeLine
 from storyengine_tui.screens.play.takes_view import COMMANDS, takes_view
 from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -43,7 +48,7 @@ if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
 
 
-class PlayPane(SceneTab):
+class PlayPane(SessionTab):
     """The page on which the chapter is played."""
 
     HELP = HELP
@@ -73,12 +78,18 @@ class PlayPane(SceneTab):
 
     view: var[PlayView | None] = var(None, init=False)
 
+    reading = getters.query_one(TranscriptPanel)
+    composer = getters.query_one(Composer)
     _banners = getters.query_one(FailureBanners)
 
     def __init__(self) -> None:
         super().__init__()
         self.sender = PromptSender(self)
         self.autosave = self.sender.autosave
+        parts = (self, self.sender, self.current_view)
+        self.requests, self.takes = RequestActions(*parts), TakeActions(*parts)
+        self.scene = SceneActions(*parts, self.show_forecast)
+        self.adopt(self.requests, self.takes, self.scene)
         self._shown_id: SessionId | None = None
 
     def compose(self) -> ComposeResult:
@@ -97,24 +108,28 @@ class PlayPane(SceneTab):
     async def on_session_attached(self) -> None:
         """Show what is stored; texts of this session that are not stored yet stay."""
         is_new, self._shown_id = self._shown_id != self.session.id, self.session.id
-        if self._current_view().is_playable:
+        if self.current_view().is_playable:
             await self.sender.show_cast(is_new=is_new)
         elif is_new:
             await self.composer.dismiss_cast()
         self._banners.show_left_out(())
         session = self.session
-        viewpoint = None if is_new else self._reading.viewpoint
+        viewpoint = None if is_new else self.reading.viewpoint
         played = await self.perform(session.newest_canon(known_to=viewpoint))
         if not self.shows(session):
             return
-        self._reading.load(played or (), session.snapshot.session, viewpoint)
+        self.reading.load(played or (), session.snapshot.session, viewpoint)
         self.refresh_view()
         if not is_new:
             self._go_on()
 
     def on_tab_shown(self) -> None:
         """Focus the widget where the GM continues: the panel if it is writable, else the transcript."""
-        self.set_focus(self.field_for_typing() or self._reading.transcript)
+        self.set_focus(self.field_for_typing() or self.reading.transcript)
+
+    def draft_targets(self) -> tuple[tuple[str, str], ...]:
+        """Return an action for each panel that the draft on screen can be moved to, and its name."""
+        return self.takes.draft_targets()
 
     def field_for_typing(self) -> PromptArea | None:
         """Return the panel that shows, if it is writable."""
@@ -126,48 +141,49 @@ class PlayPane(SceneTab):
         session = self.session.snapshot.session
         match notification:
             case notifications.TextArrived(request_id, text):
-                self._reading.stream(request_id, text)
+                self.reading.stream(request_id, text)
             case notifications.StreamRestarted(request_id):
-                self._reading.restart(request_id)
+                self.reading.restart(request_id)
             case notifications.CallStarted(request=ReplyRequest() as request):
                 self.sender.remove_resent(request)
-                self._reading.begin(request, session)
+                self.reading.begin(request, session)
                 self._banners.show_left_out(notification.left_out)
             case notifications.CallStarted(request=BackgroundRequest() as request) if adds(notification):
-                self._reading.begin(request, session)
+                self.reading.begin(request, session)
             case notifications.CallStarted(request=SummaryRequest()):
                 self.expect(notification)
             case notifications.RequestBegun(ReplyRequest() as request) if self.session.is_read_only:
-                self._reading.begin(request, session)
+                self.reading.begin(request, session)
             case notifications.RequestQueued(ReplyRequest() as request):
                 self.sender.remove_resent(request)
             case notifications.PromptReturned(request):
                 self.sender.put_back(request)
             case notifications.EventsAppended(events):
-                self._reading.append(events, session)
+                self.reading.append(events, session)
                 self._banners.show_repeated(events[-1].repeats)
                 if not events[-1].is_unasked:
                     self.sender.move_on(events[-1].slot)
             case notifications.CanonChanged(first):
-                if not self._reading.change(first, self.session.snapshot):
-                    self.read_story(self._reading.viewpoint)
+                if not self.reading.change(first, self.session.snapshot):
+                    self.scene.read_story(self.reading.viewpoint)
             case notifications.RequestFailed(ReplyRequest() as request):
-                self._reading.discard(request.id, session)
+                self.reading.discard(request.id, session)
                 self.sender.fail(request)
             case (
                 notifications.RequestSettled(ReplyRequest() | BackgroundRequest() as request)
                 | notifications.RequestQueued(BackgroundRequest() as request)
                 | notifications.RequestFailed(BackgroundRequest() as request)
             ):
-                self._reading.discard(request.id, session)
+                self.reading.discard(request.id, session)
             case notifications.SessionChanged() | notifications.MemoryAppended():
-                self._reading.redraw(session)
+                self.reading.redraw(session)
             case notifications.UnsentChanged(slot, text) if self.session.is_read_only:
                 self.composer.follow(slot, text)
             case _:
                 pass
 
-    def _current_view(self) -> PlayView:
+    def current_view(self) -> PlayView:
+        """Return what the page would show now."""
         session = self.session
         return play_view(
             session.snapshot,
@@ -176,15 +192,15 @@ class PlayPane(SceneTab):
             can_end=session.can(Command.END_CHAPTER),
             takes=takes_view(session.snapshot, session.why_not),
             hearing=hearing_view.hearing_view(
-                session.snapshot, session.why_not, has_private=self._reading.has_private
+                session.snapshot, session.why_not, has_private=self.reading.has_private
             ),
-            stage=stage_view.stage_view(session.snapshot.session, session.why_not, self.hints),
+            stage=stage_view.stage_view(session.snapshot.session, session.why_not, self.scene.hints),
         )
 
     def refresh_view(self) -> None:
         """Show the session as it is now."""
-        self.look_for_hints(self.session.snapshot)
-        self.view = self._current_view()
+        self.scene.look_for_hints(self.session.snapshot)
+        self.view = self.current_view()
 
     def watch_view(self, before: PlayView | None, view: PlayView | None) -> None:
         """Show the parts of the view that the page itself shows; its widgets are bound to the view."""
@@ -214,11 +230,11 @@ class PlayPane(SceneTab):
         session = self.session
         text = await spent_text(session, view, self.composer.shown)
         if self.shows(session):
-            self._reading.show_spent(text)
+            self.reading.show_spent(text)
 
     def show_expected(self, request_id: RequestId, expected: str) -> None:
         """Show how long a summary may take."""
-        self._reading.expect(request_id, expected)
+        self.reading.expect(request_id, expected)
 
     async def _begin_play(self) -> None:
         """Create the panels of a cast that was locked, and focus the first if this tab is active."""
@@ -239,12 +255,12 @@ class PlayPane(SceneTab):
         if not self.has_session or self.view is None:
             return False
         if action == "view_all":
-            return self._reading.viewpoint is not None
+            return self.reading.viewpoint is not None
         if action in ("why_silent", "why_here"):
-            is_near = action == "why_silent" or self._reading.transcript.has_focus
-            return is_near and self._reading.reasoned is not None
+            is_near = action == "why_silent" or self.reading.transcript.has_focus
+            return is_near and self.reading.reasoned is not None
         if action == "branch_here":
-            return self._reading.transcript.has_focus and self.marked_prompt() is not None
+            return self.reading.transcript.has_focus and self.reading.marked_prompt is not None
         return self.view.actions.get(action, self.view.is_playable)
 
     def why_not(self, action: str) -> str:
@@ -253,55 +269,19 @@ class PlayPane(SceneTab):
         command = Command.END_CHAPTER if action == "end_chapter" else commands.get(action)
         if command is None:
             return ""
-        return self.session.why_not(command) or self._current_view().why_read_only
+        return self.session.why_not(command) or self.current_view().why_read_only
 
-    def action_branch_here(self) -> None:
-        """Branch at the prompt that is marked in the transcript."""
-        self.action_branch()
-
-    def action_keep_partial(self) -> None:
-        """Keep what a stopped reply had."""
-        if request := self._current_view().stopped:
-            self.do(self.keep_partial(request))
+    def follow_reply(self) -> None:
+        """Scroll the transcript to its end."""
+        self.reading.go("end")
 
     def action_read(self, way: str) -> None:
         """Scroll the transcript: `page_up`, `page_down` or `end`."""
-        self._reading.go(way)
-
-    @on(BusyLine.CancelRequested)
-    def action_cancel(self) -> None:
-        """Cancel the reply or the summary that runs."""
-        running = self._current_view().running
-        if running is not None:
-            self._reading.say_cancelling()
-            self.do(self.session.cancel(running.id))
+        self.reading.go(way)
 
     def action_write(self) -> None:
         """Go back to the panel."""
         self.on_tab_shown()
-
-    def action_retry(self) -> None:
-        """Retry what failed: the prompt, or else the summary."""
-        failed = self._current_view().failed
-        if failed is not None:
-            self._retry(failed)
-
-    def _retry(self, request: ReplyRequest | SummaryRequest) -> None:
-        if isinstance(request, ReplyRequest):
-            self.sender.send_again(request)
-            self._reading.go("end")
-        else:
-            self.do(self.session.retry(request.id))
-
-    def action_take_back(self) -> None:
-        """Take the newest queued prompt back."""
-        queued = self._current_view().queued
-        if queued:
-            self.do(self.sender.withdraw(queued[-1]))
-
-    def action_take_back_all(self) -> None:
-        """Take every queued prompt back; those of one panel are joined there in their order."""
-        self.do(self.sender.withdraw_all(self._current_view().queued))
 
     def action_next_panel(self) -> None:
         """Write to the next character."""
@@ -343,7 +323,7 @@ class PlayPane(SceneTab):
     @on(PromptArea.Sent)
     def _send(self, event: PromptArea.Sent) -> None:
         self.sender.send(event.slot, event.text, event.delivery)
-        self._reading.go("end")
+        self.follow_reply()
 
     @on(Composer.Typed)
     def _touch(self) -> None:
@@ -362,30 +342,40 @@ class PlayPane(SceneTab):
             return
         reply = next(iter(self.view.failed_replies), None)
         if event.action == "keep":
-            self.action_keep_partial()
+            self.takes.action_keep_partial()
         elif event.action in ("leave-out", "leave-rest"):
-            self._leave_out(with_rest=event.action == "leave-rest")
+            self.scene.leave_out(with_rest=event.action == "leave-rest")
         elif event.action == "edit" and reply is not None:
             event.sender.hide()
             self.sender.has_picked = True
             self.composer.show(reply.slot, takes_focus=True)
         elif request := (self.view.failed_summary if event.action == "retry-summary" else reply):
-            self._retry(request)
+            self.requests.retry(request)
 
     @on(PromptQueue.TakeBackRequested)
     def _handle_take_back(self, event: PromptQueue.TakeBackRequested) -> None:
-        for request in self._current_view().queued:
-            if request.id == event.request_id:
-                self.do(self.sender.withdraw(request))
+        self.requests.take_back(event.request_id)
 
     @on(PromptArea.TakeRequested)
     def _step_take(self, event: PromptArea.TakeRequested) -> None:
         if self.check_action("choose_take", ()):
-            self.action_choose_take(event.step)
+            self.takes.action_choose_take(event.step)
+
+    @on(BusyLine.CancelRequested)
+    def _cancel(self) -> None:
+        self.requests.action_cancel()
+
+    @on(TakeLine.ActionRequested)
+    async def _run_take_action(self, event: TakeLine.ActionRequested) -> None:
+        await self.run_action(event.action)
+
+    @on(ViewpointLine.LeaveRequested)
+    def _view_all(self) -> None:
+        self.scene.action_view_all()
 
     @on(PromptArea.ScrollRequested)
     def _scroll(self, event: PromptArea.ScrollRequested) -> None:
-        self._reading.go(event.way)
+        self.reading.go(event.way)
 
     @on(TranscriptView.Copied)
     def _say_copied(self, event: TranscriptView.Copied) -> None:

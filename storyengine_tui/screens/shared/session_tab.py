@@ -95,6 +95,13 @@ class SessionTab(VerticalScroll, can_focus=False):
         """Whether `session` is still open; check it after every await, for another may be open by then."""
         return self.has_session and self._session is session
 
+    def adopt(self, *parts: object) -> None:
+        """Make the actions of parts of this page its own, so that keys and the palette find them here."""
+        for part in parts:
+            for name in dir(part):
+                if name.startswith("action_"):
+                    setattr(self, name, getattr(part, name))
+
     async def attach(self, session: "SessionHandle") -> None:
         """Show this session from now on."""
         self._session, self.has_session = session, True

@@ -38,7 +38,7 @@ async def test_a_prompt_that_is_taken_back_while_its_chapter_closes_is_stored_an
         await table.until(lambda: table.transcript.is_streaming)
         await table.send("And you?")
         await table.until(lambda: table.queued)
-        table.pane.action_take_back()
+        table.pane.requests.action_take_back()
         [begun] = [worker for worker in table.app.workers if worker.group == "do"]
         table.pane.detach()
         await table.app.workers.wait_for_complete([begun])

@@ -46,7 +46,7 @@ async def test_a_prompt_that_is_marked_in_the_transcript_can_be_branched(desktop
 
 async def test_a_number_that_is_no_prompt_is_refused(desktop: Desktop) -> None:
     async with at_table(desktop, prompts=2) as table:
-        table.pane._branch("3")
+        table.pane.takes.branch("3")
         await table.until(table.trouble)
         assert "1 to 2" in table.trouble()
 

@@ -282,7 +282,7 @@ async def test_a_whisper_that_is_undone_comes_back_as_one_and_redo_takes_it_away
         await table.pilot.press("ctrl+o")
         await table.until(lambda: table.text(RED) == "psst")
         assert title(table, RED) == "To 1 Mira · whisper"
-        table.pane.action_redo()
+        table.pane.takes.action_redo()
         await table.until(lambda: table.text(RED) == "")
         assert title(table, RED) == "To 1 Mira · heard by all"
 
@@ -291,7 +291,7 @@ async def test_a_whispered_draft_that_is_moved_is_whispered_to_the_other(desktop
     async with at_table(desktop) as table:
         await table.type("psst")
         await choose(table, "w")
-        table.pane.action_move_draft(2)
+        table.pane.takes.action_move_draft(2)
         assert title(table) == r"To 2 Jonas \[/x] · whisper"
         await table.pilot.press("enter")
         await table.until(lambda: table.played(1))

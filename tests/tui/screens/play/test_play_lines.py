@@ -19,7 +19,7 @@ from storyengine_tui.screens.play.scene.line_modals import (
     NarrationModal,
     RevealModal,
 )
-from storyengine_tui.screens.play.scene_tab import last_dice
+from storyengine_tui.screens.play.scene_actions import last_dice
 from storyengine_tui.screens.play.take_modals import ReplyModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
@@ -238,7 +238,7 @@ async def test_the_reply_and_not_the_roll_after_it_is_corrected_and_undone(deskt
         reply = table.snapshot.recent[-1].text
         await table.session.scene.roll("d20")
         await table.until(lambda: "[Roll" in table.transcript.text)
-        table.pane.action_correct_reply()
+        table.pane.takes.action_correct_reply()
         await table.until(lambda: isinstance(table.app.screen, ReplyModal))
         assert table.app.screen.query_one(CappedTextArea).text == reply
         await table.pilot.press("escape")

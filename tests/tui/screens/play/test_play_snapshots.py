@@ -168,7 +168,7 @@ def test_marking(shown: Shown) -> None:
 
 def test_correcting_a_reply(shown: Shown) -> None:
     async def act(table: Table) -> None:
-        table.pane.action_correct_reply()
+        table.pane.takes.action_correct_reply()
         await table.until(lambda: isinstance(table.app.screen, ReplyModal))
 
     assert shown(act, prompts=2)

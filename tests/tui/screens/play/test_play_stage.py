@@ -134,7 +134,7 @@ async def test_a_silent_reply_shows_neither_its_marks_nor_its_reason_until_the_g
         await table.pilot.press("escape")
         await table.until(lambda: not isinstance(table.app.screen, ReasonModal))
         await table.pane.run_action("view_as")
-        await table.until(lambda: table.pane._reading.viewpoint is RED)
+        await table.until(lambda: table.pane.reading.viewpoint is RED)
         assert table.pane.check_action("why_silent", ()) is False
 
 

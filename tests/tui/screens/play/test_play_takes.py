@@ -149,7 +149,7 @@ async def test_a_take_that_was_stopped_is_kept_as_far_as_it_came(desktop: Deskto
         await table.until(lambda: table.transcript.text.endswith("Second"))
         await table.pilot.press("escape")
         await table.until(table.banner)
-        table.pane.action_keep_partial()
+        table.pane.takes.action_keep_partial()
         await table.until(lambda: said(table) == "Take 2 of 2")
         assert table.transcript.text == "1) Who is there?\n\nMira: Second"
 
@@ -292,7 +292,7 @@ async def test_a_stopped_reply_is_kept_as_far_as_it_came(desktop: Desktop, gate:
 
 async def test_another_model_is_named_for_one_take(desktop: Desktop) -> None:
     async with at_window(desktop, prompts=1) as table:
-        table.pane.action_reroll_with()
+        table.pane.takes.action_reroll_with()
         await table.until(lambda: isinstance(table.app.screen, ModelOnceModal))
         await table.type("other")
         await table.pilot.press("enter")
@@ -304,7 +304,7 @@ async def test_another_model_is_named_for_one_take(desktop: Desktop) -> None:
 
 async def test_a_reply_is_corrected_by_hand(desktop: Desktop) -> None:
     async with at_window(desktop, prompts=1) as table:
-        table.pane.action_correct_reply()
+        table.pane.takes.action_correct_reply()
         await table.until(lambda: isinstance(table.app.screen, ReplyModal))
         dialog = table.app.screen
         assert dialog.query_one("#store", Button).disabled
@@ -319,7 +319,7 @@ async def test_a_reply_is_continued(desktop: Desktop) -> None:
     desktop.script = TAKES
     async with at_table(desktop) as table:
         await table.play("Who is there?")
-        table.pane.action_continue_reply()
+        table.pane.takes.action_continue_reply()
         await table.until(lambda: said(table) == "Take 2 of 2")
         assert table.transcript.text == "1) Who is there?\n\nMira: First. Second."
 

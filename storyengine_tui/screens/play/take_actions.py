@@ -1,31 +1,29 @@
 """The actions of tab 2 that change what counts: takes, undo, branches, and a draft that moves (design 12)."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from textual import getters, on
 from textual.message import Message
 
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.engine.takes.commands import called
-from storyengine_tui.screens.play.composer.composer import Composer
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
-from storyengine_tui.screens.play.play_view import is_played, numbered
-from storyengine_tui.screens.play.take_line import TakeLine
+from storyengine_tui.screens.play.page_actions import PageActions
+from storyengine_tui.screens.play.play_view import PlayView, is_played, numbered
 from storyengine_tui.screens.play.takes_view import takes_view
-from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
 
 
-class TakesTab(SessionTab):
-    """The base of tab 2. Its actions run one after the other, so that a key pressed twice acts twice."""
+class TakeActions(PageActions):
+    """Actions of tab 2. They run one after the other, so that a key pressed twice acts twice."""
 
     @dataclass
     class BranchWanted(Message):
@@ -33,49 +31,33 @@ class TakesTab(SessionTab):
 
         at: int
 
-    sender: PromptSender
-    _reading = getters.query_one(TranscriptPanel)
-    composer = getters.query_one(Composer)
-
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, page: SessionTab, sender: PromptSender, view: Callable[[], PlayView]) -> None:
+        super().__init__(page, sender, view)
         self._one_by_one = asyncio.Lock()
         self._steps = 0
         """How many takes on the keys lead that are not carried out yet."""
 
-    def marked_prompt(self) -> int | None:
-        """Return the number of the prompt that is marked in the transcript."""
-        return self._reading.marked_prompt
-
-    def follow_reply(self) -> None:
-        """Scroll the transcript to its end."""
-        self._reading.go("end")
-
     # Another take
-
-    @on(TakeLine.ActionRequested)
-    async def _run_take_action(self, event: TakeLine.ActionRequested) -> None:
-        await self.run_action(event.action)
 
     def action_reroll(self) -> None:
         """Ask for another take of the newest reply."""
-        self.do(self.session.takes.reroll())
+        self.page.do(self.session.takes.reroll())
         self.follow_reply()
 
     def action_reroll_with(self) -> None:
         """Ask for another take by another model."""
         from storyengine_tui.screens.play.take_modals import ModelOnceModal
 
-        self.ask(ModelOnceModal(""), partial(self._reroll_with, self.session))
+        self.page.ask(ModelOnceModal(""), partial(self._reroll_with, self.session))
 
     def _reroll_with(self, session: "SessionHandle", model: str | None) -> None:
         if model is not None and model.strip():
-            self.do(session.takes.reroll(model=model))
+            self.page.do(session.takes.reroll(model=model))
             self.follow_reply()
 
     def action_continue_reply(self) -> None:
         """Ask for a take that continues the newest reply."""
-        self.do(self.session.takes.continue_reply())
+        self.page.do(self.session.takes.continue_reply())
         self.follow_reply()
 
     def action_correct_reply(self) -> None:
@@ -87,20 +69,20 @@ class TakesTab(SessionTab):
         reply = next((event for event in reversed(snapshot.recent) if event.slot is not None), None)
         text = "" if reply is None or reply.is_silent else reply.text
         dialog = ReplyModal(text, snapshot.session.limits.transcript)
-        self.ask(dialog, partial(self._correct_reply, self.session))
+        self.page.ask(dialog, partial(self._correct_reply, self.session))
 
     def _correct_reply(self, session: "SessionHandle", text: str | None) -> None:
         if text is not None:
-            self.do(session.takes.correct_reply(text))
+            self.page.do(session.takes.correct_reply(text))
 
     def action_strike_unasked(self) -> None:
         """Take what a character added last to the newest prompt out of the story."""
-        self.do(self.session.takes.strike_unasked())
+        self.page.do(self.session.takes.strike_unasked())
 
     def action_choose_take(self, step: int) -> None:
         """Choose the take before (-1) or after (1) the one that counts."""
         self._steps += step
-        self.do(self._choose_take(self.session))
+        self.page.do(self._choose_take(self.session))
 
     async def _choose_take(self, session: "SessionHandle") -> None:
         """Choose the take that the keys lead to; those that they pass over are not chosen on the way."""
@@ -108,21 +90,25 @@ class TakesTab(SessionTab):
             steps, self._steps = self._steps, 0
             takes = takes_view(session.snapshot, session.why_not)
             wanted = min(max(takes.take + steps, 1), takes.count)
-            if wanted != takes.take and self.shows(session):
+            if wanted != takes.take and self.page.shows(session):
                 await session.takes.choose(wanted)
 
-    async def keep_partial(self, request: ReplyRequest) -> None:
+    def action_keep_partial(self) -> None:
         """Keep what a stopped reply had; its prompt leaves its panel."""
+        if request := self.view().stopped:
+            self.page.do(self._keep_partial(request))
+
+    async def _keep_partial(self, request: ReplyRequest) -> None:
         session = self.session
         await session.takes.keep_partial(request.id)
-        if self.shows(session) and not is_played(request):
+        if self.page.shows(session) and not is_played(request):
             self.sender.remove_restored(request.slot, request.text)
 
     # Undo
 
     def action_undo(self) -> None:
         """Take the newest prompt back; its text returns to its panel."""
-        self.do(self._undo(self.session))
+        self.page.do(self._undo(self.session))
 
     async def _undo(self, session: "SessionHandle") -> None:
         async with self._one_by_one:
@@ -132,12 +118,12 @@ class TakesTab(SessionTab):
             prompt = next((event for event in undone if event.role is Role.USER), None)
             slots = called(session.snapshot) if prompt is not None else ()
             await session.takes.undo()
-            if prompt is not None and self.shows(session):
+            if prompt is not None and self.page.shows(session):
                 self.sender.restore(slots[0], prompt.text, prompt.audience, slots[1:])
 
     def action_redo(self) -> None:
         """Bring back the prompt that was undone last."""
-        self.do(self._redo(self.session))
+        self.page.do(self._redo(self.session))
 
     async def _redo(self, session: "SessionHandle") -> None:
         async with self._one_by_one:
@@ -146,7 +132,7 @@ class TakesTab(SessionTab):
             again = [event for event in undone if event.prompt_index == undone[0].prompt_index]
             slot = next((event.slot for event in again if event.slot is not None), None)
             await session.takes.redo()
-            if slot is not None and self.shows(session):
+            if slot is not None and self.page.shows(session):
                 self.sender.remove_restored(slot, again[0].text)
 
     # Branches
@@ -156,26 +142,31 @@ class TakesTab(SessionTab):
         from storyengine_tui.screens.play.take_modals import BranchModal
 
         last = self.session.snapshot.session.prompt_index
-        self.ask(BranchModal(self.marked_prompt() or last, last), self._branch)
+        self.page.ask(BranchModal(self.reading.marked_prompt or last, last), self.branch)
 
-    def _branch(self, number: str | None) -> None:
+    def action_branch_here(self) -> None:
+        """Branch at the prompt that is marked, by a key of the transcript."""
+        self.action_branch()
+
+    def branch(self, number: str | None) -> None:
+        """Branch at the prompt with this number, as it was typed; None changes nothing."""
         if number is None:
             return
         last = self.session.snapshot.session.prompt_index
         digits = number.strip()
         if digits.isascii() and digits.isdigit() and 1 <= int(digits) <= last:
-            self.post_message(self.BranchWanted(int(digits)))
+            self.page.post_message(self.BranchWanted(int(digits)))
         else:
             error = InvalidInputError(
                 f"The chapter cannot be branched there: type the number of a prompt, 1 to {last:,}."
             )
-            self.post_message(self.CommandFailed(error))
+            self.page.post_message(self.page.CommandFailed(error))
 
     # Drafts
 
     def draft_targets(self) -> tuple[tuple[str, str], ...]:
         """Return an action for each panel that the draft on screen can be moved to, and its name."""
-        if not self.has_session or self.field_for_typing() is None:
+        if not self.page.has_session or self.page.field_for_typing() is None:
             return ()
         session, source = self.session.snapshot.session, self.draft_slot()
         if source is None:

@@ -1,11 +1,10 @@
 """The actions of tab 2 about the scene: who hears what, lines of the GM, a view (design 13)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from textual import on
 from textual.message import Message
 
 from core.domain.audience import Audience
@@ -16,10 +15,12 @@ from core.domain.story.transcript import render_event
 from core.engine.scene.commands import ROLL
 from core.engine.speaking.hints import Hint
 from core.snapshot import Snapshot
+from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
+from storyengine_tui.screens.play.page_actions import PageActions
+from storyengine_tui.screens.play.play_view import PlayView
 from storyengine_tui.screens.play.scene.hearing_view import Delivery, choice_of
 from storyengine_tui.screens.play.scene.stage_view import hinted_by
-from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
-from storyengine_tui.screens.play.takes_tab import TakesTab
+from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 USUAL_DICE = "d20"
 
 
-class SceneTab(TakesTab):
-    """The base of tab 2 with the actions about the scene."""
+class SceneActions(PageActions):
+    """Actions of tab 2 about the scene."""
 
     @dataclass
     class NextInputWanted(Message):
@@ -40,8 +41,15 @@ class SceneTab(TakesTab):
         slot: Slot
         text: str
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        page: SessionTab,
+        sender: PromptSender,
+        view: Callable[[], PlayView],
+        show_forecast: Callable[[], None],
+    ) -> None:
+        super().__init__(page, sender, view)
+        self._show_forecast = show_forecast
         self._begun_line: tuple[SessionId, str] | None = None
         """A line that was written and not stored, and its session."""
         self.hints: Sequence[Hint] = ()
@@ -59,15 +67,15 @@ class SceneTab(TakesTab):
             session = self.session.snapshot.session
             ticked = session.hearers_of(area.slot, area.heard_by, *area.then)
             dialog = HearersModal(session, area.slot, ticked)
-            self.ask(dialog, partial(self._choose_hearers, self.session, area.slot))
+            self.page.ask(dialog, partial(self._choose_hearers, self.session, area.slot))
 
     def _choose_hearers(self, session: "SessionHandle", slot: Slot, chosen: "Hearers | None") -> None:
-        if chosen is None or not self.shows(session):
+        if chosen is None or not self.page.shows(session):
             return
         then = self.composer.area(slot).then
         if chosen.lasts:
             self.composer.choose(slot, Delivery(None, then))
-            self.do(session.scene.set_present(chosen.slots))
+            self.page.do(session.scene.set_present(chosen.slots))
         else:
             stored = session.snapshot.session
             audience = stored.hearers_of(slot, Audience(chosen.slots), *then)
@@ -82,35 +90,33 @@ class SceneTab(TakesTab):
         area = self.composer.shown
         if area is not None:
             dialog = CalledModal(self.session.snapshot.session, area.slot, area.then)
-            self.ask(dialog, partial(self._choose_called, self.session, area.slot))
+            self.page.ask(dialog, partial(self._choose_called, self.session, area.slot))
 
     def _choose_called(self, session: "SessionHandle", slot: Slot, then: tuple[Slot, ...] | None) -> None:
-        if then is not None and self.shows(session):
+        if then is not None and self.page.shows(session):
             self.composer.choose(slot, Delivery(self.composer.area(slot).heard_by, then))
-            self.show_forecast()
-
-    def show_forecast(self) -> None:
-        """Show what the next prompt costs at most."""
+            self._show_forecast()
 
     def action_let_add(self) -> None:
         """Choose which characters may add something unasked."""
         from storyengine_tui.screens.play.scene.adders_modal import AddersModal
 
         dialog = AddersModal(self.session.snapshot.session, self.session.afterthoughts.most)
-        self.ask(dialog, partial(self._let_add, self.session))
+        self.page.ask(dialog, partial(self._let_add, self.session))
 
     def _let_add(self, session: "SessionHandle", chosen: "Adders | None") -> None:
-        if chosen is not None and self.shows(session):
-            self.do(session.afterthoughts.let_add(chosen.slots, is_on=chosen.is_on))
+        if chosen is not None and self.page.shows(session):
+            self.page.do(session.afterthoughts.let_add(chosen.slots, is_on=chosen.is_on))
 
     def action_leave_out(self) -> None:
         """Leave the further reply out that failed."""
-        self._leave_out(with_rest=False)
+        self.leave_out(with_rest=False)
 
-    def _leave_out(self, *, with_rest: bool) -> None:
+    def leave_out(self, *, with_rest: bool) -> None:
+        """Leave it out, and with `with_rest` also those that were to come after it."""
         further = self.session.snapshot.further_reply
         if further is not None:
-            self.do(self.session.takes.leave_out(further.id, with_rest=with_rest))
+            self.page.do(self.session.takes.leave_out(further.id, with_rest=with_rest))
 
     # Lines of the GM
 
@@ -121,7 +127,7 @@ class SceneTab(TakesTab):
         session = self.session
         whose, begun = self._begun_line or (session.id, "")
         dialog = NarrationModal(session, begun if whose == session.id else "")
-        self.ask(dialog, partial(self._keep_line, session))
+        self.page.ask(dialog, partial(self._keep_line, session))
 
     def _keep_line(self, session: "SessionHandle", begun: str | None) -> None:
         self._begun_line = (session.id, begun) if begun else None
@@ -132,13 +138,13 @@ class SceneTab(TakesTab):
         from storyengine_tui.screens.play.scene.line_modals import DiceModal
 
         dialog = DiceModal(self.session, last_dice(self.session.snapshot.recent))
-        self.ask(dialog, lambda _: self.follow_reply())
+        self.page.ask(dialog, lambda _: self.follow_reply())
 
     def action_reveal(self) -> None:
         """Reveal a secret."""
         from storyengine_tui.screens.play.scene.line_modals import RevealModal
 
-        self.ask(RevealModal(self.session), lambda _: self.follow_reply())
+        self.page.ask(RevealModal(self.session), lambda _: self.follow_reply())
 
     # Who is away, silent, or was silent for long
 
@@ -146,24 +152,24 @@ class SceneTab(TakesTab):
         """Choose who leaves the scene for a while, or is back."""
         from storyengine_tui.screens.play.scene.stage_modals import AwayModal
 
-        self.ask(AwayModal(self.session), lambda _: None)
+        self.page.ask(AwayModal(self.session), lambda _: None)
 
     def action_let_be_silent(self) -> None:
         """Choose who may act without words or say nothing."""
         from storyengine_tui.screens.play.scene.stage_modals import SilenceModal
 
-        self.ask(SilenceModal(self.session), lambda _: None)
+        self.page.ask(SilenceModal(self.session), lambda _: None)
 
     def action_hint_after(self) -> None:
         """Choose after how many prompts a silent character is pointed out."""
         from storyengine_tui.screens.play.scene.stage_modals import HintModal
 
         now = self.session.snapshot.session.hint_after
-        self.ask(HintModal(str(now) if now else ""), partial(self._hint_after, self.session))
+        self.page.ask(HintModal(str(now) if now else ""), partial(self._hint_after, self.session))
 
     def _hint_after(self, session: "SessionHandle", typed: str | None) -> None:
         if typed is not None:
-            self.do(set_hint(session, typed))
+            self.page.do(set_hint(session, typed))
 
     def look_for_hints(self, snapshot: Snapshot) -> None:
         """Look again who was silent for long, if anything has changed on which that depends."""
@@ -172,22 +178,22 @@ class SceneTab(TakesTab):
             self._hinted_by, self.hints = wanted, ()
             if wanted is not None:
                 work = self._look_for_hints(self.session)
-                self.run_worker(work, group="hints", exclusive=True, exit_on_error=False)
+                self.page.run_worker(work, group="hints", exclusive=True, exit_on_error=False)
 
     async def _look_for_hints(self, session: "SessionHandle") -> None:
-        hints = await self.perform(session.heartbeats.hints())
-        if hints and self.shows(session):
+        hints = await self.page.perform(session.heartbeats.hints())
+        if hints and self.page.shows(session):
             self.hints = hints
-            self.refresh_view()
+            self.page.refresh_view()
 
     def action_why_silent(self) -> None:
         """Show the reason of the reply without words that is marked, or of the newest one."""
         from storyengine_tui.screens.play.scene.stage_modals import ReasonModal
 
-        reply = self._reading.reasoned
+        reply = self.reading.reasoned
         if reply is not None:
             line = render_event(reply, self.session.snapshot.session)
-            self.ask(ReasonModal(line, reply.reason), lambda _: None)
+            self.page.ask(ReasonModal(line, reply.reason), lambda _: None)
 
     def action_why_here(self) -> None:
         """Do the same by a key of the transcript."""
@@ -198,11 +204,10 @@ class SceneTab(TakesTab):
     def action_view_as(self) -> None:
         """Show what the first character witnessed, then the next one, and after the last everything."""
         slots = [slot for slot, _ in self.session.snapshot.session.roster]
-        seen = self._reading.viewpoint
+        seen = self.reading.viewpoint
         following = slots.index(seen) + 1 if seen in slots else 0
         self.read_story(slots[following] if following < len(slots) else None)
 
-    @on(ViewpointLine.LeaveRequested)
     def action_view_all(self) -> None:
         """Show everything again."""
         self.read_story(None)
@@ -210,7 +215,7 @@ class SceneTab(TakesTab):
     def read_story(self, viewpoint: Slot | None) -> None:
         """Show the story as it is stored now, or what a character has witnessed of it."""
         work = self._read_story(self.session, viewpoint)
-        self.run_worker(work, group="canon", exclusive=True, exit_on_error=False)
+        self.page.run_worker(work, group="canon", exclusive=True, exit_on_error=False)
 
     async def _read_story(self, session: "SessionHandle", viewpoint: Slot | None) -> None:
         recent: Sequence[Event] | None = None
@@ -218,11 +223,11 @@ class SceneTab(TakesTab):
         while recent != session.snapshot.recent:
             # Again, if something was stored meanwhile: its notice may have been handled already.
             recent = session.snapshot.recent
-            played = await self.perform(session.newest_canon(known_to=viewpoint))
-            if played is None or not self.shows(session):
+            played = await self.page.perform(session.newest_canon(known_to=viewpoint))
+            if played is None or not self.page.shows(session):
                 return
-        self._reading.switch_view(played or (), session.snapshot.session, viewpoint)
-        self.refresh_view()
+        self.reading.switch_view(played or (), session.snapshot.session, viewpoint)
+        self.page.refresh_view()
 
     # What is given next
 
@@ -230,7 +235,7 @@ class SceneTab(TakesTab):
         """Show the exact input of the character of this panel, with the text that is in it."""
         area = self.composer.shown
         if area is not None:
-            self.post_message(self.NextInputWanted(self.session.id, area.slot, area.text))
+            self.page.post_message(self.NextInputWanted(self.session.id, area.slot, area.text))
 
 
 async def set_hint(session: "SessionHandle", typed: str) -> None:
