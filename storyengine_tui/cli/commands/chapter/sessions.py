@@ -24,6 +24,7 @@ from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.domain.story.transcript import render_all
 from core.engine.catalog import SessionCatalog
+from core.snapshot import Snapshot
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import confirm
@@ -60,12 +61,17 @@ async def find_session(catalog: SessionCatalog, name: str, *, is_archived: bool 
     )
 
 
-def find_character(session: Session, name: str) -> Slot:
-    """Return the character that a name or a slot number means; raise StoryEngineError for any other."""
-    wanted = clean_line(name).casefold()
-    for slot, called in (*session.roster, *((slot, str(slot.value)) for slot, _ in session.roster)):
-        if called.casefold() == wanted:
-            return slot
+def find_character(snapshot: Snapshot, name: str) -> Slot:
+    """Return the character that a name, another name of it or a slot number means.
+
+    Raises StoryEngineError for any other.
+    """
+    session, wanted = snapshot.session, clean_line(name)
+    slot = snapshot.cast.called(wanted)
+    if slot is None:
+        slot = next((slot for slot, _ in session.roster if str(slot.value) == wanted), None)
+    if slot is not None:
+        return slot
     cast = ", ".join(f"{slot.value} {called}" for slot, called in session.roster)
     raise StoryEngineError(
         ErrorCode.ILLEGAL_COMMAND, f"“{name}” names no character of this chapter; the cast is {cast}."
@@ -197,7 +203,7 @@ async def context(
     """Print exactly what would be sent to a character, segment by segment, with token counts."""
     async with running_engine(await unlocked()) as engine:
         session_id = await find_session(engine, session)
-        slot = find_character((await engine.reader(session_id).load()).session, character)
+        slot = find_character(await engine.reader(session_id).load(), character)
         made = await engine.preview(session_id, slot, prompt)
         choice = engine.choices.of(made.role, made.agent_id)
     _print_context(made, choice, is_whole=with_system_prompt)
