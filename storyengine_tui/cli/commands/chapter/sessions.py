@@ -18,6 +18,7 @@ from core.domain.audience import NOBODY
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.secret import label_of
+from core.domain.session.absence import absence_text
 from core.domain.session.limits import LONGEST_CORRECTION
 from core.domain.session.session import Session, SessionSummary
 from core.domain.slot import Slot
@@ -144,7 +145,7 @@ def _cells(summary: SessionSummary, shown_id: str) -> tuple[str, ...]:
 def away_line(session: Session) -> str:
     """Return who is away and until when; empty if no one is."""
     gone = [
-        name + (f" until prompt {session.away[slot]:,}" if session.away[slot] else "")
+        name + absence_text(session.away[slot]).removeprefix("away")
         for slot, name in session.roster
         if session.is_away(slot)
     ]
