@@ -10,18 +10,20 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Button, Checkbox, Static
+from textual.widgets import Button, Static
 
 from core.domain.errors import StoryEngineError
 from core.domain.session.limits import LONGEST_NAME
 from core.domain.session.profile import LONGEST_SHORT_DESCRIPTION, MOST_ALIASES, MOST_GROUPS
 from core.library.characters.character import Character
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs import line_modal
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
 from storyengine_tui.widgets.fields.one_line import LineField
 
 BETWEEN = "; "
+CHANGED_BY = (("you, and proposals that you take", False), ("you alone", True))
 
 
 class PauseModal(LineModal):
@@ -68,7 +70,11 @@ class DetailsModal(OverlayModal[bool]):
                 with Horizontal(classes="dialog--field"):
                     yield Static(label, classes="dialog--label")
                     yield LineField(text, limit=limit, id=name)
-            yield Checkbox("Static: only you change it", one.is_static, compact=True, id="static")
+            with Horizontal(classes="dialog--choice"):
+                yield Static("Changed by", classes="dialog--label")
+                yield GuardedSelect(
+                    CHANGED_BY, value=one.is_static, allow_blank=False, compact=True, id="static"
+                )
             yield Static("", id="refused", classes="dialog--text", markup=False)
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Cancel", id="cancel")
@@ -91,7 +97,7 @@ class DetailsModal(OverlayModal[bool]):
             aliases=tuple(text("aliases").split(BETWEEN.strip())),
             group=text("group"),
             groups_visible=tuple(text("sees").split(BETWEEN.strip())),
-            is_static=self.query_one("#static", Checkbox).value,
+            is_static=self.query_one("#static", GuardedSelect).value is True,
         )
 
     @on(Button.Pressed, "#save")
