@@ -166,7 +166,8 @@ class Snapshot:
         self, slot: Slot, blocks: Sequence[MemoryBlock], events: Sequence[Event]
     ) -> CharacterKnowledge:
         carried = self.tab1.carried
-        return known_to(self.cast[slot], self.session, blocks, events, self._secrets, carried)
+        cast = self.cast
+        return known_to(cast[slot], self.session, blocks, events, self._secrets, carried, cast.playing)
 
     @property
     def _secrets(self) -> Secrets:

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from core.agents.prompt_file import SEGMENTS
 from core.agents.setup import AgentSetup, total
 from core.agents.shortening import Shortened, fit_events
 from core.context.segments import Context, Segment
 from core.context.tokens import estimate_tokens
-from core.context.visibility import CharacterKnowledge
+from core.context.visibility import CharacterKnowledge, described
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
 from core.domain.session.cast import Character
@@ -28,7 +29,8 @@ _SAYING = r"(?:says?|said|asks?|asked|repl(?:y|ies|ied)|answers?|answered)"
 def build_context(setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text: str) -> Context:
     """Return the input of one character: rules, identity, secrets, memory, recent context, GM's prompt.
 
-    Before the prompt it says which others are away, if there are any.
+    Before the prompt it says who the others on stage are, where there is something to tell of one of them,
+    and which others are away, if there are any.
 
     Over budget it is reduced in the order that `core.agents.context_builder` documents.
     """
@@ -36,29 +38,34 @@ def build_context(setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text:
     identity = setup.fenced(SegmentName.AGENT_IDENTITY, identity_text(own))
     secrets = setup.secrets(knowledge)
     prompt = setup.fenced(SegmentName.USER_PROMPT, prompt_text)
-    away, cue = setup.absences(session, own.slot), setup.cue(own.name)
+    others, cue = setup.others(session, own.slot, knowledge.on_stage), setup.cue(own.name)
     empty = setup.fenced(SegmentName.STRUCTURED_MEMORY, "")
     events, oversize = _without_oversize(in_order(knowledge.events), session.boundary, setup)
     whole = setup.fenced(SegmentName.RECENT_CONTEXT, render_events(events, session))
-    fixed = total((*setup.beginning, identity, *secrets, empty, *away, *cue))
+    fixed = total((*setup.beginning, identity, *secrets, empty, *others, *cue))
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, whole.tokens + prompt.tokens))
     memory = setup.fenced(SegmentName.STRUCTURED_MEMORY, digest.text)
-    room = setup.budget - total((*setup.beginning, identity, *secrets, memory, *away, prompt, *cue))
+    room = setup.budget - total((*setup.beginning, identity, *secrets, memory, *others, prompt, *cue))
     context, dropped = _recent_within(setup, session, events, whole, room)
     short = Shortened(())
     if context.tokens > room:
         context, short = _shortened_within(setup, session, events, room)
     left_out = (*digest.left_out, *_dropped_in_words(dropped or oversize, oversize), *short.left_out)
-    segments = (identity, *secrets, memory, context, *away, prompt, *cue)
+    segments = (identity, *secrets, memory, context, *others, prompt, *cue)
     return setup.context(own.slot.value, segments, left_out=left_out, is_shortened=bool(short.left_out))
 
 
-def fixed_tokens(setup: AgentSetup, own: Character) -> int:
-    """Return the tokens of what is the same in every input of a character: all but memory and prompts."""
+def fixed_tokens(setup: AgentSetup, own: Character, session: Session, cast: Sequence[Character]) -> int:
+    """Return the tokens of what is the same in every input of a character: all but memory and prompts.
+
+    Those in `cast` are all taken to be on stage, and no one to be away.
+    """
+    others = described(one for one in cast if one.slot is not own.slot)
+    whole = setup.others(replace(session, away={}), own.slot, others)
     identity = setup.fenced(SegmentName.AGENT_IDENTITY, identity_text(own))
     changing = (SegmentName.STRUCTURED_MEMORY, SegmentName.RECENT_CONTEXT, SegmentName.USER_PROMPT)
     frames = (setup.fenced(name, "") for name in changing)
-    return total((*setup.beginning, identity, *frames, *setup.cue(own.name)))
+    return total((*setup.beginning, identity, *frames, *whole, *setup.cue(own.name)))
 
 
 def identity_text(own: Character) -> str:

@@ -15,8 +15,8 @@ Over budget it is reduced in this order, and in no other way:
 A summary takes as many prompts of its chunk as fit, and the rest follow in a summary of their own; only
 a single prompt that does not fit is shortened. A narrative is written in parts (`core.agents.narrative`).
 
-System prompt, identity, the world_chapter_lock, canon locks and the GM's prompt are never touched. What
-was left out is listed in `Context.left_out`.
+System prompt, identity, the line about each of the others on stage, the world_chapter_lock, canon locks
+and the GM's prompt are never touched. What was left out is listed in `Context.left_out`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -134,10 +134,11 @@ class ContextBuilder:
     def require_room_for_secrets(self, session: Session, tab1: Tab1Inputs, secrets: Sequence[Secret]) -> None:
         """Raise StoryEngineError (`LLM_CONTEXT_OVERFLOW`) where a character that knows all secrets in which
         it may ever be told leaves no room to play. Asked before they are stored."""
-        for own in Cast(session, tab1).playing:
+        cast = Cast(session, tab1).playing
+        for own in cast:
             setup = self._character_in(session, own.slot)
             told = [one.text for one in secrets if own.slot in one.known_by | (one.reveal_to or NOBODY)]
-            tokens = character.fixed_tokens(setup, own) + setup.tokens_of_secrets(told)
+            tokens = character.fixed_tokens(setup, own, session, cast) + setup.tokens_of_secrets(told)
             if told and tokens + ROOM_TO_PLAY > setup.budget:
                 raise overflow(tokens + ROOM_TO_PLAY, setup.role, setup.choice)
 
@@ -172,10 +173,11 @@ class ContextBuilder:
         yield narrator, narrative.frame_tokens(narrator, session, "")
 
     def _fixed_of_characters(self, session: Session, tab1: Tab1Inputs) -> Iterator[tuple[AgentSetup, int]]:
-        """Yield how each character is called, and the tokens of system prompt and identity."""
-        for own in Cast(session, tab1).playing:
+        """Yield how each character is called, and the tokens of system prompt, identity and the others."""
+        cast = Cast(session, tab1).playing
+        for own in cast:
             setup = self._character_in(session, own.slot)
-            yield setup, character.fixed_tokens(setup, own)
+            yield setup, character.fixed_tokens(setup, own, session, cast)
 
     def character(
         self, knowledge: CharacterKnowledge, prompt_text: str, *, needs_words: bool = False

@@ -23,6 +23,7 @@ small model reads slowly and remembers little, so it gets less."""
 _CORRECTION_SHARE = 0.5
 """How much of the memory of an input the corrections of canon may take, which no budget leaves out."""
 _OWN_SECRETS = "The character knows this, and others may not. Only the character decides whom to tell."
+_ON_STAGE = "The others on stage, as anyone sees them:"
 _AWAY = "is away, and neither sees nor hears what happens."
 _ALL_SECRETS = "The secrets of the story, each with those who know it. The transcript says when one is told."
 
@@ -70,11 +71,15 @@ class AgentSetup:
         lead = _OWN_SECRETS if isinstance(knowledge, CharacterKnowledge) else _ALL_SECRETS
         return (self._secrets(lead, knowledge.secrets),) if knowledge.secrets else ()
 
-    def absences(self, session: Session, own: Slot) -> tuple[Segment, ...]:
-        """Return the section that says which others are away; nothing if all are here."""
+    def others(self, session: Session, own: Slot, on_stage: Sequence[tuple[str, str]]) -> tuple[Segment, ...]:
+        """Return the section that says who else is on stage, by name and short description, and who is away.
+
+        Nothing if all are here, and there is nothing to tell of them.
+        """
+        here = [f"- {name}: {short}" if short else f"- {name}" for name, short in on_stage]
         gone = [name for slot, name in session.roster if slot is not own and session.is_away(slot)]
-        text = "\n".join(f"{name} {_AWAY}" for name in gone)
-        return (self.fenced(SegmentName.AGENT_ROSTER, text),) if gone else ()
+        lines = [*([_ON_STAGE] if here else []), *here, *(f"{name} {_AWAY}" for name in gone)]
+        return (self.fenced(SegmentName.AGENT_ROSTER, "\n".join(lines)),) if lines else ()
 
     def tokens_of_secrets(self, texts: Sequence[str]) -> int:
         """Return the tokens of the section that has these secrets of a character."""

@@ -52,9 +52,11 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CharacterKnowledge(Knowledge):
-    """What a character knows: also who it is."""
+    """What a character knows: also who it is, and who else is on stage."""
 
     character: Character
+    on_stage: tuple[tuple[str, str], ...] = ()
+    """The others in the scene, each with its name and its short description; none where no one has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +81,13 @@ def known_to(
     events: Sequence[Event],
     secrets: Secrets = NO_SECRETS,
     carried: CarryOver = NOTHING_CARRIED,
+    cast: Iterable[Character] = (),
 ) -> CharacterKnowledge:
-    """Return what a character may know of memory, events, secrets and earlier chapters."""
+    """Return what a character may know of memory, events, secrets, earlier chapters and others in `cast`."""
     audience = Audience.of((character.slot,))
     return CharacterKnowledge(
         character=character,
+        on_stage=described(one for one in cast if one.slot in session.here and one.slot != character.slot),
         session=session,
         blocks=_memory(session, blocks, audience, carried),
         events=_witnessed(events, audience),
@@ -135,6 +139,12 @@ def known_to_gm(
         ),
         gate=_GATE,
     )
+
+
+def described(others: Iterable[Character]) -> tuple[tuple[str, str], ...]:
+    """Return the name and the short description of others; nothing where none of them has one."""
+    lines = tuple((one.name, one.profile.short_description) for one in others)
+    return lines if any(short for _, short in lines) else ()
 
 
 def names_of(audience: Audience, session: Session) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from core.domain.audience import Audience
 from core.domain.secret import LATEST_REVEAL, LONGEST_SECRET, LONGEST_SECRETS, MOST_SECRETS, Secret
-from core.domain.session.absence import LATEST_RETURN, MOST_HINT_PROMPTS, read_away
+from core.domain.session.absence import LATEST_RETURN, MOST_HINT_PROMPTS, PAUSED, read_away
 from core.domain.session.session import Session
 from core.domain.story.event import AWAY, LONGEST_REASON, MANNER, PRESENT, REASON, Event, Manner, Role
 from core.domain.story.memory import BlockType, MemoryBlock
@@ -73,7 +73,7 @@ def are_in_place(blocks: Sequence[MemoryBlock]) -> bool:
 def problems_of_stage(session: Session, events: Sequence[Event]) -> Problems:
     """Yield problems of absences, now and at each prompt, of hints, and of replies without words."""
     if not session.away.keys() <= set(session.slots) or not all(
-        0 <= back_at <= LATEST_RETURN for back_at in session.away.values()
+        PAUSED <= back_at <= LATEST_RETURN for back_at in session.away.values()
     ):
         yield "a character is away that does not play, or that never returns"
     elif session.away and all(map(session.is_away, session.slots)):

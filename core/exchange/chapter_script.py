@@ -15,14 +15,22 @@ from core.domain.audience import Audience
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_block import PromptBlocks
 from core.domain.secret import Secret
-from core.domain.session.limits import Limits
+from core.domain.session.limits import LONGEST_NAME, Limits
+from core.domain.session.profile import (
+    GENERAL,
+    LONGEST_SHORT_DESCRIPTION,
+    NO_PROFILE,
+    Profile,
+    Profiles,
+    cleaned,
+    problems_of,
+)
 from core.domain.slot import Slot
 from core.exchange.script_absence import read_silence
 from core.exchange.script_blocks import read_prompt_blocks
 from core.exchange.script_fields import FieldReader, ScriptProblem, quoted
 from core.exchange.script_prompts import ScriptPrompt, lines_of, read_prompts
 from core.exchange.script_scene import read_secrets
-from core.library.names import LONGEST_NAME
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean_line, is_blank
 
@@ -34,7 +42,7 @@ _FILE_KEYS = (
     *("book", "title", "world", "chapter", "narrative", "target_words", "viewpoint", "variant", "silence"),
     *("agent", "secret", "block", "prompt"),
 )
-_AGENT_KEYS = ("name", "identity")
+_AGENT_KEYS = ("name", "identity", "short_description", "aliases", "group", "groups_visible")
 
 
 class ChapterScriptError(StoryEngineError):
@@ -64,6 +72,7 @@ class ScriptAgent:
     slot: Slot
     name: str
     identity: str
+    profile: Profile = NO_PROFILE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +117,11 @@ class ChapterScript:
         """Names that differ from their slot's default, as in a session."""
         return {agent.slot: agent.name for agent in self.agents if agent.name != agent.slot.default_name}
 
+    @property
+    def profiles(self) -> Profiles:
+        """What the script says of characters besides name and identity."""
+        return {agent.slot: agent.profile for agent in self.agents if agent.profile}
+
     @cached_property
     def key(self) -> str:
         """SHA-256 of the set-up in hexadecimal, by which a second run finds its session.
@@ -121,8 +135,14 @@ class ChapterScript:
             "chapter": self.chapter,
             "agents": [[agent.name, agent.identity] for agent in self.agents],
             **({"book": self.book} if self.book else {}),
+            **({"profiles": list(map(_key_of, self.agents))} if self.profiles else {}),
         }
         return checksum(canonical(setup))
+
+
+def _key_of(agent: ScriptAgent) -> list[object]:
+    told = agent.profile
+    return [told.short_description, list(told.aliases), told.group, list(told.groups_visible)]
 
 
 def load_chapter_script(path: Path) -> ChapterScript:
@@ -237,8 +257,24 @@ class _Reader(FieldReader):
             self.refuse_unknown(table, _AGENT_KEYS, owner)
             name = self._name(table, slot, agents)
             identity = self.text(table, "identity", f"{owner}identity", _LIMITS.identity)
-            agents.append(ScriptAgent(slot=slot, name=name, identity=identity))
+            profile = self._profile(table, owner)
+            self.profiles[slot] = profile
+            agents.append(ScriptAgent(slot=slot, name=name, identity=identity, profile=profile))
         return tuple(agents)
+
+    def _profile(self, table: Mapping[str, object], owner: str) -> Profile:
+        short, place = "short_description", f"{owner}short_description"
+        profile = cleaned(
+            Profile(
+                short_description=self.text(table, short, place, LONGEST_SHORT_DESCRIPTION),
+                group=self.text(table, "group", f"{owner}group", LONGEST_NAME),
+                aliases=self.lines(table, "aliases", owner),
+                groups_visible=self.lines(table, "groups_visible", owner, (GENERAL,)),
+            )
+        )
+        for problem in problems_of(profile):
+            self.report(owner.removesuffix(": "), f"is not possible: {problem}")
+        return profile
 
     def _name(self, table: Mapping[str, object], slot: Slot, earlier: Sequence[ScriptAgent]) -> str:
         location = f"agent {slot.value}: name"

@@ -1,11 +1,13 @@
 """Fields of a chapter script: types and lengths are checked, and every problem is noted with its place."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
 from core.domain.audience import Audience, audience_of
+from core.domain.session.cast import slot_called
+from core.domain.session.profile import NO_PROFILE, Profile, audience_of_groups, lines_of
 from core.domain.slot import Slot
 from core.text.cleaning import clean, clean_line, is_blank
 
@@ -26,6 +28,8 @@ class FieldReader:
 
     def __init__(self) -> None:
         self.problems: list[ScriptProblem] = []
+        self.profiles: dict[Slot, Profile] = {}
+        """What the script says of a character besides name and identity."""
 
     def report(self, location: str, message: str) -> None:
         """Note a problem, and go on."""
@@ -46,6 +50,22 @@ class FieldReader:
             return value
         self.report(key, f"must be written as a table for each one, headed [[{key}]].")
         return None
+
+    def lines(
+        self, table: Mapping[str, object], key: str, owner: str, default: Sequence[str] = ()
+    ) -> tuple[str, ...]:
+        """Return the names in a list, each on one line; the default where there is no list."""
+        found = [one for one in self.listed(table, key, owner) if isinstance(one, str)]
+        if key in table and len(found) < len(self.listed(table, key, owner)):
+            self.report(f"{owner}{key}", "must be a list of texts in quotes.")
+        return lines_of(tuple(found)) if key in table else tuple(default)
+
+    def audience_of_groups(self, groups: Sequence[str], cast: Mapping[Slot, str]) -> Audience:
+        """Return those of the cast that see one of these groups."""
+        return audience_of_groups(groups, cast, self.profiles)
+
+    def _profile_of(self, slot: Slot) -> Profile:
+        return self.profiles.get(slot, NO_PROFILE)
 
     def text(
         self,
@@ -120,8 +140,9 @@ class FieldReader:
         if isinstance(to, int) and not isinstance(to, bool):
             slot = next((slot for slot in cast if slot == to), None)
         elif isinstance(to, str):
-            name = clean_line(to).casefold()
-            slot = next((slot for slot, called in cast.items() if called.casefold() == name), None)
+            slot = slot_called(
+                to, {slot: (name, *self._profile_of(slot).aliases) for slot, name in cast.items()}
+            )
         else:
             self.report(location, f"must be a name or a slot number, not {kind_of(to)}.")
             return None

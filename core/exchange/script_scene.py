@@ -15,7 +15,7 @@ from core.text.cleaning import clean_line
 
 PROMPT_KEYS: Final = ("present", "heard_by", "whisper", "line", "roll")
 """The keys of `[[prompt]]` that are read here."""
-_SECRET_KEYS: Final = ("text", "known_by", "reveal_at", "reveal_to")
+_SECRET_KEYS: Final = ("text", "known_by", "groups", "reveal_at", "reveal_to")
 _LONGEST_ROLL: Final = 40
 
 
@@ -91,6 +91,9 @@ def _secret(
     reader.refuse_unknown(table, _SECRET_KEYS, owner)
     text = reader.text(table, "text", f"{owner}text", LONGEST_SECRET, is_required=True)
     known_by = reader.characters(table, "known_by", cast, owner)
+    if "groups" in table:
+        seeing = reader.audience_of_groups(reader.lines(table, "groups", owner), cast)
+        known_by = audience_of((*(known_by or ()), *seeing), cast)
     if known_by is None:
         reader.report(f"{owner}known_by", "is missing; [] is a secret that only the GM knows.")
     reveal_to = reader.characters(table, "reveal_to", cast, owner)

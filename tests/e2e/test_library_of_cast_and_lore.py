@@ -6,6 +6,7 @@ import pytest
 
 from core.library.cards.card_file import read_card
 from core.library.cards.png import plain_picture
+from storyengine_tui.cli.exit_codes import ExitCode
 from tests.core.library.cards.card_samples import V2, V3, image_data, packed, picture, t_ext, text_of
 from tests.e2e.program import Machine
 from tests.e2e.test_library_commands import BOOK, written
@@ -128,3 +129,36 @@ def test_a_card_is_read_from_standard_input(fresh: Machine) -> None:
     done = fresh.pipe(text_of(V2), "cast", "import", "-")
     assert done.returncode == 0, done.stderr
     assert "“Kara”" in done.stdout
+
+
+def test_a_character_is_described_paused_and_resumed_by_any_of_its_names(fresh: Machine) -> None:
+    fresh.call("cast", "import", written(fresh, "kara.json", text_of(V3)))
+    told = fresh.call(
+        *("cast", "set", "K", "--short", "The keeper. [/x]", "--alias", "Kay", "--alias", "Lamp-Kara"),
+        *("--group", "Lamp", "--sees", "Harbour", "--sees", "General", "--static"),
+    )
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.splitlines()[:5] == [
+        "Kara",
+        "Other names: Kay, Lamp-Kara",
+        "The keeper. [/x]",
+        "Group: Lamp; sees General, Harbour, Lamp",
+        "Static: only you change it.",
+    ]
+    walled_off = fresh.call("cast", "set", "kay", "--sees", "", "--no-static", "--alias", "").stdout
+    assert "Group: Lamp; sees Lamp" in walled_off
+    assert "Static" not in walled_off
+    refused = fresh.call("cast", "set", "kara", "--short", "x" * 501)
+    assert refused.returncode == ExitCode.REFUSED
+    assert "at most 500 characters" in refused.stderr
+
+    assert fresh.call("cast", "pause", "kara").stdout == "“Kara” is paused.\n"
+    assert "paused · The keeper." in fresh.call("cast", "list").stdout
+    until = fresh.call("cast", "pause", "kara", "--until", "2999-05-31 18:00").stdout
+    assert until == "“Kara” is paused until 2999-05-31 18:00.\n"
+    assert "Paused until 2999-05-31 18:00" in fresh.call("cast", "show", "kara").stdout
+    for wrong, reason in (("soon", "Type the end of the pause"), ("2001-01-01", "ends later than now")):
+        done = fresh.call("cast", "pause", "kara", "--until", wrong)
+        assert (done.returncode, reason in done.stderr) == (ExitCode.REFUSED, True)
+    assert fresh.call("cast", "resume", "kara").stdout == "“Kara” is no longer paused.\n"
+    assert "is not paused" in fresh.call("cast", "resume", "kara").stderr

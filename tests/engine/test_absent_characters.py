@@ -143,7 +143,7 @@ async def test_absences_and_hints_are_exported_and_a_forged_one_is_refused(store
     body = from_json(document)
     assert (body.session.away, body.session.hint_after) == ({ORANGE: 7}, 9)
     of_session: list[tuple[str, object]] = [
-        *(("away", away) for away in ({"6": 7}, {"2": -1})),
+        *(("away", away) for away in ({"6": 7}, {"2": -2})),
         *(("hint_after", prompts) for prompts in (-1, 10**6)),
     ]
     for name, wrong in of_session:

@@ -382,3 +382,11 @@ async def test_a_line_that_was_stored_for_a_prompt_that_is_another_now_is_refuse
         changed = script(WHOLE.replace("It rains.", "It snows."))
         with pytest.raises(ScriptMismatchError, match="The lines after prompt 0 are not those"):
             await ScriptPlayer(session, changed, lambda _: None).play()
+
+
+async def test_a_script_gives_its_characters_what_the_others_are_told_of_them(store: PostgresStore) -> None:
+    told = f'{SETTING}[[agent]]\nname = "Pell"\nshort_description = "A ghost."\ngroup = "Dead"\n'
+    told += '[[prompt]]\ntext = "Who is there?"\n'
+    async with played(store, told) as session:
+        assert session.snapshot.tab1.profiles == script(told).profiles
+        assert session.snapshot.cast[Slot.GREEN].profile.short_description == "A ghost."

@@ -1,8 +1,9 @@
 """The characters of a chapter, assembled from the session and tab 1."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from core.domain.session.carry_over import person_key
 from core.domain.session.profile import NO_PROFILE, Profile
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
@@ -30,6 +31,17 @@ class Character:
         return bool(self.identity.strip())
 
 
+def slot_called(typed: str, names: Mapping[Slot, Sequence[str]]) -> Slot | None:
+    """Return the slot that a typed name means, without regard to case; None for none, or for several.
+
+    The first of the names of a slot is its own, and goes before the other names of others.
+    """
+    key = person_key(typed)
+    found = [slot for slot, called in names.items() if called and person_key(called[0]) == key]
+    found = found or [slot for slot, called in names.items() if key in map(person_key, called)]
+    return found[0] if len(found) == 1 else None
+
+
 class Cast(Mapping[Slot, Character]):
     """All seven characters by slot, including those that do not play: their texts are kept."""
 
@@ -50,6 +62,16 @@ class Cast(Mapping[Slot, Character]):
 
     def __len__(self) -> int:
         return len(Slot)
+
+    @property
+    def other_names(self) -> Mapping[str, Slot]:
+        """The other names of characters of this chapter that mean one of them."""
+        names = (alias for one in self.playing for alias in one.profile.aliases)
+        return {name: slot for name in names if (slot := self.called(name)) is not None}
+
+    def called(self, typed: str) -> Slot | None:
+        """Return the slot of this chapter that a name, or one of the other names, means; None for another."""
+        return slot_called(typed, {one.slot: (one.name, *one.profile.aliases) for one in self.playing})
 
     @property
     def playing(self) -> tuple[Character, ...]:

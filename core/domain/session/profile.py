@@ -59,6 +59,13 @@ def audience_of_groups(groups: Iterable[str], slots: Iterable[Slot], profiles: P
     return audience_of((slot for slot in cast if profiles.get(slot, NO_PROFILE).sees(tags)), cast)
 
 
+def groups_in(slots: Iterable[Slot], profiles: Profiles) -> tuple[str, ...]:
+    """Return the groups that characters of a cast belong to or see; none where there is but General."""
+    of_cast = [profiles.get(slot, NO_PROFILE) for slot in slots]
+    groups = lines_of((GENERAL, *(group for one in of_cast for group in (one.group, *one.groups_visible))))
+    return groups if len(groups) > 1 else ()
+
+
 def cleaned(profile: Profile) -> Profile:
     """Return the same with each text on one line, and each list without blanks and repetitions."""
     return replace(
@@ -72,8 +79,10 @@ def cleaned(profile: Profile) -> Profile:
 
 def lines_of(texts: tuple[str, ...]) -> tuple[str, ...]:
     """Return names without blanks; of several spellings of one, the first."""
-    found = {person_key(line): line for line in reversed([clean_line(text) for text in texts]) if line}
-    return tuple(reversed(found.values()))
+    found: dict[str, str] = {}
+    for line in filter(None, map(clean_line, texts)):
+        found.setdefault(person_key(line), line)
+    return tuple(found.values())
 
 
 def problems_of(profile: Profile) -> Iterator[str]:

@@ -49,7 +49,8 @@ class Session:
     present: Audience = EVERYONE
     """Those in the scene now: they hear what the GM sends from here on."""
     away: Mapping[Slot, int] = field(default_factory=dict)
-    """Characters that left the scene, each with the prompt at which it is back; 0 for when the GM says so."""
+    """Characters that left the scene, each with the prompt at which it is back; 0 for when the GM says so, -1
+    for when it is no longer paused in the library."""
     may_be_silent: Audience = NOBODY
     """Those who may act without words or say nothing."""
     hint_after: int = 0
@@ -84,7 +85,7 @@ class Session:
     def is_away(self, slot: Slot) -> bool:
         """Whether a character is away at the next prompt."""
         back_at = self.away.get(slot)
-        return back_at is not None and (back_at == 0 or self.prompt_index + 1 < back_at)
+        return back_at is not None and (back_at <= 0 or self.prompt_index + 1 < back_at)
 
     @property
     def here(self) -> Audience:

@@ -1,13 +1,13 @@
 """The GM's commands as pure functions from a snapshot to changes; they raise IllegalCommandError."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
-from core.domain.ids import BlockId, RequestId, new_uuid
+from core.domain.ids import BlockId, CharacterId, RequestId, new_uuid
 from core.domain.prompt_block import PromptBlocks, cleaned, problems_of
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import (
@@ -25,6 +25,7 @@ from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock, correction_payload, corrections_length
+from core.engine.changes.absences import with_paused
 from core.engine.changes.moves import (
     due_retries,
     given_up,
@@ -51,9 +52,14 @@ def save_unsent(snapshot: Snapshot, slot: Slot, text: str) -> Changes:
     return Changes(session_id=snapshot.session.id, unsent={slot: within("prompt", text, limit)})
 
 
-def lock(snapshot: Snapshot, now: datetime) -> tuple[Changes, RequestId]:
-    """Lock tab 1: agent 0 writes the first memory block."""
-    session = move(snapshot, snapshot.session, Command.LOCK, now)
+def lock(
+    snapshot: Snapshot, now: datetime, paused: Collection[CharacterId] = ()
+) -> tuple[Changes, RequestId]:
+    """Lock tab 1: agent 0 writes the first memory block.
+
+    Characters that were taken from the library and are `paused` there are away until they are not.
+    """
+    session = with_paused(move(snapshot, snapshot.session, Command.LOCK, now), snapshot.tab1, paused)
     failed = snapshot.failed(LockRequest)
     request = pending_again(failed[0], now) if failed else LockRequest(**new_request(session.id, now))
     return Changes(session_id=session.id, session=session, requests=(request,)), request.id

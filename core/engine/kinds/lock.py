@@ -34,6 +34,8 @@ class LockHandler(KindHandler[LockRequest, LockMade]):
         """Store the block; select the first slot, or go on where a chat ended that was read in."""
         played = snapshot.session
         following = played.next_slot if played.prompt_index else min(played.slots)
+        if played.is_away(following):
+            following = played.speaker_after(following)
         session = replace(played, tab1_locked=True, next_slot=following)
         block = MemoryBlock(
             id=BlockId(new_uuid()),

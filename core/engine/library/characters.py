@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
@@ -125,6 +126,22 @@ class CharacterLibrary:
         Raises StorageError where it was changed elsewhere meanwhile, or where a name is someone else's.
         """
         return await self._put(replace(character, updated_at=self._clock()))
+
+    async def pause(self, character: Character, until: datetime | None = None) -> Character:
+        """Pause a character until a time, or until it is resumed, and return it as it is stored.
+
+        A chapter that is locked while it is paused has it away until then. Raises IllegalCommandError for an
+        end that is over.
+        """
+        if until is not None and until <= self._clock():
+            raise IllegalCommandError("A pause ends later than now; choose another time. Nothing was stored.")
+        return await self.save(replace(character, is_paused=True, paused_until=until))
+
+    async def resume(self, character: Character) -> Character:
+        """End the pause of a character, and return it as it is stored."""
+        if not character.is_paused_at(self._clock()):
+            raise IllegalCommandError(f"“{character.name}” is not paused; nothing was changed.")
+        return await self.save(replace(character, is_paused=False, paused_until=None))
 
     async def archive(self, character: Character) -> None:
         """Take a character off the list; its names are free again."""

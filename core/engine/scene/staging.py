@@ -1,16 +1,18 @@
 """The GM's commands about characters that leave the scene or may be silent, as pure functions (design 17)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.audience import Audience
 from core.domain.errors import IllegalCommandError
+from core.domain.ids import CharacterId
 from core.domain.session.absence import LATEST_RETURN, MOST_HINT_PROMPTS
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
+from core.engine.changes.absences import paused_slots, slots_of
 from core.engine.changes.moves import move
 from core.engine.decisions.commands import require_cast
 from core.snapshot import Changes, Snapshot
@@ -41,6 +43,18 @@ def set_away(snapshot: Snapshot, away: Mapping[Slot, int], now: datetime) -> Cha
 def send_away(snapshot: Snapshot, slot: Slot, back_at: int, now: datetime) -> Changes:
     """Let a character leave the scene until a prompt, or with 0 until the GM brings it back."""
     return set_away(snapshot, {**_absent(snapshot.session), slot: back_at}, now)
+
+
+def end_pauses(snapshot: Snapshot, paused: Collection[CharacterId], now: datetime) -> Changes | None:
+    """Bring those back that were away because they were paused in the library, and are not any more.
+
+    None where there is none.
+    """
+    session = snapshot.session
+    over = paused_slots(session) - slots_of(snapshot.tab1, paused)
+    if not over:
+        return None
+    return set_away(snapshot, {k: v for k, v in _absent(session).items() if k not in over}, now)
 
 
 def bring_back(snapshot: Snapshot, slot: Slot, now: datetime) -> Changes:

@@ -330,6 +330,7 @@ def tab1_of(script: ChapterScript) -> Tab1Edit:
         agent_count=len(script.agents),
         names=script.names,
         identities={agent.slot: agent.identity for agent in script.agents},
+        profiles={agent.slot: agent.profile for agent in script.agents},
     )
 
 

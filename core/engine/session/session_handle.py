@@ -28,6 +28,7 @@ from core.domain.requests.request import (
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
+from core.engine.changes.absences import paused_in_library, paused_slots
 from core.engine.decisions import commands, tab1_commands
 from core.engine.decisions.recovery import recover, withdraw_queued_prompts
 from core.engine.decisions.tab1_commands import Tab1Edit
@@ -37,6 +38,7 @@ from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.changes import NOT_FAILED
 from core.engine.queue.worker import RequestWorker, begun_with
 from core.engine.save_points.auto_save import AutoSaver
+from core.engine.scene import staging
 from core.engine.scene.service import Scene
 from core.engine.session.assist import Assist
 from core.engine.session.money import Money
@@ -115,7 +117,15 @@ class SessionHandle(OpenSession):
 
     async def lock(self) -> RequestId:
         """Lock tab 1 and begin the first summary."""
-        return await self._ask(lambda snapshot: commands.lock(snapshot, self._clock()))
+        paused = await paused_in_library(self._store, self.snapshot, self._clock())
+        return await self._ask(lambda snapshot: commands.lock(snapshot, self._clock(), paused))
+
+    async def end_pauses(self) -> None:
+        """Bring those back that were paused in the library, and are not any more."""
+        if not (paused_slots(self.snapshot.session) and self.can(Command.SET_PRESENT)):
+            return
+        paused = await paused_in_library(self._store, self.snapshot, self._clock())
+        await self._repair(lambda snapshot: staging.end_pauses(snapshot, paused, self._clock()))
 
     async def submit_prompt(
         self,
@@ -132,6 +142,7 @@ class SessionHandle(OpenSession):
         `is_typed` says that the text is the content of the slot's composer, which is cleared; otherwise the
         composer keeps its other text.
         """
+        await self.end_pauses()
         return await self._ask(
             lambda snapshot: commands.submit_prompt(
                 snapshot, slot, text, self._clock(), heard_by=heard_by, then=then, is_typed=is_typed
@@ -289,6 +300,7 @@ class SessionHandle(OpenSession):
     async def begin_writing(self) -> None:
         """Repair the session after a crash, and start the worker; this window holds the writer's lock."""
         await self._repair(self._recovered)
+        await self.end_pauses()
         await self.afterthoughts.begin()
         self._auto_saver.start()
         self._watch.start()

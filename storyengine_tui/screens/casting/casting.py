@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
+from core.domain.clock import utc_now
 from core.library.characters.character import Character
 from core.library.characters.in_chapter import compared
+from core.library.characters.pause import pause_text
 from core.text.cleaning import is_blank
 from storyengine_tui.screens.casting.compare_screen import CompareScreen, SlotTexts
 from storyengine_tui.screens.casting.pick_screen import PickScreen
@@ -13,6 +15,7 @@ from storyengine_tui.screens.casting.pick_screen import PickScreen
 if TYPE_CHECKING:
     from core.engine.library.characters import CharacterLibrary
 
+PAUSED = "“{}” is {} in the library: once the chapter is locked it is away until that is over."
 NONE_THERE = "The library has no character yet: F5, then 3 and i imports cards, n makes one."
 
 
@@ -26,6 +29,8 @@ async def take_character(app: App[Any], library: "CharacterLibrary", slot: SlotT
     def take(character: Character | None) -> None:
         if character is None:
             return
+        if paused := pause_text(character, utc_now()):
+            app.notify(PAUSED.format(character.name, paused), markup=False)
         rows = compared(character, slot.agent_name, slot.identity, slot.profile)
         is_empty = is_blank(slot.agent_name) and is_blank(slot.identity)
         if is_empty and all(len(row.library) <= slot.room_for(row.field) for row in rows):

@@ -10,7 +10,9 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 
+from core.domain.clock import utc_now
 from core.library.characters.character import Character
+from core.library.characters.pause import pause_text
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from storyengine_tui.screens.library.list_screen import ListScreen
@@ -83,6 +85,7 @@ def _words_of(character: Character) -> str:
 
 def _cells_of(character: Character) -> tuple[Text, Text]:
     about = character.short_description or clean_line(head(character.identity, _SHOWN))
+    about = " · ".join(filter(None, (pause_text(character, utc_now()), about)))
     return (
         Text(character.name, no_wrap=True, overflow="ellipsis"),
         Text(about, no_wrap=True, overflow="ellipsis"),

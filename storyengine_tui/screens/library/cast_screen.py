@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
+from textual.binding import Binding, BindingType
 
 from core.domain.clock import utc_now
 from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
 from core.library.characters.character import Character
 from core.library.characters.checks import LONGEST_IDENTITY
+from core.library.characters.pause import pause_text, read_end
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
+from storyengine_tui.screens.library.details_modal import DetailsModal, PauseModal
 from storyengine_tui.screens.library.identity_modal import IdentityModal
 from storyengine_tui.screens.library.kept_shelf import KeptShelf
 from storyengine_tui.screens.library.title_modal import NameModal
@@ -33,8 +36,13 @@ class CastScreen(KeptShelf[Character]):
     HELP = (
         "Enter edits the identity of a character, t its name. i imports character cards, a file or a folder; "
         "x writes one as .json, .png or .charx. Only what you changed is different in the card then. a "
-        "archives, v shows the archive, where r restores and p deletes for good."
+        "archives, v shows the archive, where r restores and p deletes for good. d has what the others are "
+        "told of it, its other names and groups; u pauses it until a day, or resumes it."
     )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("d", "details", "Details"),
+        Binding("u", "pause", "Pause", show=False),
+    ]
 
     @property
     def columns(self) -> dict[str, int]:
@@ -45,8 +53,7 @@ class CastScreen(KeptShelf[Character]):
     def cells_of(self, row: Character) -> tuple[Text, Text, Text]:
         """Return name, group and description."""
         about = row.short_description or clean_line(head(row.identity, _SHOWN))
-        if row.is_paused_at(utc_now()):
-            about = f"paused · {about}"
+        about = " · ".join(filter(None, (pause_text(row, utc_now()), about)))
         return (
             Text(row.name, no_wrap=True, overflow="ellipsis"),
             Text(row.group, no_wrap=True, overflow="ellipsis"),
@@ -103,6 +110,50 @@ class CastScreen(KeptShelf[Character]):
                 self.do(self.reload())
 
         self.app.push_screen(IdentityModal(row.name, store, LONGEST_IDENTITY, row.identity), reload)
+
+    def action_details(self) -> None:
+        """Edit what is told of the character under the cursor, its other names and groups."""
+
+        async def store(changed: Character) -> None:
+            await self._characters.save(changed)
+
+        def reload(is_stored: bool | None) -> None:
+            if is_stored:
+                self.do(self.reload())
+
+        if self.chosen is not None:
+            self.app.push_screen(DetailsModal(self.chosen, store), reload)
+
+    def action_pause(self) -> None:
+        """Pause the character under the cursor, after asking until when; resume one that is paused."""
+        row = self.chosen
+        if row is None:
+            return
+
+        def pause(typed: str | None) -> None:
+            if typed is not None:
+                self.do(self._pause(row, typed), then_reloads=True)
+
+        if row.is_paused_at(utc_now()):
+            self.do(self._resume(row), then_reloads=True)
+        else:
+            self.app.push_screen(PauseModal(""), pause)
+
+    async def _pause(self, row: Character, typed: str) -> None:
+        paused = await self._characters.pause(row, read_end(typed))
+        self._outcome = f"“{paused.name}” is {pause_text(paused, utc_now())}; u resumes it"
+
+    async def _resume(self, row: Character) -> None:
+        await self._characters.resume(row)
+        self._outcome = f"“{row.name}” is no longer paused"
+        if self._workspace.session is not None:
+            await self._workspace.session.end_pauses()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible with the character under the cursor."""
+        if action in ("details", "pause"):
+            return not self._shows_archived and bool(self.rows)
+        return super().check_action(action, parameters)
 
     def action_new(self) -> None:
         """Ask for the name of a new character."""

@@ -141,7 +141,7 @@ class BlockScreen(OverlayScreen[None]):
         before = blocks.find(self._block_id)
         if before is None:
             raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, GONE)
-        made, _ = self._typed.put_into(before, blocks, snapshot.session)
+        made, _ = self._typed.put_into(before, blocks, snapshot.session, snapshot.cast.other_names)
         if made == before:
             return
         try:
@@ -172,7 +172,9 @@ class BlockScreen(OverlayScreen[None]):
     def _problem(self) -> str:
         snapshot = self._session.snapshot
         block = snapshot.prompt_blocks.find(self._block_id) or PromptBlock(id=self._block_id, name="?")
-        return self._typed.put_into(block, snapshot.prompt_blocks, snapshot.session)[1]
+        return self._typed.put_into(
+            block, snapshot.prompt_blocks, snapshot.session, snapshot.cast.other_names
+        )[1]
 
     @on(CappedTextArea.Edited)
     @on(Input.Changed)

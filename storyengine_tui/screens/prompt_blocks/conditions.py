@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from core.domain.agent_role import AgentRole
@@ -53,8 +54,17 @@ class TypedBlock:
             text=block.text,
         )
 
-    def put_into(self, block: PromptBlock, blocks: PromptBlocks, session: Session) -> tuple[PromptBlock, str]:
-        """Return the block with every field that can be stored, and what is wrong with the first other."""
+    def put_into(
+        self,
+        block: PromptBlock,
+        blocks: PromptBlocks,
+        session: Session,
+        other_names: Mapping[str, Slot] = MappingProxyType({}),
+    ) -> tuple[PromptBlock, str]:
+        """Return the block with every field that can be stored, and what is wrong with the first other.
+
+        A character is named as the block shows it, by one of its other names, or by its number.
+        """
         problems: list[str] = []
         name = clean_line(self.name)
         if not name:
@@ -65,7 +75,8 @@ class TypedBlock:
             order = None
         variants = _listed(self.variants, {one: one for one in blocks.all_variants}, "variant", problems)
         cast = {name: slot for slot, name in called(session).items()}
-        numbers = {str(slot.value): slot for slot in Slot}
+        others = {name: slot for name, slot in other_names.items() if name not in cast}
+        numbers = {**others, **{str(slot.value): slot for slot in Slot}}
         slots = _listed(self.characters, cast, "character", problems, numbers)
         known_roles = {name: role for role, name in AGENT_NAMES.items()}
         roles = _listed(self.agents, known_roles, "agent", problems)

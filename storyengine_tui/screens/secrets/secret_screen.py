@@ -7,16 +7,18 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Button, Input, Static
+from textual.widgets import Button, Input, Select, Static
 
 from core.domain.errors import StoryEngineError
+from core.domain.session.profile import audience_of_groups, groups_in
 from core.domain.session.state_machine import Command
 from core.engine.session.session_handle import SessionHandle
-from core.text.cleaning import is_blank
+from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.setup.secrets_view import TypedSecret, find, room_for, typed_of
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
@@ -42,7 +44,8 @@ class SecretScreen(OverlayScreen[None]):
     CSS_PATH = "secret_screen.tcss"
     HELP = (
         "A secret is given to those who know it, with every call, and to the narrative. Without anybody who "
-        "knows it, only you do. A planned reveal comes with that prompt: from then on those chosen know it."
+        "knows it, only you do. A planned reveal comes with that prompt: from then on those chosen know it. "
+        "Where characters have groups, a choice below their names ticks those who see one."
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 
@@ -75,6 +78,10 @@ class SecretScreen(OverlayScreen[None]):
             with Vertical():
                 yield Static("Who knows it", classes="line label")
                 yield SlotChecks(roster, typed.known_by, id="known-by")
+                groups = groups_in(snapshot.session.slots, snapshot.tab1.profiles)
+                if groups:
+                    options = [(Content(clean_line(one)), one) for one in groups]
+                    yield GuardedSelect(options, prompt="Tick those who see …", compact=True, id="group")
             with Vertical():
                 with Horizontal(classes="line"):
                     yield Static("Revealed at prompt ", classes="label")
@@ -103,7 +110,8 @@ class SecretScreen(OverlayScreen[None]):
         """Begin to store what is typed; what cannot be changed is read."""
         is_editable = self._is_editable
         self._text.read_only = self._is_fixed or not is_editable
-        self.query_one("#known-by").disabled = self._is_fixed or not is_editable
+        for chosen in self.query("#known-by, #group"):
+            chosen.disabled = self._is_fixed or not is_editable
         for name in ("#reveal-at", "#reveal-to"):
             self.query_one(name).disabled = not is_editable
         self.query_one("#note").display = bool(self._note)
@@ -175,6 +183,18 @@ class SecretScreen(OverlayScreen[None]):
     def _say_state(self, state: str) -> None:
         if self.is_attached:
             self.query_one("#saved", Static).update(Content(state), layout=False)
+
+    @on(Select.Changed, "#group")
+    def _tick_group(self, event: Select.Changed) -> None:
+        event.stop()
+        if not isinstance(event.value, str):
+            return
+        snapshot, checks = self._session.snapshot, self.query_one("#known-by", SlotChecks)
+        session = snapshot.session
+        seeing = audience_of_groups((event.value,), session.slots, snapshot.tab1.profiles)
+        checks.tick_only(slot for slot in session.slots if slot in checks.ticked or slot in seeing)
+        checks.post_message(SlotChecks.Changed(checks, checks.audience))
+        self.query_one("#group", GuardedSelect).clear()
 
     @on(CappedTextArea.Edited)
     @on(Input.Changed)

@@ -103,7 +103,8 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
         ),
         (
             SETTING + "[[agent]]\nzzz = 1",
-            'agent 1: "zzz" is not a known key; the keys here are name, identity.',
+            'agent 1: "zzz" is not a known key; the keys here are name, identity, short_description, '
+            "aliases, group, groups_visible.",
         ),
         (SETTING + "target_words = 0\n[[agent]]", "target_words must be a whole number from 1 to 5,000."),
         (SETTING + "target_words = true\n[[agent]]", "target_words must be a whole number from 1 to 5,000."),

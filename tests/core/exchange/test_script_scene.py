@@ -4,6 +4,7 @@ import pytest
 
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.secret import Secret
+from core.domain.session.profile import Profile
 from core.domain.slot import Slot
 from core.exchange.chapter_script import ChapterScript, ChapterScriptError, parse_chapter_script
 from core.exchange.script_scene import ScriptLine
@@ -191,3 +192,65 @@ def test_secrets_have_bounds_together() -> None:
 def test_a_viewpoint_that_is_no_character_is_refused_beside_all_else() -> None:
     said = problems_of('roll = "x"', "whisper = 2", top='viewpoint = "Mott"', secrets="[[secret]]\n")
     assert [one.split(" ", 2)[0] for one in said] == ["viewpoint", "secret", "secret", "prompt", "prompt"]
+
+
+GROUPED = """
+world = "A sea."
+chapter = "The lamp is out."
+[[agent]]
+name = "Kara"
+short_description = "The keeper."
+aliases = ["Kay", "Kara"]
+group = "Lamp"
+groups_visible = []
+[[agent]]
+name = "Joss"
+groups_visible = ["lamp", "General"]
+[[agent]]
+name = "Ines"
+"""
+
+
+def grouped(more: str) -> ChapterScript:
+    return parse_chapter_script(GROUPED + more)
+
+
+def test_a_secret_of_groups_is_known_to_those_who_see_one_of_them() -> None:
+    secrets = grouped(
+        '[[secret]]\ntext = "One."\ngroups = ["LAMP"]\n'
+        '[[secret]]\ntext = "Two."\ngroups = []\n'
+        '[[secret]]\ntext = "Three."\ngroups = ["General"]\nknown_by = ["Kay"]\n'
+        '[[secret]]\ntext = "Four."\ngroups = ["Guild"]\n'
+    ).secrets
+    assert [one.known_by for one in secrets] == [KARA | JOSS, JOSS | INES, EVERYONE, NOBODY]
+
+
+def test_a_script_says_what_the_others_are_told_of_a_character_and_how_else_it_is_called() -> None:
+    made = grouped('[[prompt]]\nto = "kay"\ntext = "Who is there?"\nheard_by = ["KAY"]\n')
+    kara = Profile(aliases=("Kay", "Kara"), short_description="The keeper.", group="Lamp", groups_visible=())
+    assert made.profiles == {Slot.RED: kara, Slot.ORANGE: Profile(groups_visible=("lamp", "General"))}
+    [prompt] = made.prompts
+    assert (prompt.slot, prompt.audience) == (Slot.RED, KARA)
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ("short_description = 5", "agent 1: short_description must be text"),
+        (f'short_description = "{"x" * 501}"', "agent 1: short_description has 501 characters"),
+        ('aliases = "Kay"', "agent 1: aliases must be a list"),
+        ("aliases = [5]", "agent 1: aliases must be a list of texts"),
+        (f"aliases = {[str(n) for n in range(21)]}", "at most 20 other names"),
+        (f'group = "{"x" * 101}"', "agent 1: group has 101 characters"),
+    ],
+)
+def test_what_a_character_of_a_script_cannot_have_is_a_problem(more: str, problem: str) -> None:
+    with pytest.raises(ChapterScriptError, match=problem):
+        parse_chapter_script(f'world = "w"\nchapter = "c"\n[[agent]]\n{more}\n')
+
+
+def test_what_a_script_says_of_its_characters_is_part_of_what_it_is_found_by() -> None:
+    assert grouped("").key != parse_chapter_script(GROUPED.replace("The keeper.", "A keeper.")).key
+    plain = 'world = "w"\nchapter = "c"\n[[agent]]\nname = "Kara"\n'
+    same = parse_chapter_script(plain + 'group = "General"\ngroups_visible = ["General"]\n')
+    assert parse_chapter_script(plain).key == same.key

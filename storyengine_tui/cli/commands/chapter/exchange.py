@@ -83,9 +83,9 @@ async def _content(catalog: SessionCatalog, session_id: SessionId, format_: Expo
             return await catalog.export(session_id)
         case ExportFormat.TRANSCRIPT:
             reader = catalog.reader(session_id)
-            chapter = (await reader.load()).session
+            chapter = await reader.load()
             known = reader.witnessed_by(find_character(chapter, name)) if name else reader.canon()
-            return (render_all(await known, chapter).text + "\n").encode()
+            return (render_all(await known, chapter.session).text + "\n").encode()
         case ExportFormat.CHAPTER:
             drafts = await catalog.reader(session_id).drafts()
             if not drafts:

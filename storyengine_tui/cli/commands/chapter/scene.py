@@ -12,7 +12,7 @@ from core.domain.dice import read_dice
 from core.domain.dice import roll as roll_dice
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import RequestState
-from core.domain.session.session import Session
+from core.snapshot import Snapshot
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
 from storyengine_tui.cli.gate import unlocked
@@ -35,12 +35,12 @@ async def present(
     """Say who is in the scene of a chapter, or change it: those present hear what you send from now on."""
     async with running_catalog(await unlocked()) as catalog:
         session_id = await find_session(catalog, session)
-        chapter = (await catalog.reader(session_id).load()).session
+        chapter = await catalog.reader(session_id).load()
         if everyone or names:
             slots = EVERYONE if everyone else _audience(chapter, names or ())
             await catalog.set_present(session_id, slots)
-            chapter = (await catalog.reader(session_id).load()).session
-    say(f"Present: {names_of(chapter.here, chapter)}")
+            chapter = await catalog.reader(session_id).load()
+    say(f"Present: {names_of(chapter.session.here, chapter.session)}")
 
 
 async def reveal(
@@ -51,10 +51,10 @@ async def reveal(
     """Reveal a secret of a chapter, to everyone or to those in --to."""
     async with running_catalog(await unlocked()) as catalog:
         session_id = await find_session(catalog, session)
-        chapter = (await catalog.reader(session_id).load()).session
+        chapter = await catalog.reader(session_id).load()
         audience = _audience(chapter, to) if to else EVERYONE
         await catalog.reveal(session_id, number, audience)
-    say(f"Secret {number} is revealed to: {names_of(audience, chapter)}")
+    say(f"Secret {number} is revealed to: {names_of(audience, chapter.session)}")
 
 
 async def roll(
@@ -75,7 +75,7 @@ async def roll(
     if session:
         async with running_catalog(await unlocked()) as catalog:
             session_id = await find_session(catalog, session)
-            chapter = (await catalog.reader(session_id).load()).session
+            chapter = await catalog.reader(session_id).load()
             await catalog.add_roll(session_id, rolled, _audience(chapter, to) if to else None)
     say(rolled.text)
 
@@ -90,7 +90,7 @@ async def write(
     async with running_engine(await unlocked()) as engine:
         opened = await engine.open(await find_session(engine, session))
         try:
-            viewpoint = find_character(opened.snapshot.session, as_) if as_ else None
+            viewpoint = find_character(opened.snapshot, as_) if as_ else None
             request = await opened.wait(await opened.build_narrative(viewpoint=viewpoint))
             if request.state is not RequestState.DONE and request.error_code is not None:
                 raise StoryEngineError(request.error_code, request.error_message)
@@ -100,8 +100,8 @@ async def write(
     say(draft.text)
 
 
-def _audience(session: Session, names: Iterable[str]) -> Audience:
-    return session.audience_of(find_character(session, name) for name in names)
+def _audience(snapshot: Snapshot, names: Iterable[str]) -> Audience:
+    return snapshot.session.audience_of(find_character(snapshot, name) for name in names)
 
 
 COMMANDS = (present, reveal, roll, write)

@@ -18,12 +18,14 @@ from core.domain.audience import NOBODY
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.secret import label_of
+from core.domain.session.absence import absence_text
 from core.domain.session.limits import LONGEST_CORRECTION
 from core.domain.session.session import Session, SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.domain.story.transcript import render_all
 from core.engine.catalog import SessionCatalog
+from core.snapshot import Snapshot
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import confirm
@@ -60,12 +62,17 @@ async def find_session(catalog: SessionCatalog, name: str, *, is_archived: bool 
     )
 
 
-def find_character(session: Session, name: str) -> Slot:
-    """Return the character that a name or a slot number means; raise StoryEngineError for any other."""
-    wanted = clean_line(name).casefold()
-    for slot, called in (*session.roster, *((slot, str(slot.value)) for slot, _ in session.roster)):
-        if called.casefold() == wanted:
-            return slot
+def find_character(snapshot: Snapshot, name: str) -> Slot:
+    """Return the character that a name, another name of it or a slot number means.
+
+    Raises StoryEngineError for any other.
+    """
+    session, wanted = snapshot.session, clean_line(name)
+    slot = snapshot.cast.called(wanted)
+    if slot is None:
+        slot = next((slot for slot, _ in session.roster if str(slot.value) == wanted), None)
+    if slot is not None:
+        return slot
     cast = ", ".join(f"{slot.value} {called}" for slot, called in session.roster)
     raise StoryEngineError(
         ErrorCode.ILLEGAL_COMMAND, f"“{name}” names no character of this chapter; the cast is {cast}."
@@ -138,7 +145,7 @@ def _cells(summary: SessionSummary, shown_id: str) -> tuple[str, ...]:
 def away_line(session: Session) -> str:
     """Return who is away and until when; empty if no one is."""
     gone = [
-        name + (f" until prompt {session.away[slot]:,}" if session.away[slot] else "")
+        name + absence_text(session.away[slot]).removeprefix("away")
         for slot, name in session.roster
         if session.is_away(slot)
     ]
@@ -197,7 +204,7 @@ async def context(
     """Print exactly what would be sent to a character, segment by segment, with token counts."""
     async with running_engine(await unlocked()) as engine:
         session_id = await find_session(engine, session)
-        slot = find_character((await engine.reader(session_id).load()).session, character)
+        slot = find_character(await engine.reader(session_id).load(), character)
         made = await engine.preview(session_id, slot, prompt)
         choice = engine.choices.of(made.role, made.agent_id)
     _print_context(made, choice, is_whole=with_system_prompt)

@@ -48,7 +48,7 @@ async def away(
 
 def _leaving(name: str, until: int, *, is_back: bool) -> Callable[[Snapshot], Changes]:
     def decide(snapshot: Snapshot) -> Changes:
-        slot = find_character(snapshot.session, name)
+        slot = find_character(snapshot, name)
         if is_back:
             return staging.bring_back(snapshot, slot, utc_now())
         return staging.send_away(snapshot, slot, until, utc_now())
@@ -66,8 +66,8 @@ async def silence(
     async with running_engine(await unlocked()) as engine:
         session_id = await find_session(engine, session)
         if names or everyone or off:
-            chapter = (await engine.reader(session_id).load()).session
-            slots = {find_character(chapter, name) for name in names or ()}
+            told = await engine.reader(session_id).load()
+            slots = {find_character(told, name) for name in names or ()}
             chosen = NOBODY if off else EVERYONE if everyone else slots
             builder = ContextBuilder(engine.choices)
             await _change(

@@ -1,6 +1,7 @@
 """`storyengine cast`: the characters of the library, from cards and into cards."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from core.exchange.library_files import files_in, format_of, read_file, refuse_p
 from core.library.cards.card_file import LARGEST_FILE, CardFile, read_card
 from core.library.cards.report import placements, report
 from core.library.characters.character import Character
+from core.library.characters.pause import EXPECTED, pause_text, read_end
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from storyengine_tui.bootstrap import running_catalog
@@ -55,7 +57,7 @@ async def list_(
 
 def _cells(one: Character) -> tuple[str, ...]:
     about = one.short_description or clean_line(one.identity)
-    said = f"paused · {about}" if one.is_paused_at(utc_now()) else about
+    said = " · ".join(filter(None, (pause_text(one, utc_now()), about)))
     return (one.name, ", ".join(one.aliases), one.group, head(said, _SHOWN), str(one.id))
 
 
@@ -129,7 +131,7 @@ def _described(one: Character) -> list[str]:
         f"Group: {one.group}; sees {', '.join(sorted(one.sees))}",
         f"Model: {one.model}" if one.model else "",
         "Static: only you change it." if one.is_static else "",
-        _pause(one),
+        pause_text(one, utc_now()).capitalize(),
     ]
     about += [
         f"Trait {trait.name} (strength {trait.strength:g}, sentiment {trait.sentiment:g})"
@@ -145,12 +147,6 @@ def _described(one: Character) -> list[str]:
     return [line for line in (*about, one.identity) if line]
 
 
-def _pause(one: Character) -> str:
-    if not one.is_paused_at(utc_now()):
-        return ""
-    return f"Paused until {one.paused_until.astimezone():%Y-%m-%d %H:%M}" if one.paused_until else "Paused"
-
-
 def _lines(file: CardFile) -> list[str]:
     card = file.card
     tags = ", ".join(card.texts("tags"))
@@ -164,6 +160,56 @@ def _lines(file: CardFile) -> list[str]:
         shown = text if len(text) <= _SHOWN else f"{head(text, _SHOWN)}…"
         lines.append(f"{one.title} ({len(one.text):,} characters): {shown}")
     return [*lines, "", *report(file)]
+
+
+@command(app, "set")
+async def set_(
+    name: Name,
+    short: Annotated[str | None, typer.Option("--short", help="What the others on stage are told.")] = None,
+    alias: Annotated[list[str] | None, typer.Option(help="Another name; give all. Blank is none.")] = None,
+    group: Annotated[str | None, typer.Option(help="The group that it belongs to.")] = None,
+    sees: Annotated[
+        list[str] | None, typer.Option(help="A group that it sees; give all. Blank: none.")
+    ] = None,
+    static: Annotated[bool | None, typer.Option(help="Only you change it, never the program.")] = None,
+) -> None:
+    """Change what a chapter takes of a character besides name and identity, and whether it is static."""
+    async with running_catalog(await unlocked()) as catalog:
+        characters = catalog.library.characters
+        one = await characters.find(name)
+        changed = replace(
+            one,
+            short_description=one.short_description if short is None else short,
+            aliases=one.aliases if alias is None else tuple(alias),
+            group=one.group if group is None else group,
+            groups_visible=one.groups_visible if sees is None else tuple(sees),
+            is_static=one.is_static if static is None else static,
+        )
+        stored = await characters.save(changed)
+    for line in _described(replace(stored, identity="", traits=(), topics=())):
+        say(line)
+
+
+@command(app)
+async def pause(
+    name: Name,
+    until: Annotated[str, typer.Option(metavar="DATE", help=EXPECTED)] = "",
+) -> None:
+    """Pause a character: a chapter that is locked meanwhile has it away until the end, or until resume."""
+    end = read_end(until)
+    async with running_catalog(await unlocked()) as catalog:
+        characters = catalog.library.characters
+        paused = await characters.pause(await characters.find(name), end)
+    say(f"“{paused.name}” is {pause_text(paused, utc_now())}.")
+
+
+@command(app)
+async def resume(name: Name) -> None:
+    """End the pause of a character; chapters have it back when they are opened, or with their next prompt."""
+    async with running_catalog(await unlocked()) as catalog:
+        characters = catalog.library.characters
+        resumed = await characters.resume(await characters.find(name))
+    say(f"“{resumed.name}” is no longer paused.")
 
 
 @command(app)

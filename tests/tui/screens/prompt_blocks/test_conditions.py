@@ -49,3 +49,13 @@ def test_who_is_not_in_the_cast_is_refused_with_the_names_that_can_be_typed() ->
     typed = replace(TypedBlock.of(BLOCK, session), characters="Ines")
     made, problem = typed.put_into(BLOCK, BLOCKS, session)
     assert (made, problem) == (BLOCK, "“Ines” is no character; there are Mira, 2.")
+
+
+def test_one_of_the_other_names_of_a_character_means_it_too() -> None:
+    session = cast("Mira", "Joss")
+    others = {"Keeper": Slot(1), "Mira": Slot(2)}
+    typed = replace(TypedBlock.of(BLOCK, session), characters="keeper, mira, Joss")
+    made, problem = typed.put_into(BLOCK, BLOCKS, session, others)
+    assert (made.slots, problem) == ((Slot(1), Slot(2)), "")
+    typed = replace(typed, characters="mira")
+    assert typed.put_into(BLOCK, BLOCKS, session, others)[0].slots == (Slot(1),)

@@ -1,0 +1,39 @@
+"""How a typed name finds a character of a chapter."""
+
+import pytest
+
+from core.domain.session.cast import Cast
+from core.domain.session.profile import Profile
+from core.domain.session.session import Tab1Inputs
+from core.domain.slot import Slot
+from tests.core.samples import session
+
+PROFILES = {
+    Slot.RED: Profile(aliases=("Kay", "The Keeper", "Joss")),
+    Slot.ORANGE: Profile(aliases=("The Keeper", "Sailor")),
+    Slot.GREEN: Profile(aliases=("Ghost",)),
+}
+CAST = Cast(session(names={Slot.RED: "Kara", Slot.ORANGE: "Joss"}), Tab1Inputs(profiles=PROFILES))
+
+
+@pytest.mark.parametrize(
+    ("typed", "slot"),
+    [
+        ("Kara", Slot.RED),
+        (" KAY\n", Slot.RED),
+        ("Joss", Slot.ORANGE),
+        ("sailor", Slot.ORANGE),
+        ("agent yellow", Slot.YELLOW),
+        ("The Keeper", None),
+        ("Ghost", None),
+        ("", None),
+    ],
+)
+def test_a_name_goes_before_another_name_and_one_that_means_two_means_none(
+    typed: str, slot: Slot | None
+) -> None:
+    assert CAST.called(typed) is slot
+
+
+def test_the_other_names_are_those_that_mean_one_of_the_chapter() -> None:
+    assert CAST.other_names == {"Kay": Slot.RED, "Joss": Slot.ORANGE, "Sailor": Slot.ORANGE}
