@@ -68,9 +68,13 @@ class LibraryTrial:
 
 
 def kill_library(torturer: Torturer, most: int | None = None) -> None:
-    """Kill each command before, in the midst of and after what it stores; with `most`, so many points."""
+    """Kill each command before, in the midst of and after what it stores.
+
+    With `most` at about so many points: each command has its share, or some commands have one.
+    """
     session_id = _begin(torturer)
     trials = _trials(session_id)
+    share = None if most is None else max(1, round(most / len(trials)))
     for trial in torturer.random.sample(trials, min(len(trials), most or len(trials))):
         before = _prepared(torturer, trial)
         steps = [step for step in steps_of(torturer, *trial.command) if step.startswith(STORES)]
@@ -78,7 +82,7 @@ def kill_library(torturer: Torturer, most: int | None = None) -> None:
         after = _state(torturer)
         assert after != before, f"{trial.command} changes nothing"
         _undo(torturer, trial)
-        for point in drawn(steps, torturer, None if most is None else 1):
+        for point in drawn(steps, torturer, share):
             assert _prepared(torturer, trial) == before, f"{trial.command} was not taken back"
             _kill(torturer, trial, point, before, after, UUID(session_id))
             _undo(torturer, trial)

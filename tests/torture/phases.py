@@ -42,6 +42,8 @@ FULL_MEMORY = 60
 """Points of the operations that withdraw memory or make it anew; each operation has its share."""
 FULL_BESIDE = 120
 """Points of the operations of the engine room; each operation has its share."""
+FULL_LIBRARY = 200
+"""Points of what is stored in the library; each command has its share."""
 FULL_RUNS = 120
 FULL_SOAK = 5_000
 FULL_CHAPTERS = 20_000
@@ -260,7 +262,7 @@ PHASES: dict[str, Phase] = {
     ),
     "takes and memory": on_machine((kill_memory, FULL_MEMORY)),
     "who knows what": on_machine((kill_scene, None), (kill_private_memory, None)),
-    "library": on_machine((kill_library, None)),
+    "library": on_machine((kill_library, FULL_LIBRARY)),
     "engine room": on_machine((kill_beside, FULL_BESIDE)),
     "commands and resets": on_machine(
         (kill_commands, FULL_OPERATIONS), (kill_resets, FULL_OPERATIONS), (kill_purges, None)

@@ -142,7 +142,9 @@ class KeptShelf(ShelfScreen[Kept]):
     async def _export(self, row: Kept, file: Path) -> None:
         format_ = format_of(file)
         await asyncio.to_thread(refuse_present, file)
-        made: WrittenCard = await self.written(row, format_)
+        # The list may not show yet what was just stored.
+        now = next((one for one in await self.read(is_archived=False) if one.id == row.id), row)
+        made: WrittenCard = await self.written(now, format_)
         await write_new(file, made.content)
         self._outcome = " ".join((f"Wrote {file}.", *made.notes))
 
