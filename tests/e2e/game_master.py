@@ -156,16 +156,6 @@ class GameMaster(Terminal):
         self.wait_for("ended ·", patience)
         self.wait_for("How to write it")
 
-    # Everywhere
-
-    def command(self, name: str) -> None:
-        """Choose a command of the palette by its name."""
-        self.press("ctrl+p")
-        self.wait_for("Search for commands")
-        self.type(name)
-        self.wait_for(lambda: [line.strip() for line in self.text.split("\n")].count(name) == 1)
-        self.press("enter")
-
     # The end
 
     def leave(self) -> None:
