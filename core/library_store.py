@@ -8,6 +8,7 @@ from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
 from core.library.book import Book
 from core.library.characters.character import Character, KeptFile
 from core.library.lore.kept import KeptLorebook
+from core.snapshot import Changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,11 @@ class LibraryStore(Protocol):
     async def book_of(self, session_id: SessionId) -> Book | None:
         """Return the book that a chapter is in, if it is in one."""
 
-    async def put_book(self, book: Book) -> None:
-        """Store a book and the order of its chapters; a chapter is taken out of the book it was in."""
+    async def put_book(self, book: Book, *, new_chapter: Changes | None = None) -> None:
+        """Store a book and the order of its chapters; a chapter is taken out of the book it was in.
+
+        A `new_chapter`, which `book` has among its chapters, is stored in the same transaction.
+        """
 
     async def purge_book(self, book_id: BookId) -> None:
         """Delete an archived book; its chapters are kept, in no book."""

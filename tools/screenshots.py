@@ -5,6 +5,7 @@ example with the scripted provider. Clock and time zone are fixed: the same prog
 """
 
 import asyncio
+import json
 import os
 import tempfile
 import time
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from textual.pilot import Pilot
+from textual.widgets import OptionList
 
 from core.config.consent import Consent
 from core.config.models import defaults_for
@@ -25,6 +27,7 @@ from core.config.paths import Paths
 from core.config.settings import Settings
 from core.domain.audience import Audience
 from core.domain.slot import Slot
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.ledger.prices import PriceBook
@@ -223,6 +226,43 @@ async def show_mystery(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> N
     await pilot.press("escape")
 
 
+async def show_library(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> None:
+    """Keep the cast of the first example, import lore, begin the next chapter; take pictures of them."""
+    engine = app.engine
+    assert engine is not None
+    library = engine.library
+    [lamp] = [one for one in await engine.sessions() if one.title == EXAMPLE]
+    identities = (await engine.reader(lamp.id).load()).tab1.identities
+    for about, identity in zip(play["character"], identities.values(), strict=True):
+        made = await library.characters.create(about["name"], identity.strip())
+        names = tuple(about["aliases"])
+        known = replace(made, aliases=names, group=about["group"], short_description=about["what"])
+        await library.characters.save(known)
+    for book in play["lorebook"]:
+        entries = {str(number): {"uid": number, **one} for number, one in enumerate(book["entry"])}
+        world = {"name": book["name"], "entries": entries}
+        await library.lore.import_lore(json.dumps(world).encode(), "world.json")
+    await app.workspace.open_next(lamp.id)
+    [made_book] = await library.books.listed()
+    await library.books.save(replace(made_book, title=play["book"]))
+    session = app.workspace.session
+    assert session is not None
+    await session.edit_tab1(Tab1Edit(title=play["title"], chapter=play["chapter"].strip()))
+    await app.chapter.show_again()
+    await pilot.press("f2")
+    carried = app.chapter.query_one("#carried-list", OptionList)
+    carried.focus()
+    await still(pilot)
+    await pilot.press("p")
+    await until(pilot, lambda: session.snapshot.tab1.carried.lines[0].is_pinned)
+    await app.chapter.show_again()  # the clock stands, so nothing says that the chapter has changed
+    app.chapter.query_one("#carried").scroll_visible(animate=False, top=True)
+    await take(pilot, "12-next-chapter")
+    await pilot.press("f5", "3")
+    await take(pilot, "11-library")
+    await pilot.press("escape")
+
+
 class Billed(ScriptedProvider):
     """The script as a service elsewhere that names what each call costs, by the length of its answer."""
 
@@ -258,6 +298,7 @@ async def main() -> None:
         async with app.run_test(size=SIZE) as pilot:
             await show(pilot, app, play)
             await show_mystery(pilot, app, play["mystery"])
+            await show_library(pilot, app, play["library"])
             await app.close_everything()
         paid = StoryEngineApp(starter(script, paths), Configuration(paths, settings))
         async with paid.run_test(size=SIZE) as pilot:

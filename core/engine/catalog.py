@@ -248,12 +248,13 @@ class SessionCatalog:
         known = [*await self.sessions(), *await self.sessions(is_archived=True)]
         if any(one.id == body.session.id and one.is_readable for one in known):
             await self.save_points.create(body.session.id, "before an export of it was imported")
-        session_id = SessionId(new_uuid())
+        made = as_new_session(body, SessionId(new_uuid()))
         try:
-            await self.store.create(as_new_session(body, session_id))
+            if (mark := body.book) is None:
+                await self.store.create(made)
+            else:
+                books = self.library.books
+                await books.store_chapter(made, mark.title, mark.author, mark.description)
         except RowRefusedError as error:
             raise ImportRefusedError(f"the database refuses what is in it ({error.hint})") from error
-        if (mark := body.book) is not None:
-            book = await self.library.books.find_or_create(mark.title, mark.author, mark.description)
-            await self.library.books.add(book, session_id)
-        return session_id
+        return made.session_id

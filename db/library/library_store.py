@@ -16,6 +16,8 @@ from core.library.book import Book
 from core.library.characters.character import Character, KeptFile
 from core.library.lore.kept import KeptLorebook
 from core.library_store import LibraryCounts
+from core.snapshot import Changes
+from db.commit_statement import creation
 from db.errors import LOAD, SAVE
 from db.library import library_mapping as mapping
 from db.rows.mapping import Values
@@ -150,10 +152,12 @@ class PostgresLibrary:
 
         return await self._read(work)
 
-    async def put_book(self, book: Book) -> None:
+    async def put_book(self, book: Book, *, new_chapter: Changes | None = None) -> None:
         """Store a book and the order of its chapters; see `core.library_store.LibraryStore.put_book`."""
 
         async def work(connection: AsyncConnection) -> None:
+            if new_chapter is not None:
+                await _create(connection, new_chapter)
             await _put(connection, BOOK, mapping.book_values(book), {})
             its = (BOOK_CHAPTER.c.book_id == book.id) | BOOK_CHAPTER.c.session_id.in_(book.chapters)
             await connection.execute(delete(BOOK_CHAPTER).where(its))
@@ -229,6 +233,14 @@ async def _put(connection: AsyncConnection, table: sa.Table, values: Values, mor
             is_transient=False,
         )
     await connection.execute(insert(table).values(**values | more))
+
+
+async def _create(connection: AsyncConnection, changes: Changes) -> None:
+    """Store a new chapter."""
+    text, values = creation(changes)
+    # Of none where another chapter of the same script was stored at the same moment.
+    while not (await connection.exec_driver_sql(text, values)).scalar_one():
+        pass
 
 
 def _is_about_a_name(error: RowRefusedError) -> bool:

@@ -1,6 +1,6 @@
 """A library in memory that keeps what `core.library_store` promises, for tests of something else."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import UUID
@@ -12,14 +12,16 @@ from core.library.characters.character import Character, KeptFile
 from core.library.lore.kept import KeptLorebook
 from core.library.names import name_key
 from core.library_store import LibraryCounts
+from core.snapshot import Changes
 
 Kept = TypeVar("Kept", Character, KeptLorebook, Book)
 
 
 @dataclass
 class MemoryLibrary:
-    """Characters, lorebooks and books, by their ids."""
+    """Characters, lorebooks and books, by their ids; `create` stores a new chapter."""
 
+    create: Callable[[Changes], None]
     _characters: dict[UUID, Character] = field(default_factory=dict)
     _lorebooks: dict[UUID, KeptLorebook] = field(default_factory=dict)
     _books: dict[UUID, Book] = field(default_factory=dict)
@@ -67,8 +69,10 @@ class MemoryLibrary:
     async def book_of(self, session_id: SessionId) -> Book | None:
         return next((book for book in self._books.values() if session_id in book.chapters), None)
 
-    async def put_book(self, book: Book) -> None:
+    async def put_book(self, book: Book, *, new_chapter: Changes | None = None) -> None:
         _put(self._books, book)
+        if new_chapter is not None:
+            self.create(new_chapter)
         for other in list(self._books.values()):
             if other.id != book.id:
                 left = tuple(one for one in other.chapters if one not in book.chapters)

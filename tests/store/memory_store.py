@@ -45,7 +45,19 @@ class MemoryDatabase:
     sessions: dict[SessionId, Rows] = field(default_factory=dict)
     followers: list[tuple[SessionId, asyncio.Event]] = field(default_factory=list)
     queue: SharedQueue = field(default_factory=SharedQueue)
-    library: MemoryLibrary = field(default_factory=MemoryLibrary)
+    library: MemoryLibrary = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.library = MemoryLibrary(self.create)
+
+    def create(self, changes: Changes) -> None:
+        """Store a new session."""
+        if changes.session is None or changes.tab1 is None:
+            raise ValueError("a new session needs its row and its tab 1")
+        runs = self.runs(changes.session.script_key)
+        rows = Rows(changes.session, changes.tab1, script_run=runs[-1].script_run + 1 if runs else 1)
+        rows.change(changes)
+        self.sessions[changes.session.id] = rows
 
     def notify(self, session_id: SessionId) -> None:
         """Tell everyone who follows the session."""
@@ -72,24 +84,16 @@ class MemoryStore:
         self.queue = MemoryQueue(self.database.queue, self.database.sessions)
 
     async def create(self, changes: Changes) -> None:
-        if changes.session is None or changes.tab1 is None:
-            raise ValueError("a new session needs its row and its tab 1")
         await give_way()
-        self._create(changes, changes.session, changes.tab1)
+        self.database.create(changes)
 
     async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
-        if changes.session is None or changes.tab1 is None or not changes.session.script_key:
+        if changes.session is None or not changes.session.script_key:
             raise ValueError("only a session of a script can be found")
         known = await self.find_script(changes.session.script_key)
         if known is None:
-            self._create(changes, changes.session, changes.tab1)
+            self.database.create(changes)
         return known or changes.session_id, known is None
-
-    def _create(self, changes: Changes, session: Session, tab1: Tab1Inputs) -> None:
-        runs = self.database.runs(session.script_key)
-        rows = Rows(session, tab1, script_run=runs[-1].script_run + 1 if runs else 1)
-        rows.change(changes)
-        self.database.sessions[session.id] = rows
 
     async def commit(self, changes: Changes, lease: Lease) -> None:
         if lease.session_id != changes.session_id:

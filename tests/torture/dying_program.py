@@ -197,9 +197,22 @@ def install(reaper: Reaper) -> None:
     seams.confirming(
         SessionHandle, "edit_prompt_blocks", lambda _, edited: [block.text for block in edited.blocks]
     )
+    _install_library(seams)
     _install_streams(reaper)
     _install_migration(reaper, seams)
     _install_backup(reaper, seams)
+
+
+def _install_library(seams: Seams) -> None:
+    """Announce what is stored in the library, and within its transaction the rows that come first."""
+    import db.library.library_store
+    from db.library.library_store import PostgresLibrary
+
+    for what in ("character", "lorebook", "book"):
+        seams.around(PostgresLibrary, f"put_{what}", f"library: {what} stored")
+        seams.around(PostgresLibrary, f"purge_{what}", f"library: {what} purged")
+    seams.around(db.library.library_store, "_put", "library: its row written")
+    seams.around(db.library.library_store, "_create", "library: its chapter written")
 
 
 def _turned(_: object, *, is_paused: bool) -> str:

@@ -16,6 +16,7 @@ from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.gate import unlocked
 from tests.torture.operations_beside import OPERATIONS_BESIDE, require_done
+from tests.torture.operations_of_library import OPERATIONS_OF_LIBRARY
 
 CUT_OFF: Final = "Cut the reply to this off."
 """A prompt whose reply the replies of a torture break off in the middle."""
@@ -28,6 +29,8 @@ async def operation(name: str, session: str) -> None:
         try:
             if name in OPERATIONS:
                 await OPERATIONS[name](opened)
+            elif name in OPERATIONS_OF_LIBRARY:
+                await OPERATIONS_OF_LIBRARY[name](engine.library)
             else:
                 await OPERATIONS_BESIDE[name](engine, opened)
         finally:

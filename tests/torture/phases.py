@@ -18,6 +18,7 @@ from tests.store.servers import plain_server
 from tests.torture.kill_additions import kill_corrections, kill_test_calls
 from tests.torture.kill_beside import kill_beside
 from tests.torture.kill_commands import kill_commands, kill_resets
+from tests.torture.kill_library import kill_library
 from tests.torture.kill_matrix import ROOT, KillFigures, Torturer, all_points, play_and_kill
 from tests.torture.kill_memory import kill_memory
 from tests.torture.kill_purges import kill_purges
@@ -41,6 +42,8 @@ FULL_MEMORY = 60
 """Points of the operations that withdraw memory or make it anew; each operation has its share."""
 FULL_BESIDE = 120
 """Points of the operations of the engine room; each operation has its share."""
+FULL_LIBRARY = 200
+"""Points of what is stored in the library; each command has its share."""
 FULL_RUNS = 120
 FULL_SOAK = 5_000
 FULL_CHAPTERS = 20_000
@@ -259,6 +262,7 @@ PHASES: dict[str, Phase] = {
     ),
     "takes and memory": on_machine((kill_memory, FULL_MEMORY)),
     "who knows what": on_machine((kill_scene, None), (kill_private_memory, None)),
+    "library": on_machine((kill_library, FULL_LIBRARY)),
     "engine room": on_machine((kill_beside, FULL_BESIDE)),
     "commands and resets": on_machine(
         (kill_commands, FULL_OPERATIONS), (kill_resets, FULL_OPERATIONS), (kill_purges, None)

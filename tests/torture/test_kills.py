@@ -13,6 +13,7 @@ from tests.e2e.program import machine
 from tests.torture.kill_additions import kill_corrections, kill_test_calls
 from tests.torture.kill_beside import kill_beside
 from tests.torture.kill_commands import kill_commands, kill_resets
+from tests.torture.kill_library import kill_library
 from tests.torture.kill_matrix import KillFigures, Torturer, all_points, play_and_kill, script_points
 from tests.torture.kill_memory import kill_memory
 from tests.torture.kill_orders import Point, Victim
@@ -49,6 +50,12 @@ def test_a_play_that_is_killed_at_named_steps_goes_on_with_nothing_lost_and_noth
     figures = play_and_kill(all_points(SEED)[:3], SEED)
     held(figures, 3)
     assert figures.characters > 0
+
+
+@pytest.mark.slow
+def test_what_is_stored_in_the_library_when_killed_is_there_whole_or_not_at_all(torturer: Torturer) -> None:
+    kill_library(torturer, 1)
+    held(torturer.close(), 1)
 
 
 @pytest.mark.torture

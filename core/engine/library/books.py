@@ -52,26 +52,18 @@ class BookLibrary:
         self, title: str, author: str = "", description: str = "", chapters: Sequence[SessionId] = ()
     ) -> Book:
         """Store a new book and return it; raise StorageError where another one has its title."""
-        now = self._clock()
-        book = _valid(
-            Book(
-                id=BookId(new_uuid()),
-                title=title,
-                author=author,
-                description=description,
-                chapters=tuple(chapters),
-                created_at=now,
-                updated_at=now,
-            )
-        )
+        book = _valid(self._new(title, author, description, chapters))
         await self._store.put_book(book)
         return book
 
     async def find_or_create(self, title: str, author: str = "", description: str = "") -> Book:
         """Return the book with this title; create it if it does not exist."""
-        key = name_key(title)
-        known = (book for book in await self._store.books() if name_key(book.title) == key)
-        return next(known, None) or await self.create(title, author, description)
+        return await self._titled(title) or await self.create(title, author, description)
+
+    async def store_chapter(self, made: Changes, title: str, author: str = "", description: str = "") -> None:
+        """Store a new chapter as the last one of a book, which is made if no other has its title."""
+        book = await self._titled(title) or self._new(title, author, description)
+        await self._put_with(made, book, len(book.chapters))
 
     async def save(self, book: Book) -> Book:
         """Store what the GM changed of a book, its order of chapters included, and return it as stored."""
@@ -115,14 +107,12 @@ class BookLibrary:
         number = 1 if book is None else book.number_of(session_id)
         carried = await self._handed_on(snapshot, number)
         made = _after(snapshot, carried, self._clock)
-        await self._sessions.create(made)
         if book is None:
             books = await self._store.books()
             title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)
             free = free_name(title, {name_key(one.title) for one in books})
-            await self.create(free, chapters=(session_id, made.session_id))
-        else:
-            await self.add(book, made.session_id, number + 1)
+            book = self._new(free, chapters=(session_id,))
+        await self._put_with(made, book, number)
         return made.session_id
 
     async def handed_on_by(self, book: Book) -> CarryOver:
@@ -144,6 +134,30 @@ class BookLibrary:
         blocks = await self._sessions.blocks(session.id)
         secrets = [Told(one.text, label_of(one, snapshot.reveals)) for one in snapshot.secrets]
         return carry_over(session, snapshot.tab1.carried, blocks, secrets, chapter=number)
+
+    async def _titled(self, title: str) -> Book | None:
+        key = name_key(title)
+        return next((book for book in await self._store.books() if name_key(book.title) == key), None)
+
+    def _new(
+        self, title: str, author: str = "", description: str = "", chapters: Sequence[SessionId] = ()
+    ) -> Book:
+        now = self._clock()
+        return Book(
+            id=BookId(new_uuid()),
+            title=title,
+            author=author,
+            description=description,
+            chapters=tuple(chapters),
+            created_at=now,
+            updated_at=now,
+        )
+
+    async def _put_with(self, made: Changes, book: Book, place: int) -> None:
+        """Store a new chapter and a book that has it behind so many others, in one transaction."""
+        chapters = (*book.chapters[:place], made.session_id, *book.chapters[place:])
+        book = _valid(replace(book, chapters=chapters, updated_at=self._clock()))
+        await self._store.put_book(book, new_chapter=made)
 
     async def _put(self, book: Book) -> Book:
         book = _valid(book)

@@ -62,6 +62,11 @@ def book_at(document: JsonDocument, format_: LoreFormat, path: Path, what: str) 
     )
 
 
+def holds_lorebook(value: object) -> bool:
+    """Whether a parsed file is a lorebook of any format, or a card with one."""
+    return _format_of(value) is not None
+
+
 def _format_of(value: Any) -> tuple[LoreFormat, Path] | None:
     """Return the format of a parsed file, by what it holds, and where the book is in it."""
     if not isinstance(value, dict):

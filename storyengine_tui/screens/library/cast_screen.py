@@ -35,6 +35,7 @@ class CastScreen(KeptShelf[Character]):
     NONE_LISTED = "There is no character yet; i imports cards, n makes one, the palette on tab 1 keeps one."
     HELP = (
         "Enter edits the identity of a character, t its name. i imports character cards, a file or a folder; "
+        "a file that you drop on a list, or the JSON of a card that you paste, is offered too. "
         "x writes one as .json, .png or .charx. Only what you changed is different in the card then. a "
         "archives, v shows the archive, where r restores and p deletes for good. d has what the others are "
         "told of it, its other names and groups; u pauses it until a day, or resumes it."

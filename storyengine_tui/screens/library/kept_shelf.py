@@ -18,6 +18,7 @@ from core.library.cards.writing import WrittenCard
 from core.library.characters.character import Character
 from core.library.lore.kept import KeptLorebook
 from core.library.refusal import FileRefusedError
+from storyengine_tui.screens.library.arriving import outcome_of
 from storyengine_tui.screens.library.shelf_screen import ShelfScreen
 from storyengine_tui.screens.library.title_modal import ExportModal, FileModal, NameModal
 
@@ -124,10 +125,7 @@ class KeptShelf(ShelfScreen[Kept]):
                 refused.append(error.message)
             else:
                 taken, known = taken + is_new, known + (not is_new)
-        parts = [f"{taken:,} imported"]
-        parts += [f"{known:,} known already"] if known else []
-        parts += [f"{len(refused):,} refused ({refused[0]})"] if refused else []
-        self._outcome = "; ".join(parts)
+        self._outcome = outcome_of(taken, known, refused)
 
     def action_export(self) -> None:
         """Ask for a file, and write the row under the cursor into it."""
@@ -144,7 +142,9 @@ class KeptShelf(ShelfScreen[Kept]):
     async def _export(self, row: Kept, file: Path) -> None:
         format_ = format_of(file)
         await asyncio.to_thread(refuse_present, file)
-        made: WrittenCard = await self.written(row, format_)
+        # The list may not show yet what was just stored.
+        now = next((one for one in await self.read(is_archived=False) if one.id == row.id), row)
+        made: WrittenCard = await self.written(now, format_)
         await write_new(file, made.content)
         self._outcome = " ".join((f"Wrote {file}.", *made.notes))
 

@@ -45,7 +45,11 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
     def on_resize(self) -> None:
         """Adapt the widths of the columns."""
         if self.rows:
-            self.do(self.reload())
+            self.do(self.refit())
+
+    async def refit(self) -> None:
+        """Show the list in another width."""
+        await self.reload()
 
     async def reload(self) -> None:
         """Read the list again, and pass it to `fill`."""

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
-from typing import ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from rich.text import Text
 from textual import getters, on
@@ -15,7 +15,7 @@ from textual.widgets import DataTable, Input, Static
 
 from core.library_store import LibraryCounts
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.library.list_screen import ListScreen
+from storyengine_tui.screens.library.arriving import ArrivingShelf
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import EntryField
 
@@ -30,7 +30,7 @@ SHELVES: Final = {
 FOUND_NOTHING: Final = "Nothing here has these words; Esc shows all again."
 
 
-class ShelfScreen(ListScreen[None, Row]):
+class ShelfScreen(ArrivingShelf[Row]):
     """A list with the four lists in a line above it, once the library has anything, and a field to find."""
 
     SHELF: ClassVar[str]
@@ -85,6 +85,12 @@ class ShelfScreen(ListScreen[None, Row]):
         """Show a sentence in place of the heading."""
         self._heading.update(sentence)
 
+    async def refit(self) -> None:
+        """Show the rows in another width; what was just done stays above them."""
+        said = self._heading.content
+        self.show_rows(self._all)
+        self._heading.update(said)
+
     def words_of(self, row: Row) -> str:
         """Return the text of a row in which words are looked for."""
         return str(row)
@@ -123,7 +129,11 @@ class ShelfScreen(ListScreen[None, Row]):
     def action_shelf(self, name: str) -> None:
         """Show another list in place of this one."""
         if name != self.SHELF and self.is_active:
-            self.app.switch_screen(screen_of(name, self._workspace))
+            self.show_shelf(name, "")
+
+    def show_shelf(self, name: str, outcome: str) -> None:
+        """Show a list in place of this one, with what was just done above it."""
+        self.app.switch_screen(screen_of(name, self._workspace, outcome))
 
     def action_switch(self, shows_archived: bool) -> None:
         """Show what is archived, or the others again."""
@@ -162,10 +172,10 @@ class ShelfScreen(ListScreen[None, Row]):
         self.refresh_bindings()
 
 
-def screen_of(shelf: str, workspace: Workspace) -> Screen[None]:
+def screen_of(shelf: str, workspace: Workspace, outcome: str = "") -> Screen[None]:
     """Return the screen of a list; imported now, because each imports this module."""
     *_, module, screen = SHELVES[shelf]
-    made: Screen[None] = getattr(import_module(f"storyengine_tui.screens.library.{module}"), screen)(
-        workspace
-    )
+    kind: type[ShelfScreen[Any]] = getattr(import_module(f"storyengine_tui.screens.library.{module}"), screen)
+    made = kind(workspace)
+    made._outcome = outcome
     return made

@@ -180,6 +180,20 @@ async def test_a_book_keeps_the_order_of_its_chapters_and_a_chapter_is_in_one_bo
         await store.library.put_book(book(title="ANOTHER"))
 
 
+async def test_a_new_chapter_is_stored_in_its_book_or_not_at_all(store: SessionStore) -> None:
+    session, late = chapters.new_session(), chapters.new_session()
+    one = book(session.id)
+    await store.library.put_book(one, new_chapter=chapters.creation(session))
+    assert (await store.load(session.id)).session == session
+    assert await store.library.book_of(session.id) == one
+    await store.library.put_book(replace(one, author="N. N."))
+    stale = replace(one, chapters=(session.id, late.id))
+    with pytest.raises(StorageError):
+        await store.library.put_book(stale, new_chapter=chapters.creation(late))
+    assert [found.id for found in await store.sessions()] == [session.id]
+    assert [found.chapters for found in await store.library.books()] == [(session.id,)]
+
+
 async def test_what_a_chapter_takes_over_comes_back_line_by_line(store: SessionStore) -> None:
     lines = tuple(
         CarriedLine(kind=kind, text=f"Line {kind}.", known_to=("Mira", "Joß"), chapter=3, is_pinned=True)

@@ -1,0 +1,143 @@
+"""What is dropped on the program or pasted into it: which files, and what each of them is (design 14)."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from core.exchange.chats.chapter_of_chat import chapter_of
+from core.exchange.chats.chat_log import read_chat
+from core.exchange.session_export import SessionBody
+from core.library.card_lore import read_lore_file
+from core.library.cards.card import is_card
+from core.library.cards.card_file import CardFile, CardFormat, read_card
+from core.library.cards.charx import is_archive
+from core.library.cards.png import SIGNATURE
+from core.library.cards.report import report
+from core.library.json_document import parse_json
+from core.library.lore.readers import holds_lorebook
+from core.library.refusal import FileRefusedError
+from core.text.cleaning import clean_line, is_blank
+
+CHAT_ENDING: Final = ".jsonl"
+LONGEST_PATHS: Final = 20_000
+"""Characters of a text that is looked at as paths."""
+MOST_PATHS: Final = 100
+_PICTURE: Final = b"\xff\xd8"
+_BEFORE_JSON: Final = b"\xef\xbb\xbf\0 \t\r\n"
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+
+
+class ArrivalKind(StrEnum):
+    """What can be imported; the value is what the GM calls it."""
+
+    CHARACTER = "character"
+    LOREBOOK = "lorebook"
+    CHAT = "chat"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """A file that can be imported. `lines` say what is in it, and where it would go."""
+
+    kind: ArrivalKind
+    file_name: str
+    content: bytes
+    name: str
+    lines: tuple[str, ...]
+    chat: SessionBody | None = None
+
+
+def dropped_paths(text: str) -> tuple[Path, ...]:
+    """Return the paths that a terminal writes for files that are dropped on it; none for any other text.
+
+    Terminals quote them as a shell does, escape single characters, write addresses, or the path as it is.
+    """
+    text = text.strip()
+    is_one = text.startswith(("/", "~/", "'", '"', "file://")) and "\0" not in text
+    if not is_one or len(text) > LONGEST_PATHS:
+        return ()
+    try:
+        words = [text] if _path(text).exists() else shlex.split(text)
+        paths = tuple(map(_path, words))
+    except (ValueError, OSError, RuntimeError):  # a quote that has no end, a name that is too long
+        return ()
+    is_whole = 0 < len(paths) <= MOST_PATHS and all(path.is_absolute() for path in paths)
+    return paths if is_whole else ()
+
+
+def _path(word: str) -> Path:
+    if word.startswith("file://"):
+        return Path(unquote(urlsplit(word).path))
+    return Path(word).expanduser() if word.startswith("~/") else Path(word)
+
+
+def arrival_of(content: bytes, file_name: str, now: datetime, *, prefers_lore: bool = False) -> Arrival:
+    """Return what is in a file; raise FileRefusedError with one sentence where it is nothing of these.
+
+    Of a card with a lorebook, `prefers_lore` takes the lorebook.
+    """
+    if file_name.casefold().endswith(CHAT_ENDING):
+        return _chat(content, file_name, now)
+    if prefers_lore or not _may_be_card(content, file_name):
+        return _lorebook(content, file_name)
+    card = read_card(content, file_name)
+    return Arrival(
+        kind=ArrivalKind.CHARACTER,
+        file_name=file_name,
+        content=content,
+        name=clean_line(card.card.name) or "A character without a name",
+        lines=tuple(_of_card(card)),
+    )
+
+
+def _may_be_card(content: bytes, file_name: str) -> bool:
+    """Whether a file is to be read as a card; raise FileRefusedError for JSON that is nothing at all."""
+    if content.startswith((SIGNATURE, _PICTURE)) or is_archive(content) or not _is_json(content):
+        return True
+    what = clean_line(file_name)
+    value = parse_json(content, what).value
+    if not is_card(value) and not holds_lorebook(value):
+        raise FileRefusedError(f"{what} holds neither a card nor a lorebook.")
+    return is_card(value)
+
+
+def _is_json(content: bytes) -> bool:
+    return content.lstrip(_BEFORE_JSON)[:1] in (b"{", b"[") or content.startswith(_UTF_16)
+
+
+def _of_card(file: CardFile) -> Sequence[str]:
+    kind = "JSON" if file.format is CardFormat.JSON else file.format.upper()
+    return (f"A character card of version {file.card.version}, {kind}.", *report(file))
+
+
+def _lorebook(content: bytes, file_name: str) -> Arrival:
+    file = read_lore_file(content, file_name)
+    count = len(file.book.entries)
+    return Arrival(
+        kind=ArrivalKind.LOREBOOK,
+        file_name=file_name,
+        content=content,
+        name=file_name if is_blank(file.book.name) else clean_line(file.book.name),
+        lines=(f"A lorebook with {count:,} {'entry' if count == 1 else 'entries'}.",),
+    )
+
+
+def _chat(content: bytes, file_name: str, now: datetime) -> Arrival:
+    title = file_name[: -len(CHAT_ENDING)]
+    try:
+        chat = chapter_of(read_chat(content), title, now)
+    except FileRefusedError as error:
+        raise FileRefusedError(f"{clean_line(file_name)}: {error.message}") from error
+    return Arrival(
+        kind=ArrivalKind.CHAT,
+        file_name=file_name,
+        content=content,
+        name=clean_line(title),
+        lines=("A chat of SillyTavern, which becomes a chapter.", *chat.report),
+        chat=chat.body,
+    )

@@ -1,0 +1,139 @@
+"""A card, a lorebook or a chat that is dropped on a list of the library, or pasted, is offered for import."""
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Final, TypeVar
+
+from textual import events
+
+from core.domain.clock import utc_now
+from core.exchange.arrivals import Arrival, ArrivalKind, arrival_of, dropped_paths
+from core.exchange.library_files import files_in, read_file
+from core.library.cards.card_file import LARGEST_FILE
+from core.library.refusal import FileRefusedError
+from storyengine_tui.screens.chapter.workspace import Workspace
+from storyengine_tui.screens.library.list_screen import ListScreen
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+
+Row = TypeVar("Row")
+SHELF_OF: Final = {
+    ArrivalKind.CHARACTER: "cast",
+    ArrivalKind.LOREBOOK: "lore",
+    ArrivalKind.CHAT: "chapters",
+}
+NOTHING: Final = "What was pasted is no card, no lorebook and no file; nothing was imported."
+PASTED: Final = "The pasted text"
+_NAMED: Final = 20
+"""Files that are named in the question, of many."""
+
+
+class ArrivingShelf(ListScreen[None, Row]):
+    """A list that takes what is dropped on it or pasted into it, after a question."""
+
+    SHELF: ClassVar[str]
+    _workspace: Workspace
+
+    @abstractmethod
+    def say(self, sentence: str) -> None:
+        """Show a sentence."""
+
+    @abstractmethod
+    def show_shelf(self, name: str, outcome: str) -> None:
+        """Show a list, with what was just done above it."""
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Look at what was pasted; a terminal pastes the paths of files that are dropped on it."""
+        event.stop()
+        self.do(self._look_at(event.text))
+
+    async def _look_at(self, text: str) -> None:
+        paths = await asyncio.to_thread(dropped_paths, text)
+        if paths:
+            files = await asyncio.to_thread(files_in, paths)
+            if len(files) == 1:
+                content = await read_file(files[0], LARGEST_FILE)
+                self._offer(await self._arrived(content, files[0].name))
+            else:
+                self._offer_each(files)
+        elif text.lstrip().startswith("{"):
+            content = text.encode("utf-8", "replace")
+            self._offer(await self._arrived(content, PASTED))
+        else:
+            self.say(NOTHING)
+
+    async def _arrived(self, content: bytes, name: str) -> Arrival:
+        prefers_lore = self.SHELF == "lore"
+        return await asyncio.to_thread(
+            lambda: arrival_of(content, name, utc_now(), prefers_lore=prefers_lore)
+        )
+
+    def _offer(self, arrival: Arrival) -> None:
+        """Ask whether this is wanted, and say what is in it."""
+        what = "as a chapter" if arrival.kind is ArrivalKind.CHAT else f"into your {SHELF_OF[arrival.kind]}"
+        question = ConfirmModal(
+            f"Take “{arrival.name}” {what}?",
+            "\n".join((f"{arrival.file_name}:", *arrival.lines)),
+            confirm="Import",
+        )
+
+        def take(is_wanted: bool | None) -> None:
+            if is_wanted:
+                self.do(self._take(arrival))
+
+        self.app.push_screen(question, take)
+
+    async def _take(self, arrival: Arrival) -> None:
+        name, is_new = await self._store(arrival)
+        done = f"“{name}” was imported" if is_new else f"It is in the library already, as “{name}”"
+        self.show_shelf(SHELF_OF[arrival.kind], done)
+
+    def _offer_each(self, files: Sequence[Path]) -> None:
+        """Ask whether these files are wanted, by their names."""
+        if not files:
+            self.say("No file there may hold what is imported here.")
+            return
+        names = [file.name for file in files[:_NAMED]]
+        more = [f"… and {len(files) - _NAMED:,} more"] if len(files) > _NAMED else []
+        question = ConfirmModal(f"Import {len(files):,} files?", "\n".join([*names, *more]), confirm="Import")
+
+        def take(is_wanted: bool | None) -> None:
+            if is_wanted:
+                self.do(self._take_each(files))
+
+        self.app.push_screen(question, take)
+
+    async def _take_each(self, files: Sequence[Path]) -> None:
+        """Import each file as a whole or not at all; say what became of them."""
+        taken, known, refused = 0, 0, list[str]()
+        shelf = self.SHELF
+        for file in files:
+            try:
+                arrival = await self._arrived(await read_file(file, LARGEST_FILE), file.name)
+                _, is_new = await self._store(arrival)
+            except FileRefusedError as error:
+                refused.append(error.message)
+            else:
+                taken, known, shelf = taken + is_new, known + (not is_new), SHELF_OF[arrival.kind]
+        self.show_shelf(shelf, outcome_of(taken, known, refused))
+
+    async def _store(self, arrival: Arrival) -> tuple[str, bool]:
+        """Store it; return its name in the library, and whether it is new there."""
+        engine = self._workspace.require_engine()
+        if arrival.chat is not None:
+            await engine.import_body(arrival.chat)
+            return arrival.name, True
+        if arrival.kind is ArrivalKind.CHARACTER:
+            card = await engine.library.characters.import_card(arrival.content, arrival.file_name)
+            return card.character.name, card.is_new
+        lore = await engine.library.lore.import_lore(arrival.content, arrival.file_name)
+        return lore.book.name, lore.is_new
+
+
+def outcome_of(taken: int, known: int, refused: Sequence[str]) -> str:
+    """Return what became of files, in one line."""
+    parts = [f"{taken:,} imported"]
+    parts += [f"{known:,} known already"] if known else []
+    parts += [f"{len(refused):,} refused ({refused[0]})"] if refused else []
+    return "; ".join(parts)

@@ -1,0 +1,131 @@
+"""What is dropped or pasted: the paths that terminals write, and what a file is by what is in it."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from core.exchange.arrivals import LONGEST_PATHS, MOST_PATHS, Arrival, ArrivalKind, arrival_of, dropped_paths
+from core.library.refusal import FileRefusedError
+from tests.core.library.cards.card_samples import V1, V2, V3, packed, picture, t_ext, text_of
+
+NOW = datetime(2026, 11, 25, tzinfo=UTC)
+WORLD = {"name": "Harbour", "entries": {"0": {"uid": 0, "key": ["lamp"], "content": "By the sea."}}}
+CHAT = [
+    {"user_name": "GM", "character_name": "Kara"},
+    {"name": "GM", "is_user": True, "mes": "Who is there?"},
+    {"name": "Kara", "mes": "I am."},
+]
+
+
+def arrived(content: bytes, name: str = "a.json", *, prefers_lore: bool = False) -> Arrival:
+    return arrival_of(content, name, NOW, prefers_lore=prefers_lore)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{}",
+        "'{}'",
+        '"{}"',
+        "{} ",
+        "'{}'\n",
+        "file://{}",
+    ],
+)
+def test_a_dropped_file_is_known_by_the_way_in_which_terminals_write_its_path(
+    written: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "kara.png"
+    file.touch()
+    assert dropped_paths(written.format(file)) == (file,)
+
+
+def test_a_path_with_spaces_is_known_quoted_escaped_as_an_address_and_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "Kara of Rime.png"
+    file.touch()
+    path = str(file)
+    for written in (path, f"'{path}'", path.replace(" ", "\\ "), file.as_uri()):
+        assert dropped_paths(written) == (file,), written
+
+
+def test_several_dropped_files_are_several_paths() -> None:
+    assert dropped_paths("'/a/Kara K.png' /a/joss.json\n/a/ines.charx") == (
+        Path("/a/Kara K.png"),
+        Path("/a/joss.json"),
+        Path("/a/ines.charx"),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "It is late, and /usr/bin is far away.",
+        "/narrate It snows on the quay.",
+        "'an open quote",
+        "kara.png",
+        "../kara.png",
+        "~nobody/kara.png",
+        "file://",
+        "/" + "a" * LONGEST_PATHS,
+        " ".join(f"/{number}" for number in range(MOST_PATHS + 1)),
+        "/a\x00b",
+        "{}",
+    ],
+)
+def test_any_other_text_is_no_path(text: str) -> None:
+    assert dropped_paths(text) == ()
+
+
+@pytest.mark.parametrize("card", [V1, V2, V3], ids=["v1", "v2", "v3"])
+def test_a_card_says_what_it_is_and_where_its_texts_go(card: object) -> None:
+    found = arrived(text_of(card))
+    assert (found.kind, found.name) == (ArrivalKind.CHARACTER, "Kara")
+    assert found.lines[0].startswith("A character card of version ")
+    assert "Description and Personality → the identity." in found.lines
+
+
+def test_a_picture_and_a_text_in_base64_are_cards_whatever_their_names() -> None:
+    made = picture(t_ext("chara", packed(V2)))
+    assert arrived(made, "a.json").lines[0] == "A character card of version 2, PNG."
+    assert arrived(packed(V2), "a.txt").kind is ArrivalKind.CHARACTER
+
+
+def test_a_lorebook_and_a_chat_are_told_apart_from_cards() -> None:
+    book = arrived(json.dumps(WORLD).encode())
+    assert (book.kind, book.name, book.lines) == (
+        ArrivalKind.LOREBOOK,
+        "Harbour",
+        ("A lorebook with 1 entry.",),
+    )
+    chat = arrived("\n".join(map(json.dumps, CHAT)).encode(), "Late [x].jsonl")
+    assert (chat.kind, chat.name) == (ArrivalKind.CHAT, "Late [x]")
+    assert chat.chat is not None
+    assert chat.lines[1].startswith("1 prompt")
+
+
+def test_of_a_card_with_a_lorebook_the_list_of_lorebooks_gets_the_lorebook() -> None:
+    assert arrived(text_of(V2), prefers_lore=True).kind is ArrivalKind.LOREBOOK
+    with pytest.raises(FileRefusedError, match="a card without a lorebook"):
+        arrived(text_of(V1), prefers_lore=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{}", "a.json holds neither a card nor a lorebook."),
+        (b"[1, 2]", "a.json holds neither a card nor a lorebook."),
+        (b'{"name": ', "a.json is not valid JSON: line 1 cannot be read."),
+        (b"", "a.json is not valid JSON: line 1 cannot be read."),
+        (b"Once upon a time", "a.json holds no character card."),
+        (b"\xff\xd8\xff", "a.json is a picture without a card."),
+        (b"[" * 100_000, "a.json"),
+    ],
+    ids=["object", "list", "cut off", "empty", "words", "picture", "nesting"],
+)
+def test_what_is_nothing_of_these_is_refused_in_one_sentence(content: bytes, said: str) -> None:
+    with pytest.raises(FileRefusedError, match=r"^[^\n]+\.$") as refused:
+        arrived(content)
+    assert refused.value.message.startswith(said)

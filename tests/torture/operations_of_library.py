@@ -1,0 +1,50 @@
+"""What the screens of the library change, as commands of the program that is killed."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final
+
+from core.engine.library.service import Library
+from core.library.characters.character import Topic, Trait
+
+CHARACTER, LOREBOOK = "Kara", "Harbour"
+_OLDER: Final = " She is older now."
+
+
+async def _grow_older(library: Library) -> None:
+    """Change a character's identity, and give it a trait, a topic and another name."""
+    kept = await library.characters.find(CHARACTER)
+    changed = replace(
+        kept,
+        identity=f"{kept.identity}{_OLDER}",
+        aliases=(*kept.aliases, "Old Kara"),
+        traits=(Trait(name="Patient", strength=0.75),),
+        topics=(Topic(name="The sea"),),
+    )
+    await library.characters.save(changed)
+
+
+async def _grow_younger(library: Library) -> None:
+    """Take back what `_grow_older` changed."""
+    kept = await library.characters.find(CHARACTER)
+    young = kept.identity.removesuffix(_OLDER)
+    await library.characters.save(
+        replace(kept, identity=young, aliases=kept.aliases[:-1], traits=(), topics=())
+    )
+
+
+async def _hide_lore(library: Library) -> None:
+    """Give a lorebook to a group."""
+    await library.lore.save(replace(await library.lore.find(LOREBOOK), groups=("Crew",)))
+
+
+async def _show_lore(library: Library) -> None:
+    await library.lore.save(replace(await library.lore.find(LOREBOOK), groups=()))
+
+
+OPERATIONS_OF_LIBRARY: Final[dict[str, Callable[[Library], Awaitable[None]]]] = {
+    "grow older": _grow_older,
+    "grow younger": _grow_younger,
+    "hide lore": _hide_lore,
+    "show lore": _show_lore,
+}
