@@ -93,7 +93,7 @@ class CastWork:
         """Begin what a chapter that has ended means for its characters; return what was begun.
 
         With the ceremony also what fades, what says the same, and how neglected topics could come back.
-        Raises IllegalCommandError before the end of the chapter, or where nobody of it is in the library.
+        Raises IllegalCommandError before the end of the chapter, or where no character of it is in the library.
         """
         self._require_writer()
         session, now = self._writer.snapshot.session, self._clock()
@@ -219,7 +219,7 @@ def _subject(request: Request) -> tuple[Question, object] | None:
     """Return the question of a request, and the character that it is about."""
     if not isinstance(request, BackgroundRequest):
         return None
-    with suppress(StoryEngineError):  # from a file: unreadable, so about nobody
+    with suppress(StoryEngineError):  # from a file: unreadable, so about no character
         work = Work.from_text(request.text)
         return work.question, work.character_id
     return None
