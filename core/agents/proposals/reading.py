@@ -1,7 +1,7 @@
 """Reads the answers about a character of the library, and checks the words that they quote (design 14).
 
-An answer that cannot be read raises InvalidMemoryError, so that the model is shown the problems once. A change is
-dropped whose words are not in the event that it names, among those that the character knows.
+An answer that cannot be read raises InvalidMemoryError, so that the model is shown the problems once. A
+change is dropped whose words are not in the event that it names, among those that the character knows.
 """
 
 import unicodedata

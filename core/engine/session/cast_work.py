@@ -14,11 +14,11 @@ from core.agents.proposals.asking import Question
 from core.config.models import AgentRole
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
-from core.domain.ids import RequestId, new_uuid
+from core.domain.ids import CharacterId, RequestId, new_uuid
 from core.domain.proposal import Occasion, Proposal
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
-from core.domain.session.session import Session, SessionState
+from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
 from core.engine.kinds.cast.work import Work, sheet_of
 from core.engine.queue.background import BackgroundWorker
@@ -93,13 +93,13 @@ class CastWork:
         """Begin what a chapter that has ended means for its characters; return what was begun.
 
         With the ceremony also what fades, what says the same, and how neglected topics could come back.
-        Raises IllegalCommandError before the end of the chapter, or where no character of it is in the library.
+        Raises IllegalCommandError before the end of the chapter, or where the library has none of its cast.
         """
         self._require_writer()
         session, now = self._writer.snapshot.session, self._clock()
         if session.state not in _OVER or session.unsummarised:
             raise IllegalCommandError(NOT_OVER)
-        members = members_of(session, await self._store.library.characters())
+        members = members_of(session, self._writer.snapshot.tab1, await self._store.library.characters())
         if not members:
             raise IllegalCommandError(NOBODY)
         canon = await self._store.canon(session.id)
@@ -163,11 +163,22 @@ class CastWork:
             raise SessionLockedError()
 
 
-def members_of(session: Session, characters: Sequence[Character]) -> list[tuple[Slot, Character]]:
-    """Return the characters of the library that play in a chapter, with their slots; by their names."""
+def members_of(
+    session: Session, tab1: Tab1Inputs, characters: Sequence[Character]
+) -> list[tuple[Slot, Character]]:
+    """Return the characters of the library that play in a chapter, each with its first slot.
+
+    A slot is of the character that it was taken from; one that was made by hand, of the one with its name.
+    """
+    by_id = {one.id: one for one in characters}
     by_name = {name_key(name): one for one in characters for name in one.names}
-    found = ((slot, by_name.get(name_key(name))) for slot, name in session.roster)
-    return [(slot, character) for slot, character in found if character is not None]
+    found: dict[CharacterId, tuple[Slot, Character]] = {}
+    for slot, name in session.roster:
+        taken_from = tab1.profile_of(slot).character_id
+        character = by_name.get(name_key(name)) if taken_from is None else by_id.get(taken_from)
+        if character is not None:
+            found.setdefault(character.id, (slot, character))
+    return list(found.values())
 
 
 def _without_model(

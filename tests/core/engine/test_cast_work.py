@@ -13,12 +13,14 @@ import pytest
 from core.domain.audience import Audience
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, IllegalCommandError
-from core.domain.ids import CharacterId, new_uuid
+from core.domain.ids import CharacterId, SessionId, new_uuid
 from core.domain.proposal import Occasion, Part, Proposal
 from core.domain.requests.request import Artifact, Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
+from core.domain.session.profile import Profile
+from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
-from core.engine.session.cast_work import Begun, CastWork
+from core.engine.session.cast_work import Begun, CastWork, members_of
 from core.engine.session.session_handle import SessionHandle
 from core.library.characters.character import Character, Topic, Trait
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
@@ -311,6 +313,24 @@ async def test_a_chapter_that_goes_on_or_has_nobody_of_the_library_is_not_asked_
     async with made.opened() as session:
         with pytest.raises(IllegalCommandError, match="end it first"):
             await work_of(session).look_back()
+
+
+def test_a_slot_is_of_the_character_that_it_was_taken_from_and_else_of_the_one_with_its_name() -> None:
+    one, other = mira(aliases=("The Keeper",)), mira(name="Jon")
+    cast = Session(
+        id=SessionId(new_uuid()),
+        names={Slot.RED: "the  keeper", Slot.ORANGE: "Someone", Slot.YELLOW: "Mira"},
+        created_at=AGO,
+        updated_at=AGO,
+    )
+    taken = Profile(character_id=other.id)
+    gone = Profile(character_id=CharacterId(new_uuid()))
+    assert members_of(cast, Tab1Inputs(), (one, other)) == [(Slot.RED, one)]
+    assert members_of(cast, Tab1Inputs(profiles={Slot.ORANGE: taken}), (one, other)) == [
+        (Slot.RED, one),
+        (Slot.ORANGE, other),
+    ]
+    assert members_of(cast, Tab1Inputs(profiles={Slot.RED: gone}), (one, other)) == [(Slot.YELLOW, one)]
 
 
 async def test_static_and_paused_characters_are_left_alone_and_named() -> None:
