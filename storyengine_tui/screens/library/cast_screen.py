@@ -1,26 +1,34 @@
 """The characters of the library: where they came from, what they are, and how they go into a file again."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
+from textual.binding import Binding, BindingType
 
 from core.domain.clock import utc_now
+from core.domain.errors import IllegalCommandError
+from core.domain.ids import CharacterId
 from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
 from core.library.characters.character import Character
 from core.library.characters.checks import LONGEST_IDENTITY
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
+from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.identity_modal import IdentityModal
 from storyengine_tui.screens.library.kept_shelf import KeptShelf
+from storyengine_tui.screens.library.proposals.look_back import answered
+from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen
 from storyengine_tui.screens.library.title_modal import NameModal
 
 if TYPE_CHECKING:
     from core.engine.library.characters import CharacterLibrary
 
 _SHOWN = 200
+NO_CHAPTER = "A chapter has to be open, which records the call: F5, then 2 opens one."
 
 
 class CastScreen(KeptShelf[Character]):
@@ -33,8 +41,19 @@ class CastScreen(KeptShelf[Character]):
     HELP = (
         "Enter edits the identity of a character, t its name. i imports character cards, a file or a folder; "
         "x writes one as .json, .png or .charx. Only what you changed is different in the card then. a "
-        "archives, v shows the archive, where r restores and p deletes for good."
+        "archives, v shows the archive, where r restores and p deletes for good. g lets a model propose what "
+        "a character lacks, and c shows what is proposed."
     )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # Without a place in the line of keys, which is full; the row that has proposals names the key.
+        Binding("c", "proposals", "Proposals", show=False),
+        Binding("g", "gaps", "Fill gaps", show=False),
+    ]
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        self._proposed: Counter[CharacterId] = Counter()
+        """How much is proposed for each character."""
 
     @property
     def columns(self) -> dict[str, int]:
@@ -45,6 +64,8 @@ class CastScreen(KeptShelf[Character]):
     def cells_of(self, row: Character) -> tuple[Text, Text, Text]:
         """Return name, group and description."""
         about = row.short_description or clean_line(head(row.identity, _SHOWN))
+        if count := self._proposed[row.id]:
+            about = f"{count:,} proposed (c) · {about}"
         if row.is_paused_at(utc_now()):
             about = f"paused · {about}"
         return (
@@ -62,8 +83,11 @@ class CastScreen(KeptShelf[Character]):
         return self._workspace.require_engine().library.characters
 
     async def read(self, *, is_archived: bool) -> Sequence[Character]:
-        """Return the characters."""
-        return await self._characters.listed(is_archived=is_archived)
+        """Return the characters, and count what is proposed for each."""
+        listed = await self._characters.listed(is_archived=is_archived)
+        offered = await self._workspace.require_engine().library.proposals.offered() if listed else []
+        self._proposed = Counter(one.character.id for one in offered)
+        return listed
 
     async def take(self, content: bytes, name: str) -> bool:
         """Store the character of a card."""
@@ -116,3 +140,43 @@ class CastScreen(KeptShelf[Character]):
     async def _make(self, name: str) -> None:
         character = await self._characters.create(name)
         self._outcome = f"Made “{character.name}”; Enter writes its identity"
+
+    def action_proposals(self) -> None:
+        """Show what is proposed for the character under the cursor."""
+        if self.chosen is not None:
+            self._show_proposals(self.chosen)
+
+    def _show_proposals(self, row: Character) -> None:
+        library = self._workspace.require_engine().library.proposals
+
+        def reload(_: None) -> None:
+            self.do(self.reload())
+
+        self.app.push_screen(ProposalsScreen(library, row.id, row.name), reload)
+
+    def action_gaps(self) -> None:
+        """Ask a model what the character under the cursor lacks; the open chapter records the call."""
+        if self.chosen is not None:
+            self.do(self._fill_gaps(self.chosen))
+
+    async def _fill_gaps(self, row: Character) -> None:
+        session = self._workspace.session
+        if session is None or session.cast_work is None:
+            raise IllegalCommandError(NO_CHAPTER)
+        asked = await session.cast_work.fill_gaps(row)
+        self.say(f"Asking {session.cast_work.model} what “{row.name}” lacks …")
+        try:
+            await answered(session, [asked])
+        finally:
+            self.say(self.LISTED)
+        await self.reload()
+        if self.is_active:
+            self._show_proposals(row)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible; proposals show once there are some."""
+        if action == "proposals":
+            return not self._shows_archived and self.chosen is not None and bool(self._proposed)
+        if action == "gaps":
+            return not self._shows_archived and bool(self.rows)
+        return super().check_action(action, parameters)
