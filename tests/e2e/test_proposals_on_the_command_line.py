@@ -1,10 +1,15 @@
 """What a character lacks and what a chapter changed, on the command line: asked, listed, taken, undone."""
 
 import json
+import os
+import signal
+import time
 
+import psycopg
 import pytest
 
-from tests.e2e.program import Machine
+from tests.e2e.program import PATIENCE, Machine
+from tests.store.servers import plain_url
 
 ESCAPES = "\\u001b[31m\\u001b]0;owned\\u0007"
 REPLIES = f"""
@@ -127,3 +132,56 @@ def test_what_is_not_possible_is_refused_with_a_sentence(
     refused = here.call(*arguments, **settings)
     assert refused.returncode == 8
     assert said in refused.stderr
+
+
+KILLED = """
+title = "The Killed Chapter"
+world = "A house by the sea."
+chapter = "The lamp is out."
+[[agent]]
+name = "Gonzo"
+[[agent]]
+name = "Kermit"
+[[prompt]]
+to = "Gonzo"
+text = "What do you know of the sea?"
+"""
+HANGING = REPLIES.replace(
+    '[[reply]]\nmatch.schema = "changes"',
+    '[[reply]]\nmatch = { schema = "changes", anywhere = "Name: Kermit" }\nfault = "hang"\n'
+    '[[reply]]\nmatch.schema = "changes"',
+)
+SETTLED = """
+    SELECT state, count(artifact.*) FROM llm_request request
+    LEFT JOIN llm_artifact artifact ON artifact.request_id = request.request_id
+        AND artifact.error_code IS NULL
+    WHERE request.kind = 'ceremony' AND request.session_id = %s
+    GROUP BY request.request_id, state ORDER BY request.request_id
+"""
+
+
+def test_a_ceremony_that_was_killed_goes_on_and_asks_nothing_twice(
+    here: Machine, settings: dict[str, str], served: tuple[Machine, str]
+) -> None:
+    for name in ("Gonzo", "Kermit"):
+        assert here.pipe(card(name), "cast", "import", "-").returncode == 0
+    replies, hanging = here.write("calm.toml", REPLIES), here.write("hanging.toml", HANGING)
+    script = here.write("killed.toml", KILLED)
+    made = here.call("play", script, "--provider", "scripted", "--replies", replies, "--out", here.out)
+    assert made.returncode == 0, made.stderr
+    [chapter] = [line for line in here.lines("sessions") if "The Killed Chapter" in line]
+    session = chapter.split("\t")[0]
+    with psycopg.connect(plain_url(served[1]), autocommit=True) as raw:
+        state: list[tuple[str, int]] = []
+        with here.start("ceremony", session, **{**settings, "STORYENGINE_SCRIPT": str(hanging)}) as process:
+            deadline = time.monotonic() + PATIENCE
+            while state != [("done", 1), ("processing", 0)]:
+                assert time.monotonic() < deadline, state
+                assert process.poll() is None
+                state = raw.execute(SETTLED, [session]).fetchall()
+            os.killpg(process.pid, signal.SIGKILL)
+        before = here.lines("cast", "proposals", "Gonzo")
+        assert here.lines("ceremony", session, **settings)[0].startswith("Asking ")
+        assert raw.execute(SETTLED, [session]).fetchall() == [("done", 1), ("done", 1)]
+    assert here.lines("cast", "proposals", "Gonzo") == before
+    assert sum("from the chapter" in line for line in here.lines("cast", "proposals", "Kermit")) == 1
