@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
+from core.domain.proposal import Proposal
 from core.library.book import Book
 from core.library.characters.character import Character, KeptFile
 from core.library.lore.kept import KeptLorebook
 from core.snapshot import Changes
+
+DECIDED: Final = "That was decided elsewhere meanwhile; nothing was stored from here."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,22 @@ class LibraryStore(Protocol):
 
     async def purge_character(self, character_id: CharacterId) -> None:
         """Delete an archived character and its card."""
+
+    async def proposals(
+        self, character_id: CharacterId | None = None, *, is_open: bool = True
+    ) -> Sequence[Proposal]:
+        """Return what is proposed for a character, or for all that are not archived, oldest first.
+
+        Without `is_open` also what the GM has decided. They are added by `SessionStore.commit`.
+        """
+
+    async def settle_proposals(
+        self, proposals: Sequence[Proposal], *, character: Character | None = None
+    ) -> None:
+        """Store what the GM decided about proposals, with what it made of the character they are for.
+
+        Raises StorageError where one of them was decided elsewhere meanwhile.
+        """
 
     async def lorebooks(self, *, is_archived: bool = False) -> Sequence[KeptLorebook]:
         """Return the lorebooks by their names."""

@@ -16,6 +16,7 @@ from core.context.visibility import (
 from core.domain.audience import Audience
 from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
+from core.domain.proposal import Proposal
 from core.domain.requests.cost import FREE
 from core.domain.requests.request import (
     AnyRequest,
@@ -43,9 +44,9 @@ class Changes:
     """The changes of one transaction. None and empty values change nothing.
 
     `session`, `tab1`, `prompt_blocks` and `secrets` replace the whole record. Requests are inserted or, by
-    id, replaced. Events, blocks, drafts and artifacts are only added. `unsent` replaces the text in the
-    composer of each slot that it names; an empty text clears it. The takes of `events` and the `blocks`
-    become canon at their places; those that are stored already are not stored again.
+    id, replaced. Events, blocks, drafts, artifacts and proposals are only added. `unsent` replaces the text
+    in the composer of each slot that it names; an empty text clears it. The takes of `events` and the
+    `blocks` become canon at their places; those that are stored already are not stored again.
     """
 
     session_id: SessionId
@@ -68,6 +69,8 @@ class Changes:
     requests: tuple[Request, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
     contents: tuple[Content, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+    """For characters of the library, which are stored with the outcome that they are from."""
 
     @property
     def secret_end(self) -> int | None:

@@ -26,9 +26,11 @@ from db.errors import SAVE
 from db.rows import mapping
 from db.rows.mapping import Values
 from db.rows.prompt_block_mapping import prompt_blocks_values
+from db.rows.proposal_mapping import proposal_values
 from db.rows.tab1_mapping import tab1_values
 from db.tables import (
     CANON,
+    CAST_PROPOSAL,
     EVENT,
     LLM_ARTIFACT,
     LLM_CONTENT,
@@ -113,6 +115,7 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
         MEMORY_BLOCK: [mapping.block_values(block) for block in (*changes.blocks, *changes.revisions)],
         MEMORY_CANON: [mapping.memory_canon_values(block) for block in blocks.values()],
         NARRATIVE_DRAFT: [mapping.draft_values(draft) for draft in changes.drafts],
+        CAST_PROPOSAL: [proposal_values(proposal) for proposal in changes.proposals],
     }
     return {table.name: values for table, values in rows.items() if values}
 

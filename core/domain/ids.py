@@ -12,6 +12,7 @@ ArtifactId = NewType("ArtifactId", UUID)
 CharacterId = NewType("CharacterId", UUID)
 LorebookId = NewType("LorebookId", UUID)
 BookId = NewType("BookId", UUID)
+ProposalId = NewType("ProposalId", UUID)
 
 
 def new_uuid() -> UUID:

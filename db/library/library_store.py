@@ -12,21 +12,24 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.errors import RowRefusedError, StorageError
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
+from core.domain.proposal import Proposal, ProposalState
 from core.library.book import Book
 from core.library.characters.character import Character, KeptFile
 from core.library.lore.kept import KeptLorebook
-from core.library_store import LibraryCounts
+from core.library_store import DECIDED, LibraryCounts
 from core.snapshot import Changes
 from db.commit_statement import creation
 from db.errors import LOAD, SAVE
 from db.library import library_mapping as mapping
 from db.rows.mapping import Values
+from db.rows.proposal_mapping import proposal_values, to_proposal
 from db.tables import (
     BOOK,
     BOOK_CHAPTER,
     CAST_CARD,
     CAST_MEMBER,
     CAST_NAME,
+    CAST_PROPOSAL,
     CAST_TOPIC,
     CAST_TRAIT,
     LOREBOOK,
@@ -83,15 +86,7 @@ class PostgresLibrary:
         """Store a character; see `core.library_store.LibraryStore.put_character`."""
 
         async def work(connection: AsyncConnection) -> None:
-            await _put(connection, CAST_MEMBER, mapping.character_values(character), {})
-            for table, rows in (
-                (CAST_NAME, mapping.name_values(character)),
-                (CAST_TRAIT, mapping.part_values(character, character.traits)),
-                (CAST_TOPIC, mapping.part_values(character, character.topics)),
-            ):
-                await connection.execute(delete(table).where(table.c.character_id == character.id))
-                if rows:
-                    await connection.execute(insert(table), rows)
+            await _put_character(connection, character)
             if card is not None:
                 await connection.execute(delete(CAST_CARD).where(CAST_CARD.c.character_id == character.id))
                 values = {"character_id": character.id, **mapping.file_values(card)}
@@ -102,6 +97,40 @@ class PostgresLibrary:
     async def purge_character(self, character_id: CharacterId) -> None:
         """Delete an archived character and its card."""
         await self._purge(CAST_MEMBER, character_id, "character")
+
+    async def proposals(
+        self, character_id: CharacterId | None = None, *, is_open: bool = True
+    ) -> Sequence[Proposal]:
+        """Return what is proposed, oldest first; see `core.library_store.LibraryStore.proposals`."""
+        query = select(CAST_PROPOSAL).order_by(CAST_PROPOSAL.c.id)
+        if character_id is not None:
+            query = query.where(CAST_PROPOSAL.c.character_id == character_id)
+        else:
+            here = select(CAST_MEMBER.c.id).where(CAST_MEMBER.c.archived_at.is_(None))
+            query = query.where(CAST_PROPOSAL.c.character_id.in_(here))
+        if is_open:
+            query = query.where(CAST_PROPOSAL.c.state == ProposalState.OPEN.value)
+        rows = await self._read(lambda connection: _rows(connection, query))
+        return list(map(to_proposal, rows))
+
+    async def settle_proposals(
+        self, proposals: Sequence[Proposal], *, character: Character | None = None
+    ) -> None:
+        """Store what the GM decided; see `core.library_store.LibraryStore.settle_proposals`."""
+
+        async def work(connection: AsyncConnection) -> None:
+            for one in proposals:
+                values = proposal_values(one)
+                change = update(CAST_PROPOSAL).where(
+                    CAST_PROPOSAL.c.id == one.id, CAST_PROPOSAL.c.state != one.state.value
+                )
+                change = change.values(state=values["state"], settled_at=values["settled_at"])
+                if (await connection.execute(change.returning(CAST_PROPOSAL.c.id))).one_or_none() is None:
+                    raise StorageError(SAVE, DECIDED, "Look at it again.", is_transient=False)
+            if character is not None:
+                await _put_character(connection, character)
+
+        await self._change(work)
 
     async def lorebooks(self, *, is_archived: bool = False) -> Sequence[KeptLorebook]:
         """Return the lorebooks by their names, without their files."""
@@ -215,6 +244,18 @@ async def _parts(connection: AsyncConnection, table: sa.Table, ids: Iterable[UUI
 async def _file(connection: AsyncConnection, query: sa.Select[Any]) -> KeptFile | None:
     row = (await connection.execute(query)).one_or_none()
     return None if row is None else mapping.to_file(row)
+
+
+async def _put_character(connection: AsyncConnection, character: Character) -> None:
+    await _put(connection, CAST_MEMBER, mapping.character_values(character), {})
+    for table, rows in (
+        (CAST_NAME, mapping.name_values(character)),
+        (CAST_TRAIT, mapping.part_values(character, character.traits)),
+        (CAST_TOPIC, mapping.part_values(character, character.topics)),
+    ):
+        await connection.execute(delete(table).where(table.c.character_id == character.id))
+        if rows:
+            await connection.execute(insert(table), rows)
 
 
 async def _put(connection: AsyncConnection, table: sa.Table, values: Values, more: Values) -> None:

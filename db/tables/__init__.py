@@ -16,6 +16,7 @@ from db.tables.library import (
     CastCardRow,
     CastMemberRow,
     CastNameRow,
+    CastProposalRow,
     CastTopicRow,
     CastTraitRow,
     LorebookRow,
@@ -47,6 +48,7 @@ CAST_NAME: Final = table_of(CastNameRow)
 CAST_TRAIT: Final = table_of(CastTraitRow)
 CAST_TOPIC: Final = table_of(CastTopicRow)
 CAST_CARD: Final = table_of(CastCardRow)
+CAST_PROPOSAL: Final = table_of(CastProposalRow)
 LOREBOOK: Final = table_of(LorebookRow)
 BOOK: Final = table_of(BookRow)
 BOOK_CHAPTER: Final = table_of(BookChapterRow)

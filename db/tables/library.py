@@ -17,6 +17,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Field
 
+from core.domain.proposal import LONGEST_WHY, MOST_RECORDS, Occasion, Part, ProposalState
 from core.domain.session.profile import MOST_ALIASES, MOST_GROUPS
 from core.library.cards.card_file import LARGEST_FILE
 from core.library.characters.checks import MOST_TOPICS, MOST_TRAITS
@@ -37,6 +38,10 @@ def _is_file() -> CheckConstraint:
 
 def _has_key_unless_archived() -> CheckConstraint:
     return CheckConstraint("(name_key IS NULL) = (archived_at IS NOT NULL)", name="name_key")
+
+
+def _records(name: str, least: int) -> str:
+    return f"jsonb_typeof({name}) = 'array' AND jsonb_array_length({name}) BETWEEN {least} AND {MOST_RECORDS}"
 
 
 class CastMemberRow(Row, table=True):
@@ -141,6 +146,40 @@ class CastCardRow(Row, table=True):
     file_name: str = column.text()
     content: bytes = Field(sa_type=LargeBinary)
     file_hash: str = column.text()
+
+
+class CastProposalRow(Row, table=True):
+    """A change that is proposed for a character, and what the GM decided."""
+
+    __tablename__ = "cast_proposal"
+    __table_args__ = (
+        _of_character(),
+        column.one_of("part", Part),
+        column.one_of("occasion", Occasion),
+        column.one_of("state", ProposalState),
+        CheckConstraint("(state = 'open') = (settled_at IS NULL)", name="settled_at"),
+        CheckConstraint(_records("before", 0), name="before"),
+        CheckConstraint(_records("after", 1), name="after"),
+        CheckConstraint(f"char_length(why) <= {LONGEST_WHY}", name="why"),
+        CheckConstraint("prompt_index >= 1", name="prompt_index"),
+        column.times("created_at", "settled_at"),
+        Index("ix_cast_proposal_of", "character_id"),
+    )
+
+    id: UUID = column.key()
+    character_id: UUID
+    part: str = column.text()
+    before: list[object] = column.json()
+    after: list[object] = column.json()
+    why: str = column.text()
+    occasion: str = column.text()
+    session_id: UUID | None = column.optional()
+    """No foreign key: the chapter may be purged, and the library is not sharded with it."""
+    request_id: UUID | None = column.optional()
+    prompt_index: int | None = column.optional()
+    state: str = column.text()
+    created_at: datetime = column.time()
+    settled_at: datetime | None = column.time(is_optional=True)
 
 
 class LorebookRow(Row, table=True):

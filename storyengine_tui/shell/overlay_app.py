@@ -248,6 +248,15 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         if self.session is not None:
             self.do(self.workspace.open_next(self.session.id))
 
+    def action_look_back(self, with_ceremony: bool) -> None:
+        """Ask what the chapter that has ended means for its characters."""
+        from storyengine_tui.screens.library.proposals.look_back import look_back
+
+        engine, session = self.engine, self.session
+        if engine is not None and session is not None:
+            proposals = engine.library.proposals
+            self.do(look_back(self, proposals, session, with_ceremony=with_ceremony), group="look back")
+
     def action_model(self, found: "FoundModel | None" = None) -> None:
         """Show who answers, and how to connect another model, such as one that was found here."""
         from storyengine_tui.screens.models.model_screen import ModelScreen

@@ -105,6 +105,12 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
         if app.session.snapshot.session.state in (SessionState.ENDED, SessionState.NARRATING):
             text = "The next one of the book: world, cast, and what this chapter hands on"
             yield SystemCommand("Next chapter", text, app.action_next_chapter)
+            if not app.session.is_read_only:
+                text = "For each character of the library, as proposals that you take or drop"
+                changes = partial(app.action_look_back, False)
+                yield SystemCommand("What this chapter changed", text, changes)
+                text = "Also what fades, what says the same, and topics that wait; as proposals"
+                yield SystemCommand("Hold the ceremony", text, partial(app.action_look_back, True))
         for tab, name, text in (
             ("setup", "World", "Tab 1: world, chapter and cast"),
             ("play", "Play", "Tab 2: prompt the characters"),

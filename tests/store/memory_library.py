@@ -7,11 +7,12 @@ from uuid import UUID
 
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
+from core.domain.proposal import Proposal
 from core.library.book import Book
 from core.library.characters.character import Character, KeptFile
 from core.library.lore.kept import KeptLorebook
 from core.library.names import name_key
-from core.library_store import LibraryCounts
+from core.library_store import DECIDED, LibraryCounts
 from core.snapshot import Changes
 
 Kept = TypeVar("Kept", Character, KeptLorebook, Book)
@@ -26,6 +27,7 @@ class MemoryLibrary:
     _lorebooks: dict[UUID, KeptLorebook] = field(default_factory=dict)
     _books: dict[UUID, Book] = field(default_factory=dict)
     _files: dict[UUID, KeptFile] = field(default_factory=dict)
+    _proposals: dict[UUID, Proposal] = field(default_factory=dict)
 
     async def counts(self) -> LibraryCounts:
         kept = (self._books, self._characters, self._lorebooks)
@@ -45,6 +47,28 @@ class MemoryLibrary:
     async def purge_character(self, character_id: CharacterId) -> None:
         _purge(self._characters, character_id)
         self._files.pop(character_id, None)
+        for one in [one for one in self._proposals.values() if one.character_id == character_id]:
+            del self._proposals[one.id]
+
+    def add_proposals(self, proposals: Sequence[Proposal]) -> None:
+        for one in proposals:
+            self._proposals.setdefault(one.id, one)
+
+    async def proposals(
+        self, character_id: CharacterId | None = None, *, is_open: bool = True
+    ) -> Sequence[Proposal]:
+        here = {one.id for one in await self.characters()} if character_id is None else {character_id}
+        found = (one for one in self._proposals.values() if one.character_id in here)
+        return sorted((one for one in found if one.is_open or not is_open), key=lambda one: one.id)
+
+    async def settle_proposals(
+        self, proposals: Sequence[Proposal], *, character: Character | None = None
+    ) -> None:
+        if any(self._proposals[one.id].state is one.state for one in proposals):
+            raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, DECIDED, is_transient=False)
+        if character is not None:
+            _put(self._characters, character)
+        self._proposals |= {one.id: one for one in proposals}
 
     async def lorebooks(self, *, is_archived: bool = False) -> Sequence[KeptLorebook]:
         return _listed(self._lorebooks, is_archived)

@@ -109,6 +109,7 @@ class MemoryStore:
             self.database.sessions[changes.session_id].change(changes)
         except (ValueError, TypeError) as error:
             raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False) from error
+        self.library.add_proposals(changes.proposals)
         self.database.notify(changes.session_id)
 
     async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:

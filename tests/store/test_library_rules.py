@@ -7,9 +7,11 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from core.domain.ids import CharacterId, LorebookId, new_uuid
+from core.domain.ids import CharacterId, LorebookId, ProposalId, new_uuid
+from core.domain.proposal import Occasion, Part, Proposal
 from core.library.characters.character import Character, KeptFile, Topic, Trait
 from core.library.lore.kept import KeptLorebook
+from core.snapshot import Changes
 from db.store import open_store
 from tests.store import chapters
 
@@ -36,6 +38,18 @@ def library(url: str, raw: psycopg.Connection) -> psycopg.Connection:
         await store.library.put_character(character, card=FILE)
         lore = KeptLorebook(id=BOOK, name="Harbour", created_at=NOW, updated_at=NOW)
         await store.library.put_lorebook(lore, file=FILE)
+        session, lease = await chapters.locked_session(store)
+        proposal = Proposal(
+            id=ProposalId(new_uuid()),
+            character_id=WHO,
+            part=Part.IDENTITY,
+            before=({"length": 0, "sha256": ""},),
+            after=({"text": "More."},),
+            occasion=Occasion.CHAPTER,
+            prompt_index=1,
+            created_at=NOW,
+        )
+        await store.commit(Changes(session_id=session.id, proposals=(proposal,)), lease)
         await store.aclose()
 
     asyncio.run(fill())
@@ -69,6 +83,19 @@ BROKEN = {
     "a lorebook with a count below 0": "UPDATE lorebook SET entry_count = -1",
     "an archived lorebook that is found by its name": "UPDATE lorebook SET archived_at = now()",
     "a lorebook that cannot be found": "UPDATE lorebook SET name_key = NULL",
+    "a decision without a time": "UPDATE cast_proposal SET state = 'taken'",
+    "a time of no decision": "UPDATE cast_proposal SET settled_at = now()",
+    "a part that there is not": "UPDATE cast_proposal SET part = 'model'",
+    "an occasion that there is not": "UPDATE cast_proposal SET occasion = 'whim'",
+    "a state that there is not": "UPDATE cast_proposal SET state = 'lost'",
+    "nothing that is proposed": "UPDATE cast_proposal SET after = '[]'",
+    "proposed text that is no list": "UPDATE cast_proposal SET before = '{}'",
+    "more than one proposal has": (
+        "UPDATE cast_proposal SET after = to_jsonb(array_fill('x'::text, ARRAY[9]))"
+    ),
+    "a reason that is too long": "UPDATE cast_proposal SET why = repeat('x', 1001)",
+    "a prompt before the first": "UPDATE cast_proposal SET prompt_index = 0",
+    "a proposal of a time that cannot be shown": "UPDATE cast_proposal SET created_at = '11000-01-01Z'",
     "a book without a title": (
         "INSERT INTO book (id, title, name_key, author, description, created_at, updated_at, version)"
         " VALUES (gen_random_uuid(), '', '', '', '', now(), now(), 1)"

@@ -47,7 +47,10 @@ SELECT conname FROM pg_constraint f WHERE contype = 'f' AND connamespace = 'publ
 """
 
 
-LIBRARY = {"cast_member", "cast_name", "cast_trait", "cast_topic", "cast_card", "lorebook", "book"}
+LIBRARY = {
+    *("cast_member", "cast_name", "cast_trait", "cast_topic", "cast_card", "cast_proposal"),
+    *("lorebook", "book"),
+}
 """They are below no session; a server that shards keeps them whole on each machine."""
 NOT_BELOW = ("session", "queue_state")
 """The other tables that hold no part of a session."""

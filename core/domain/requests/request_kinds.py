@@ -25,6 +25,10 @@ class RequestKind(StrEnum):
     ASSIST = "assist"
     AFTERTHOUGHT = "afterthought"
     HEARTBEAT = "heartbeat"
+    GAPS = "gaps"
+    """What a character of the library lacks; the GM waits for it."""
+    CEREMONY = "ceremony"
+    """What a chapter that has ended means for a character of the library."""
 
 
 class Level(StrEnum):
@@ -49,6 +53,8 @@ BAND: Final = 100
 """How many priorities a level has."""
 _MANUAL: Final = RetryPolicy()
 _AUTOMATIC: Final = RetryPolicy(is_automatic=True, waits_for_the_gm=NEEDS_THE_GM)
+_UNLESS_OF_NO_USE: Final = RetryPolicy(is_automatic=True, waits_for_the_gm=frozenset(ErrorCode) - PASSING)
+"""The GM judges an answer of no use before another is paid for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +126,7 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         runs_in=frozenset(SessionState),
         may_precede_lock=True,
         is_background=True,
-        # The GM waits for it, and judges an answer of no use before another is paid for.
-        retry=RetryPolicy(is_automatic=True, waits_for_the_gm=frozenset(ErrorCode) - PASSING),
+        retry=_UNLESS_OF_NO_USE,
     ),
     RequestKind.AFTERTHOUGHT: KindSpec(
         priority=Level.LOW.first,
@@ -136,5 +141,20 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         runs_in=frozenset({SessionState.ACTIVE}),
         is_background=True,
         retry=_AUTOMATIC,
+    ),
+    RequestKind.GAPS: KindSpec(
+        priority=Level.NORMAL.first + 10,
+        agent_id=8,
+        runs_in=frozenset(SessionState),
+        may_precede_lock=True,
+        is_background=True,
+        retry=_UNLESS_OF_NO_USE,
+    ),
+    RequestKind.CEREMONY: KindSpec(
+        priority=Level.LOW.first + 20,
+        agent_id=8,
+        runs_in=frozenset({SessionState.ENDED, SessionState.NARRATING}),
+        is_background=True,
+        retry=_UNLESS_OF_NO_USE,
     ),
 }

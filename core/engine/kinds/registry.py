@@ -8,6 +8,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.engine.kinds.afterthought import AfterthoughtHandler
 from core.engine.kinds.assist import AssistHandler
 from core.engine.kinds.base import KindHandler
+from core.engine.kinds.cast.handler import CastHandler
 from core.engine.kinds.heartbeat import HeartbeatHandler
 from core.engine.kinds.lock import LockHandler
 from core.engine.kinds.narrative import NarrativeHandler
@@ -22,6 +23,8 @@ _HANDLERS: Final[Mapping[RequestKind, KindHandler[Any, Any]]] = {
     RequestKind.ASSIST: AssistHandler(),
     RequestKind.AFTERTHOUGHT: AfterthoughtHandler(),
     RequestKind.HEARTBEAT: HeartbeatHandler(),
+    RequestKind.GAPS: CastHandler(),
+    RequestKind.CEREMONY: CastHandler(),
 }
 
 

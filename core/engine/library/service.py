@@ -4,6 +4,7 @@ from core.domain.clock import Clock
 from core.engine.library.books import BookLibrary
 from core.engine.library.characters import CharacterLibrary
 from core.engine.library.lorebooks import LoreLibrary
+from core.engine.library.proposals import ProposalLibrary
 from core.library_store import LibraryCounts
 from core.store import SessionStore
 
@@ -15,6 +16,7 @@ class Library:
         self.characters = CharacterLibrary(store.library, clock)
         self.lore = LoreLibrary(store.library, clock)
         self.books = BookLibrary(store, clock)
+        self.proposals = ProposalLibrary(store.library, clock)
         self._store = store.library
 
     async def counts(self) -> LibraryCounts:

@@ -41,6 +41,7 @@ from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene import staging
 from core.engine.scene.service import Scene
 from core.engine.session.assist import Assist
+from core.engine.session.cast_work import CastWork
 from core.engine.session.money import Money
 from core.engine.session.open_session import OpenSession
 from core.engine.session.quiesce import apply_when_idle
@@ -92,6 +93,7 @@ class SessionHandle(OpenSession):
         self._is_closed = False
         self.money: Money | None = None
         self.assist: Assist | None = None
+        self.cast_work: CastWork | None = None
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
         self.takes = Takes(store, writer, worker, self._ask, clock)
         self.scene = Scene(writer, builder, clock)

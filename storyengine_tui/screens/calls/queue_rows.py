@@ -33,6 +33,10 @@ def purpose_of(request: Request, session: Session | None = None) -> str:
             return f"summary of prompts {prompts}" if len(prompts) > 1 else f"summary of prompt {prompts}"
         case BackgroundRequest(kind=RequestKind.ASSIST):
             return "help with a text of yours"
+        case BackgroundRequest(kind=RequestKind.GAPS):
+            return "what a character of the library lacks"
+        case BackgroundRequest(kind=RequestKind.CEREMONY):
+            return "what a chapter means for a character of the library"
         case NarrativeRequest():
             return "the chapter as text"
         case _:

@@ -1,5 +1,6 @@
 """The characters of the library: where they came from, what they are, and how they go into a file again."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
@@ -8,6 +9,8 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 
 from core.domain.clock import utc_now
+from core.domain.errors import IllegalCommandError
+from core.domain.ids import CharacterId
 from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
 from core.library.characters.character import Character
@@ -15,15 +18,19 @@ from core.library.characters.checks import LONGEST_IDENTITY
 from core.library.characters.pause import pause_text, read_end
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
+from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.details_modal import DetailsModal, PauseModal
 from storyengine_tui.screens.library.identity_modal import IdentityModal
 from storyengine_tui.screens.library.kept_shelf import KeptShelf
+from storyengine_tui.screens.library.proposals.look_back import answered
+from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen
 from storyengine_tui.screens.library.title_modal import NameModal
 
 if TYPE_CHECKING:
     from core.engine.library.characters import CharacterLibrary
 
 _SHOWN = 200
+NO_CHAPTER = "A chapter has to be open, which records the call: F5, then 2 opens one."
 
 
 class CastScreen(KeptShelf[Character]):
@@ -38,12 +45,21 @@ class CastScreen(KeptShelf[Character]):
         "a file that you drop on a list, or the JSON of a card that you paste, is offered too. "
         "x writes one as .json, .png or .charx. Only what you changed is different in the card then. a "
         "archives, v shows the archive, where r restores and p deletes for good. d has what the others are "
-        "told of it, its other names and groups; u pauses it until a day, or resumes it."
+        "told of it, its other names and groups; u pauses it until a day, or resumes it. g lets a model "
+        "propose what a character lacks, and c shows what is proposed."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("d", "details", "Details"),
+        # Without a place in the line of keys, which is full; the row that has proposals names the key.
         Binding("u", "pause", "Pause", show=False),
+        Binding("c", "proposals", "Proposals", show=False),
+        Binding("g", "gaps", "Fill gaps", show=False),
     ]
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        self._proposed: Counter[CharacterId] = Counter()
+        """How much is proposed for each character."""
 
     @property
     def columns(self) -> dict[str, int]:
@@ -54,7 +70,8 @@ class CastScreen(KeptShelf[Character]):
     def cells_of(self, row: Character) -> tuple[Text, Text, Text]:
         """Return name, group and description."""
         about = row.short_description or clean_line(head(row.identity, _SHOWN))
-        about = " · ".join(filter(None, (pause_text(row, utc_now()), about)))
+        proposed = f"{count:,} proposed (c)" if (count := self._proposed[row.id]) else ""
+        about = " · ".join(filter(None, (pause_text(row, utc_now()), proposed, about)))
         return (
             Text(row.name, no_wrap=True, overflow="ellipsis"),
             Text(row.group, no_wrap=True, overflow="ellipsis"),
@@ -70,8 +87,11 @@ class CastScreen(KeptShelf[Character]):
         return self._workspace.require_engine().library.characters
 
     async def read(self, *, is_archived: bool) -> Sequence[Character]:
-        """Return the characters."""
-        return await self._characters.listed(is_archived=is_archived)
+        """Return the characters, and count what is proposed for each."""
+        listed = await self._characters.listed(is_archived=is_archived)
+        offered = await self._workspace.require_engine().library.proposals.offered() if listed else []
+        self._proposed = Counter(one.character.id for one in offered)
+        return listed
 
     async def take(self, content: bytes, name: str) -> bool:
         """Store the character of a card."""
@@ -150,12 +170,6 @@ class CastScreen(KeptShelf[Character]):
         if self._workspace.session is not None:
             await self._workspace.session.end_pauses()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Tell the footer what is possible with the character under the cursor."""
-        if action in ("details", "pause"):
-            return not self._shows_archived and bool(self.rows)
-        return super().check_action(action, parameters)
-
     def action_new(self) -> None:
         """Ask for the name of a new character."""
 
@@ -168,3 +182,43 @@ class CastScreen(KeptShelf[Character]):
     async def _make(self, name: str) -> None:
         character = await self._characters.create(name)
         self._outcome = f"Made “{character.name}”; Enter writes its identity"
+
+    def action_proposals(self) -> None:
+        """Show what is proposed for the character under the cursor."""
+        if self.chosen is not None:
+            self._show_proposals(self.chosen)
+
+    def _show_proposals(self, row: Character) -> None:
+        library = self._workspace.require_engine().library.proposals
+
+        def reload(_: None) -> None:
+            self.do(self.reload())
+
+        self.app.push_screen(ProposalsScreen(library, row.id, row.name), reload)
+
+    def action_gaps(self) -> None:
+        """Ask a model what the character under the cursor lacks; the open chapter records the call."""
+        if self.chosen is not None:
+            self.do(self._fill_gaps(self.chosen))
+
+    async def _fill_gaps(self, row: Character) -> None:
+        session = self._workspace.session
+        if session is None or session.cast_work is None:
+            raise IllegalCommandError(NO_CHAPTER)
+        asked = await session.cast_work.fill_gaps(row)
+        self.say(f"Asking {session.cast_work.model} what “{row.name}” lacks …")
+        try:
+            await answered(session, [asked])
+        finally:
+            self.say(self.LISTED)
+        await self.reload()
+        if self.is_active:
+            self._show_proposals(row)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible; proposals show once there are some."""
+        if action == "proposals":
+            return not self._shows_archived and self.chosen is not None and bool(self._proposed)
+        if action in ("details", "pause", "gaps"):
+            return not self._shows_archived and bool(self.rows)
+        return super().check_action(action, parameters)

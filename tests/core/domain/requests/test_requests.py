@@ -28,6 +28,8 @@ OWN: dict[RequestKind, dict[str, Any]] = {
         "audience": Audience.of([Slot.RED]),
     },
     RequestKind.HEARTBEAT: {"slot": Slot.RED, "text": "2", "prompts": PromptRange(3, 3)},
+    RequestKind.GAPS: {"text": "Mira"},
+    RequestKind.CEREMONY: {"slot": Slot.RED, "text": "Mira"},
 }
 
 

@@ -1,0 +1,165 @@
+"""Asks one question about a character of the library, and makes proposals of the answer.
+
+They are stored with the outcome, in one transaction: what was answered is not asked again after a crash.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+
+from core.agents.answers.json_output import InvalidMemoryError
+from core.agents.context_builder import repair_context
+from core.agents.prompt_file import SEGMENTS
+from core.agents.proposals import asking, reading
+from core.agents.proposals.asking import Question
+from core.config.models import AgentRole, ModelConfig
+from core.context.segments import Context
+from core.context.visibility import CharacterKnowledge
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.proposal import Proposal
+from core.domain.requests.request import BackgroundRequest
+from core.engine.kinds.base import Calls, Job, KindHandler
+from core.engine.kinds.cast.proposed import Maker
+from core.engine.kinds.cast.work import Work, sheet_of
+from core.engine.kinds.outcome import Failed
+from core.gateway.call_records import CallRecords
+from core.library.characters.character import Character
+from core.snapshot import Changes, Snapshot
+from core.text.repetition import Source, first_repeated
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalsMade:
+    """What is proposed; nothing where the character needs nothing, or must not be changed."""
+
+    proposals: tuple[Proposal, ...] = ()
+
+
+NOTHING = ProposalsMade()
+
+
+class CastHandler(KindHandler[BackgroundRequest, ProposalsMade]):
+    """Handles questions about characters of the library; the request's text is a `Work`."""
+
+    async def run(self, job: Job, request: BackgroundRequest) -> tuple[ProposalsMade | Failed, CallRecords]:
+        """Ask the question, unless the character is static, paused or archived by now."""
+        work = Work.from_text(request.text)
+        character = await _character(job, work, request.updated_at)
+        if character is None:
+            return NOTHING, CallRecords()
+        choice = job.calls.choices[AgentRole.CONTEXT_SUMMARY]
+        maker = Maker(character, request.session_id, request.id, request.updated_at)
+        match work.question:
+            case Question.GAPS:
+                return await _gaps(job, choice, maker)
+            case Question.CHANGES:
+                return await _changes(job, request, choice, maker)
+            case Question.QUESTIONS:
+                return await _questions(job, choice, maker, work)
+
+    def settle(
+        self, snapshot: Snapshot, done: BackgroundRequest, made: ProposalsMade, now: datetime
+    ) -> Changes:
+        """Store what is proposed; nothing of the story changes."""
+        return Changes(session_id=snapshot.session.id, requests=(done,), proposals=made.proposals)
+
+    def is_done(self, request: BackgroundRequest, changes: Changes) -> bool:
+        """Whether it was settled: nothing waits for it."""
+        return True
+
+
+async def _character(job: Job, work: Work, now: datetime) -> Character | None:
+    """Return the character, if the program may propose changes of it."""
+    for one in await job.store.library.characters():
+        if one.id == work.character_id:
+            return None if one.is_static or one.is_paused_at(now) else one
+    return None
+
+
+async def _gaps(job: Job, choice: ModelConfig, maker: Maker) -> tuple[ProposalsMade | Failed, CallRecords]:
+    sheet = sheet_of(maker.character)
+    if not sheet.has_gaps:
+        return NOTHING, CallRecords()
+    context = asking.gaps(choice, sheet)
+    found, records = await _asked(job.calls, context, choice, partial(reading.read_gaps, sheet=sheet))
+    if isinstance(found, Failed):
+        return found, records
+    return _own(context, maker.of_gaps(found)), records
+
+
+async def _questions(
+    job: Job, choice: ModelConfig, maker: Maker, work: Work
+) -> tuple[ProposalsMade | Failed, CallRecords]:
+    topics = [topic.name for topic in maker.character.topics if topic.name in work.topics]
+    if not topics:
+        return NOTHING, CallRecords()
+    context = asking.questions(choice, sheet_of(maker.character), topics)
+    found, records = await _asked(job.calls, context, choice, partial(reading.read_questions, topics=topics))
+    if isinstance(found, Failed):
+        return found, records
+    return _own(context, maker.of_questions(found)), records
+
+
+async def _changes(
+    job: Job, request: BackgroundRequest, choice: ModelConfig, maker: Maker
+) -> tuple[ProposalsMade | Failed, CallRecords]:
+    if request.slot is None:
+        return NOTHING, CallRecords()
+    session_id = job.snapshot.session.id
+    blocks, events = await job.store.blocks(session_id), await job.store.canon(session_id)
+    knowledge = job.snapshot.chapter_known_to(request.slot, blocks, events)
+    if not isinstance(knowledge, CharacterKnowledge):
+        raise TypeError("a character's knowledge is that of a character")
+    context = asking.changes(choice, sheet_of(maker.character), knowledge)
+    read = partial(reading.read_changes, events=knowledge.events)
+    found, records = await _asked(job.calls, context, choice, read)
+    if isinstance(found, Failed):
+        return found, records
+    if found.unfounded:
+        entries = "1 entry" if found.unfounded == 1 else f"{found.unfounded:,} entries"
+        records = records.noting((f"{entries} of the answer, whose words the chapter does not have",))
+    made = (proposal for one in found.changes for proposal in maker.of_changes(one))
+    return _own(context, made), records
+
+
+def _own(context: Context, proposals: Iterable[Proposal]) -> ProposalsMade:
+    """Return the proposals that do not merely repeat the prompt or its example."""
+    sources = [Source("the prompt", segment.text) for segment in context.segments if segment.name in SEGMENTS]
+    kept = [one for one in proposals if first_repeated(_words(one), sources) is None]
+    return ProposalsMade(tuple(kept))
+
+
+def _words(proposal: Proposal) -> str:
+    return " ".join(
+        str(value)
+        for record in proposal.after
+        for key, value in record.items()
+        if isinstance(value, str) and key != "name"
+    )
+
+
+async def _asked(
+    calls: Calls, context: Context, choice: ModelConfig, read: Callable[[str], Found]
+) -> tuple[Found | Failed, CallRecords]:
+    """Return what an answer says; one that cannot be read is shown to its author once."""
+    records = CallRecords()
+    for asked in (1, 2):
+        result = await calls.make(context, choice)
+        records += result.call_records
+        if result.error is not None:
+            return Failed(result.error, result.retry_after), records
+        if result.finish_reason == "length":
+            error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
+            return Failed(error), records.marked(error)
+        try:
+            return read(result.text), records
+        except InvalidMemoryError as invalid:
+            error = StoryEngineError(ErrorCode.LLM_INVALID_JSON)
+            records = records.marked(error, "; ".join(invalid.problems))
+            if asked == 1:
+                context = repair_context(context, result.text, invalid.problems)
+    return Failed(StoryEngineError(ErrorCode.LLM_INVALID_JSON)), records

@@ -1,0 +1,236 @@
+"""Asks about characters of the library: what one lacks, and what a chapter means for them (design 14 and 17).
+
+Each question is a request of its own in the queue of the chapter, so that work which was interrupted goes on
+where it was. What needs no model is proposed in the transaction that begins it.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from core.agents.proposals.asking import Question
+from core.config.models import AgentRole
+from core.domain.clock import Clock
+from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
+from core.domain.ids import CharacterId, RequestId, new_uuid
+from core.domain.proposal import Occasion, Proposal
+from core.domain.requests.request import BackgroundRequest, Request, RequestState
+from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
+from core.domain.session.session import Session, SessionState, Tab1Inputs
+from core.domain.slot import Slot
+from core.engine.kinds.cast.work import Work, sheet_of
+from core.engine.queue.background import BackgroundWorker
+from core.engine.sync.session_writer import SessionWriter
+from core.gateway.model_gateway import ModelGateway
+from core.library.characters.character import Character
+from core.library.names import name_key
+from core.library.proposals.exposure import neglected
+from core.library.proposals.of_chapter import of_exposure, of_fading, of_merging
+from core.snapshot import Changes
+from core.store import SessionStore
+
+_OVER: Final = (SessionState.ENDED, SessionState.NARRATING)
+NOT_OVER: Final = "What a chapter changed is seen at its end: end it first (End Chapter on tab 2)."
+NOBODY: Final = "No character of this chapter is in the library; tab 1 keeps one there (palette)."
+NO_GAPS: Final = "It has a short description, three traits and three topics; nothing is missing."
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What was begun for a chapter."""
+
+    asked: tuple[RequestId, ...] = ()
+    """The requests that a model has to answer; what was answered before is not asked again."""
+    proposed: int = 0
+    """How many proposals were made without a model."""
+    left_alone: tuple[str, ...] = ()
+    """Whom the program must not change, each with the reason."""
+
+
+class CastWork:
+    """Asks about characters for one session, which keeps the record of the calls."""
+
+    def __init__(
+        self,
+        store: SessionStore,
+        writer: SessionWriter,
+        background: BackgroundWorker,
+        gateway: ModelGateway,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._background = background
+        self._gateway = gateway
+        self._clock = clock
+
+    @property
+    def model(self) -> str:
+        """The model that answers."""
+        return self._gateway.model_label(self._gateway.choices[AgentRole.CONTEXT_SUMMARY])
+
+    async def fill_gaps(self, character: Character) -> RequestId:
+        """Ask for what a character lacks; return the request.
+
+        Raises IllegalCommandError where nothing is missing, or where the program must not change it.
+        """
+        self._require_writer()
+        if why := _why_not(character, self._clock()):
+            raise IllegalCommandError(f"“{character.name}” {why}; nothing was asked.")
+        if not sheet_of(character).has_gaps:
+            raise IllegalCommandError(NO_GAPS)
+        text = Work(Question.GAPS, character.id).to_text()
+        for one in self._writer.snapshot.background:
+            if (one.kind, one.text) == (RequestKind.GAPS, text):
+                return one.id
+        request = self._request(RequestKind.GAPS, text)
+        await self._background.add(request)
+        return request.id
+
+    async def look_back(self, *, with_ceremony: bool = False) -> Begun:
+        """Begin what a chapter that has ended means for its characters; return what was begun.
+
+        With the ceremony also what fades, what says the same, and how neglected topics could come back.
+        Raises IllegalCommandError before the end of the chapter, or where the library has none of its cast.
+        """
+        self._require_writer()
+        session, now = self._writer.snapshot.session, self._clock()
+        if session.state not in _OVER or session.unsummarised:
+            raise IllegalCommandError(NOT_OVER)
+        members = members_of(session, self._writer.snapshot.tab1, await self._store.library.characters())
+        if not members:
+            raise IllegalCommandError(NOBODY)
+        canon = await self._store.canon(session.id)
+        requests: list[BackgroundRequest] = []
+        proposals: list[Proposal] = []
+        left_alone: list[str] = []
+        for slot, character in members:
+            if why := _why_not(character, now):
+                left_alone.append(f"{character.name} {why}")
+                continue
+            texts = [event.text for event in canon if event.slot is slot]
+            known = await self._store.library.proposals(character.id, is_open=False)
+            proposals += _without_model(character, texts, known, session, now, with_ceremony=with_ceremony)
+            requests.append(self._asking(Work(Question.CHANGES, character.id), slot))
+            topics = neglected(character, texts, _touched(known), now) if with_ceremony else ()
+            if topics:
+                names = tuple(topic.name for topic in topics)
+                requests.append(self._asking(Work(Question.QUESTIONS, character.id, names), slot))
+        asked = await self._add(requests, proposals)
+        return Begun(asked, len(proposals), tuple(left_alone))
+
+    async def _add(
+        self, requests: Sequence[BackgroundRequest], proposals: Sequence[Proposal]
+    ) -> tuple[RequestId, ...]:
+        """Store what is new; what has failed is tried again, and what was answered stays answered."""
+        session_id = self._writer.snapshot.session.id
+        earlier = {
+            _subject(one): one for one in await self._store.requests(session_id) if _is_about_cast(one)
+        }
+        fresh = [one for one in requests if _subject(one) not in earlier]
+        if fresh or proposals:
+            changes = Changes(session_id=session_id, requests=tuple(fresh), proposals=tuple(proposals))
+            await self._writer.apply(lambda _: changes)
+        asked = [one.id for one in fresh]
+        for one in requests:
+            found = earlier.get(_subject(one))
+            if found is not None and found.has_failed:
+                await self._background.retry(found.id)
+            if found is not None and found.state is not RequestState.DONE:
+                asked.append(found.id)
+        return tuple(asked)
+
+    def _asking(self, work: Work, slot: Slot) -> BackgroundRequest:
+        return self._request(RequestKind.CEREMONY, work.to_text(), slot)
+
+    def _request(self, kind: RequestKind, text: str, slot: Slot | None = None) -> BackgroundRequest:
+        now = self._clock()
+        return BackgroundRequest(
+            kind=kind,
+            id=RequestId(new_uuid()),
+            session_id=self._writer.snapshot.session.id,
+            priority=KIND_SPECS[kind].priority,
+            slot=slot,
+            text=text,
+            created_at=now,
+            updated_at=now,
+        )
+
+    def _require_writer(self) -> None:
+        if self._writer.lease is None:
+            raise SessionLockedError()
+
+
+def members_of(
+    session: Session, tab1: Tab1Inputs, characters: Sequence[Character]
+) -> list[tuple[Slot, Character]]:
+    """Return the characters of the library that play in a chapter, each with its first slot.
+
+    A slot is of the character that it was taken from; one that was made by hand, of the one with its name.
+    """
+    by_id = {one.id: one for one in characters}
+    by_name = {name_key(name): one for one in characters for name in one.names}
+    found: dict[CharacterId, tuple[Slot, Character]] = {}
+    for slot, name in session.roster:
+        taken_from = tab1.profile_of(slot).character_id
+        character = by_name.get(name_key(name)) if taken_from is None else by_id.get(taken_from)
+        if character is not None:
+            found.setdefault(character.id, (slot, character))
+    return list(found.values())
+
+
+def _without_model(
+    character: Character,
+    texts: Sequence[str],
+    known: Sequence[Proposal],
+    session: Session,
+    now: datetime,
+    *,
+    with_ceremony: bool,
+) -> Iterator[Proposal]:
+    """Yield what needs no model and was not proposed for this chapter, or in the same words, before."""
+    done = {one.occasion for one in known if one.session_id == session.id}
+    if Occasion.EXPOSURE not in done:
+        yield from of_exposure(character, texts, session.id, now)
+    if not with_ceremony:
+        return
+    if Occasion.FADE not in done:
+        yield from of_fading(character, texts, session.id, now)
+    merged = [(one.before, one.after) for one in known if one.occasion is Occasion.MERGE]
+    for one in of_merging(character, session.id, now):
+        if (one.before, one.after) not in merged:
+            yield one
+
+
+def _touched(known: Sequence[Proposal]) -> dict[str, datetime]:
+    """Return when each trait or topic was changed last by a proposal, but for fading."""
+    touched: dict[str, datetime] = {}
+    for one in known:
+        if one.settled_at is not None and one.occasion is not Occasion.FADE:
+            for name in map(name_key, one.names):
+                touched[name] = max(touched.get(name, one.settled_at), one.settled_at)
+    return touched
+
+
+def _why_not(character: Character, now: datetime) -> str:
+    if character.archived_at is not None:
+        return "is archived"
+    if character.is_static:
+        return "is static: only you change it"
+    return "is paused" if character.is_paused_at(now) else ""
+
+
+def _is_about_cast(request: Request) -> bool:
+    return request.kind is RequestKind.CEREMONY and request.state is not RequestState.CANCELLED
+
+
+def _subject(request: Request) -> tuple[Question, object] | None:
+    """Return the question of a request, and the character that it is about."""
+    if not isinstance(request, BackgroundRequest):
+        return None
+    with suppress(StoryEngineError):  # from a file: unreadable, so about no character
+        work = Work.from_text(request.text)
+        return work.question, work.character_id
+    return None

@@ -1,0 +1,60 @@
+"""How a chapter moves the exposure of topics, by counting words; no model is asked (design 14 and 17).
+
+A topic is mentioned by each text that has its name, whole and word by word, without regard to case. Of the
+way to 1 each mention goes a fifth: after n of them, exposure is 1 - (1 - before) x 0.8^n. A topic that a
+chapter does not mention loses a tenth, down to nothing. Both are rounded to hundredths.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from core.library.characters.character import Character, Topic
+from core.library.names import name_key
+from core.text.repetition import words_of
+
+GAIN: Final = 0.2
+"""The part of what is missing to full exposure that one mention adds."""
+DECAY: Final = 0.1
+"""What a topic loses in a chapter that does not mention it."""
+NEGLECTED_AFTER: Final = timedelta(days=3)
+"""How long a topic that a character wants to speak about may wait before it is explored."""
+_DIGITS: Final = 2
+
+
+def mentions(topic: Topic, texts: Iterable[str]) -> int:
+    """Return how many of the texts mention a topic."""
+    name = words_of(topic.name)
+    return sum(_has(words_of(text), name) for text in texts) if name else 0
+
+
+def after_mentions(exposure: float, count: int) -> float:
+    """Return the exposure of a topic after so many mentions of it."""
+    return round(1 - (1 - exposure) * (1 - GAIN) ** count, _DIGITS)
+
+
+def faded(exposure: float) -> float:
+    """Return the exposure of a topic after a chapter that does not mention it."""
+    return round(max(0.0, exposure - DECAY), _DIGITS)
+
+
+def neglected(
+    character: Character, texts: Sequence[str], touched: dict[str, datetime], now: datetime
+) -> tuple[Topic, ...]:
+    """Return the topics that the character wants to speak about and has not for long, the least first.
+
+    `texts` are those of the chapter; `touched` says by `name_key` when a topic was changed last.
+    """
+    found = [
+        topic
+        for topic in character.topics
+        if topic.exposure_now < topic.exposure_desired
+        and not mentions(topic, texts)
+        and now - touched.get(name_key(topic.name), character.created_at) >= NEGLECTED_AFTER
+    ]
+    return tuple(sorted(found, key=lambda topic: topic.exposure_now - topic.exposure_desired))
+
+
+def _has(words: Sequence[str], name: Sequence[str]) -> bool:
+    length = len(name)
+    return any(words[start : start + length] == name for start in range(len(words) - length + 1))

@@ -1,0 +1,144 @@
+"""What a proposal makes of a character, and whether it still fits it (design 14)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from hashlib import sha256
+from typing import Any, Final, TypeVar
+
+from core.domain.errors import IllegalCommandError
+from core.domain.proposal import NAME, TEXT, Part, Proposal, Record
+from core.library.characters.character import Character, Topic, Trait
+from core.library.characters.checks import cleaned, problems_of
+from core.library.names import name_key
+
+_BETWEEN: Final = "\n\n"
+_LENGTH: Final = "length"
+_HASH: Final = "sha256"
+OUTDATED: Final = "What this was proposed for has changed since, so nothing was taken; drop it, or ask again."
+_NOT_AS_TAKEN: Final = "What was taken has changed since, so nothing was taken back."
+Item = TypeVar("Item", Trait, Topic)
+
+
+class _MisfitError(Exception):
+    """The character does not have what a proposal is about."""
+
+
+def record_of(item: Trait | Topic) -> Record:
+    """Return all fields of a trait or a topic."""
+    return {field.name: getattr(item, field.name) for field in fields(item)}
+
+
+def change_of(item: Trait | Topic, **changed: str | float) -> tuple[Record, Record]:
+    """Return the records before and after a change of some fields of a trait or a topic."""
+    before = {NAME: item.name, **{key: getattr(item, key) for key in changed}}
+    return before, {NAME: item.name, **changed}
+
+
+def identity_mark(identity: str) -> Record:
+    """Return the record of an identity as it is now: an addition fits as long as it begins like that."""
+    return {_LENGTH: len(identity), _HASH: _hashed(identity)}
+
+
+def fits(character: Character, proposal: Proposal) -> bool:
+    """Whether the character has what the proposal would replace, and room for what it adds."""
+    try:
+        changed = _applied(character, proposal)
+    except _MisfitError:
+        return False
+    return not any(problems_of(cleaned(changed)))
+
+
+def taken(character: Character, proposal: Proposal) -> Character:
+    """Return the character with a proposal taken; raise IllegalCommandError for one that is outdated."""
+    if not fits(character, proposal):
+        raise IllegalCommandError(OUTDATED)
+    return _applied(character, proposal)
+
+
+def taken_back(character: Character, proposal: Proposal) -> Character:
+    """Return the character as it was before a proposal was taken, with what has changed elsewhere.
+
+    Raises IllegalCommandError where what was taken has changed since.
+    """
+    try:
+        if proposal.part is Part.IDENTITY:
+            return _without_addition(character, str(proposal.after[0][TEXT]))
+        return _applied(character, replace(proposal, before=proposal.after, after=proposal.before))
+    except _MisfitError:
+        raise IllegalCommandError(_NOT_AS_TAKEN) from None
+
+
+def _applied(character: Character, proposal: Proposal) -> Character:
+    before, after = proposal.before, proposal.after
+    match proposal.part:
+        case Part.SHORT_DESCRIPTION:
+            if before[0][TEXT] != character.short_description:
+                raise _MisfitError
+            return replace(character, short_description=str(after[0][TEXT]))
+        case Part.IDENTITY:
+            length, hashed = int(before[0][_LENGTH]), before[0][_HASH]
+            if _hashed(character.identity[:length]) != hashed:
+                raise _MisfitError
+            return replace(character, identity=_with_addition(character.identity, str(after[0][TEXT])))
+        case Part.TRAIT:
+            return replace(character, traits=_exchanged(character.traits, before, after, _trait))
+        case Part.TOPIC:
+            return replace(character, topics=_exchanged(character.topics, before, after, _topic))
+
+
+def _exchanged(
+    items: Sequence[Item], before: Sequence[Record], after: Sequence[Record], made: Callable[[Record], Item]
+) -> tuple[Item, ...]:
+    """Return the items with those of `before` replaced by those of `after`, in their places."""
+    found: list[Item | None] = list(items)
+    places = [_place_of(items, record) for record in before]
+    for place, record in zip(places, after, strict=False):
+        found[place] = replace(items[place], **_values(record))
+    for place in places[len(after) :]:
+        found[place] = None
+    kept: list[Item] = [item for item in found if item is not None]
+    kept += map(made, after[len(before) :])
+    names = [name_key(item.name) for item in kept]
+    if len(set(names)) < len(names):
+        raise _MisfitError
+    return tuple(kept)
+
+
+def _place_of(items: Sequence[Item], record: Record) -> int:
+    for place, item in enumerate(items):
+        if name_key(item.name) == name_key(str(record[NAME])):
+            if all(getattr(item, key, None) == value for key, value in record.items() if key != NAME):
+                return place
+            break
+    raise _MisfitError
+
+
+def _trait(record: Record) -> Trait:
+    return Trait(**_values(record))
+
+
+def _topic(record: Record) -> Topic:
+    return Topic(**_values(record))
+
+
+def _values(record: Record) -> dict[str, Any]:
+    return dict(record)
+
+
+def _with_addition(identity: str, addition: str) -> str:
+    return f"{identity}{_BETWEEN}{addition}" if identity.strip() else addition
+
+
+def _without_addition(character: Character, addition: str) -> Character:
+    identity = character.identity
+    added = f"{_BETWEEN}{addition}"
+    if identity == addition:
+        return replace(character, identity="")
+    if added not in identity:
+        raise _MisfitError
+    start = identity.rindex(added)
+    return replace(character, identity=identity[:start] + identity[start + len(added) :])
+
+
+def _hashed(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

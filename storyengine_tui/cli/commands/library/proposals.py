@@ -1,0 +1,163 @@
+"""`storyengine cast assist`, `cast proposals` and `ceremony`: changes of characters, for the GM to decide."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
+from core.domain.ids import RequestId, SessionId
+from core.domain.proposal import Proposal
+from core.domain.requests.request import Request, RequestState
+from core.engine.catalog import SessionCatalog
+from core.engine.engine import Engine
+from core.engine.library.proposals import Offered
+from core.engine.session.cast_work import CastWork
+from core.engine.session.session_handle import SessionHandle
+from core.library.proposals.words import about, origin, proposed, there
+from core.text.cleaning import clean_line
+from storyengine_tui.bootstrap import running_catalog, running_engine
+from storyengine_tui.cli.commands.chapter.play import PAUSED
+from storyengine_tui.cli.commands.chapter.sessions import find_session
+from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.running import say, say_wrong
+
+Name = Annotated[str, typer.Argument(help="A name of the character, or the beginning of its id.")]
+Numbers = Annotated[
+    list[int] | None,
+    typer.Option(min=1, metavar="NUMBER", help="By its number in the list.", show_default=False),
+]
+HOW = "Decide with `storyengine cast proposals` (--take NUMBER, --drop NUMBER, --all, --undo)."
+
+
+async def assist(
+    name: Name,
+    in_: Annotated[
+        str, typer.Option("--in", metavar="SESSION", help="The chapter that records the call.")
+    ] = "last",
+) -> None:
+    """Let a model propose what a character lacks; what you wrote stays as it is."""
+    async with running_engine(await unlocked()) as engine:
+        character = await engine.library.characters.find(name)
+        opened = await engine.open(await find_session(engine, in_))
+        try:
+            work = _work(opened)
+            say(f"Asking {work.model} what “{character.name}” lacks …")
+            await _answered(engine, opened, [await work.fill_gaps(character)])
+        finally:
+            await opened.aclose()
+        _list(await engine.library.proposals.offered(character.id))
+
+
+async def proposals(
+    name: Annotated[str, typer.Argument(help="A character; without one, of all.", show_default=False)] = "",
+    take: Numbers = None,
+    drop: Numbers = None,
+    all_: Annotated[bool, typer.Option("--all", help="Take all that fit.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Undo the last decision about the character.")] = False,
+) -> None:
+    """List what is proposed for characters, take it, drop it, or undo that."""
+    async with running_catalog(await unlocked()) as catalog:
+        library = catalog.library
+        character = await library.characters.find(name) if name else None
+        offered = await library.proposals.offered(character.id if character else None)
+        chosen, dropped = _numbered(offered, take), _numbered(offered, drop)
+        if all_:
+            chosen = [one.proposal for one in offered if one.proposal not in dropped]
+        if undo:
+            if character is None:
+                raise IllegalCommandError("Name the character whose last decision is undone.")
+            again = await library.proposals.undo(character.id)
+            say(f"Open again: {about(again)}")
+        for one in () if all_ else chosen:
+            await library.proposals.take(one)
+            say(f"Taken: {about(one)}")
+        if all_:
+            count, outdated = await library.proposals.take_all(chosen)
+            say(f"Taken: {count:,}; outdated and left open: {outdated:,}")
+        if dropped:
+            await library.proposals.drop(dropped)
+            say(f"Dropped: {len(dropped):,}")
+        if not (chosen or dropped or undo or all_):
+            _list(offered)
+
+
+async def ceremony(
+    chapter: Annotated[
+        str, typer.Argument(metavar="SESSION|BOOK", help="A chapter, or a book for its last.")
+    ],
+    only_changes: Annotated[
+        bool, typer.Option("--only-changes", help="What the chapter changed, and nothing else.")
+    ] = False,
+) -> None:
+    """Propose what a chapter that has ended means for its characters: changed, faded, the same, neglected."""
+    async with running_engine(await unlocked()) as engine:
+        opened = await engine.open(await _chapter(engine, chapter))
+        try:
+            work = _work(opened)
+            begun = await work.look_back(with_ceremony=not only_changes)
+            for line in begun.left_alone:
+                say(f"Left alone: {line}")
+            if begun.asked:
+                say(f"Asking {work.model} {len(begun.asked):,} questions …")
+            await _answered(engine, opened, begun.asked)
+        finally:
+            await opened.aclose()
+        _list(await engine.library.proposals.offered())
+
+
+async def _chapter(catalog: SessionCatalog, name: str) -> SessionId:
+    """Return the chapter that a session or the title of a book means."""
+    with suppress(StoryEngineError):
+        return await find_session(catalog, name)
+    book = await catalog.library.books.find(name)
+    if not book.chapters:
+        raise IllegalCommandError(f"“{book.title}” has no chapter yet.")
+    return book.chapters[-1]
+
+
+def _work(opened: SessionHandle) -> CastWork:
+    if opened.cast_work is None:
+        raise ValueError("a session of an engine can be asked")
+    return opened.cast_work
+
+
+async def _answered(engine: Engine, opened: SessionHandle, asked: Sequence[RequestId]) -> None:
+    """Wait until all was answered; raise what the first failure says once all are settled."""
+    if asked and engine.queue.is_paused:
+        say_wrong(PAUSED)
+    settled = [await opened.wait(one) for one in asked]
+    for request in settled:
+        _refuse_failure(request)
+
+
+def _refuse_failure(request: Request) -> None:
+    if request.state is RequestState.DONE:
+        return
+    code = request.error_code or ErrorCode.LLM_CANCELLED
+    raise StoryEngineError(code, request.error_message, "What was proposed before it is kept; run it again.")
+
+
+def _numbered(offered: Sequence[Offered], numbers: Sequence[int] | None) -> list[Proposal]:
+    """Return the proposals with these numbers in the list; raise IllegalCommandError for any other."""
+    found = []
+    for number in dict.fromkeys(numbers or ()):
+        if number > len(offered):
+            raise IllegalCommandError(f"There is no proposal {number:,}; nothing was decided.")
+        found.append(offered[number - 1].proposal)
+    return found
+
+
+def _list(offered: Sequence[Offered]) -> None:
+    if not offered:
+        say("Nothing is proposed.")
+        return
+    for number, one in enumerate(offered, start=1):
+        mark = " (outdated: what it was for has changed)" if one.is_outdated else ""
+        say(f"{number}. {one.character.name}: {about(one.proposal)}, {origin(one.proposal)}{mark}")
+        say(f"   there:    {clean_line(there(one.proposal))}")
+        say(f"   proposed: {clean_line(proposed(one.proposal))}")
+        if one.proposal.why:
+            say(f"   because:  {clean_line(one.proposal.why)}")
+    say(HOW)

@@ -1,0 +1,110 @@
+"""What the GM decides about proposals: taken one by one or together, dropped, undone; never by itself."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from core.domain.errors import IllegalCommandError
+from core.domain.proposal import Part, Proposal, ProposalState
+from core.engine.library.proposals import ProposalLibrary
+from core.library.characters.character import Character, Trait
+from core.library.proposals.taking import change_of, record_of
+from tests.core.library.proposals.proposal_samples import NOW, mira, proposed
+from tests.store.memory_library import MemoryLibrary
+from tests.store.memory_store import MemoryDatabase
+
+pytestmark = pytest.mark.anyio
+
+
+def offers(character: Character) -> list[Proposal]:
+    text = proposed(
+        character, Part.SHORT_DESCRIPTION, ({"text": character.short_description},), ({"text": "New."},)
+    )
+    other = replace(text, id=proposed(character, Part.TRAIT, (), ()).id, after=({"text": "Other."},))
+    before, after = change_of(character.traits[0], strength=0.9)
+    return [
+        text,
+        other,
+        proposed(character, Part.TRAIT, (before,), (after,)),
+        proposed(character, Part.TRAIT, (), (record_of(Trait(name="Brave")),)),
+    ]
+
+
+async def desk() -> tuple[ProposalLibrary, MemoryLibrary, Character, list[Proposal]]:
+    store, character = MemoryDatabase().library, mira()
+    await store.put_character(character)
+    made = offers(character)
+    store.add_proposals(made)
+    return ProposalLibrary(store, lambda: NOW), store, character, made
+
+
+async def now(store: MemoryLibrary) -> Character:
+    [character] = await store.characters()
+    return character
+
+
+def states(found: Sequence[Proposal]) -> list[ProposalState]:
+    return [one.state for one in found]
+
+
+async def test_one_that_is_taken_changes_the_character_and_makes_its_rival_outdated() -> None:
+    library, store, character, [text, other, *rest] = await desk()
+    assert [one.is_outdated for one in await library.offered()] == [False] * 4
+    assert (await library.take(text)).version == character.version + 1
+    assert (await now(store)).short_description == "New."
+    offered = await library.offered(character.id)
+    assert [(one.proposal, one.is_outdated) for one in offered] == [
+        (other, True),
+        *((one, False) for one in rest),
+    ]
+    with pytest.raises(IllegalCommandError):
+        await library.take(other)
+    assert (await now(store)).short_description == "New."
+
+
+async def test_all_that_fit_are_taken_at_once_and_the_outdated_stay_open() -> None:
+    library, store, _, made = await desk()
+    assert await library.take_all(made) == (3, 1)
+    changed = await now(store)
+    assert (changed.version, changed.short_description) == (2, "New.")
+    assert [(one.name, one.strength) for one in changed.traits] == [("Patient", 0.9), ("Brave", 0.5)]
+    assert [one.proposal.id for one in await library.offered()] == [made[1].id]
+
+
+async def test_what_was_decided_is_undone_one_by_one_the_last_first() -> None:
+    library, store, character, made = await desk()
+    await library.take_all(made)
+    for _ in range(3):
+        await library.undo(character.id)
+    assert replace(await now(store), version=1) == character
+    assert states(await store.proposals()) == [ProposalState.OPEN] * 4
+    with pytest.raises(IllegalCommandError, match="Nothing was taken"):
+        await library.undo(character.id)
+
+
+async def test_one_that_is_dropped_changes_nothing_and_can_be_brought_back() -> None:
+    library, store, character, made = await desk()
+    await library.drop(made[:2])
+    assert await now(store) == character
+    assert len(await library.offered()) == 2
+    assert (await library.undo(character.id)).id == made[1].id
+    assert await now(store) == character
+    assert len(await library.offered()) == 3
+
+
+async def test_what_the_gm_has_changed_since_is_not_undone_over_it() -> None:
+    library, store, character, [text, *_] = await desk()
+    await library.take(text)
+    await store.put_character(replace(await now(store), short_description="My words."))
+    with pytest.raises(IllegalCommandError, match="nothing was taken back"):
+        await library.undo(character.id)
+    assert (await now(store)).short_description == "My words."
+
+
+async def test_an_archived_character_has_no_proposals_and_takes_none() -> None:
+    library, store, character, [text, *_] = await desk()
+    await store.put_character(replace(character, archived_at=NOW))
+    assert await library.offered() == []
+    with pytest.raises(IllegalCommandError, match="archived"):
+        await library.take(text)
