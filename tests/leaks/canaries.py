@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from core.domain.errors import ErrorCode
 from core.domain.session.carry_over import CarriedLine, CarryKind, CarryOver
 from core.domain.slot import Slot
+from core.engine.engine import Engine
+from core.engine.session.session_handle import SessionHandle
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 
 TOKEN = re.compile(r"Q\d+z")
 _SLOT = re.compile(r"^=== AGENT_IDENTITY ===\nName: .*\nSlot: (\d)", re.MULTILINE)
+_NAME = re.compile(r"^=== AGENT_IDENTITY ===\nName: (.*)$", re.MULTILINE)
 _SECTION = r"^=== {name} ===\n(.*?)^=== END {name} ===$"
 ADDS = "adds something of its own accord"
 MOST_SPREAD = 24
@@ -107,6 +110,8 @@ class Spreader(ScriptedProvider):
         """Which calls never end: the program is killed while one of them runs."""
         self.held: Callable[[], None] = lambda: None
         self.viewpoint: int | None = None
+        self.in_library: dict[str, int] = {}
+        """The slots of characters that the library has, by their names."""
         self.adds_for: Slots = frozenset()
         """Those who hear what a character adds unasked."""
         self.decided = 0
@@ -117,6 +122,9 @@ class Spreader(ScriptedProvider):
         slot = _SLOT.search(text)
         if slot is not None:
             self._ledger.check(text, int(slot[1]), "the input", await self._expected())
+        elif request.schema is not None and request.schema.name == "changes":
+            [name] = _NAME.findall(text)
+            self._ledger.check(text, self.in_library[name], "what changed", set())
         elif request.schema is None and self.viewpoint is not None:
             self._ledger.check(text, self.viewpoint, "the narrative", await self._expected())
         if self.holds(request):
@@ -196,3 +204,16 @@ def from_earlier_chapters(ledger: Ledger, labels: Iterable[Slots]) -> tuple[Carr
         names = [*(Slot(slot).default_name for slot in label), "Somebody else"]
         lines.append(CarriedLine(kind=kind, text=f"Before this {token}.", known_to=tuple(names)))
     return CarryOver(budget=10_000, lines=tuple(lines)), tokens
+
+
+async def look_back(engine: Engine, session: SessionHandle, model: Spreader) -> None:
+    """Have the library know the whole cast, and ask what the chapter changed about each."""
+    roster = session.snapshot.session.roster
+    for slot, name in roster:
+        model.in_library[name] = slot.value
+        await engine.library.characters.create(name, "Waits.")
+    assert session.cast_work is not None
+    begun = await session.cast_work.look_back()
+    assert len(begun.asked) == len(roster)
+    for asked in begun.asked:
+        await session.wait(asked)

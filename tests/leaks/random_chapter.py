@@ -25,7 +25,7 @@ from core.engine.takes.commands import LockMark
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
 from tests.core.idle_hours import IdleHours
 from tests.core.samples import waiting
-from tests.leaks.canaries import Ledger, Slots, Spreader, from_earlier_chapters, tokens_in
+from tests.leaks.canaries import Ledger, Slots, Spreader, from_earlier_chapters, look_back, tokens_in
 from tests.store.memory_store import MemoryStore
 
 CHUNK = 3
@@ -325,6 +325,7 @@ class RandomChapter:
         await self._settle()
         if self.session.snapshot.session.state is not SessionState.ENDED:
             return
+        await look_back(self.engine, self.session, self.model)
         for slot in self.cast:
             self.model.viewpoint = slot.value
             await self.session.wait(await self.session.build_narrative(viewpoint=slot))
@@ -388,8 +389,7 @@ class RandomChapter:
         if not due:  # a preview has the secrets that the next prompt reveals; they are not canon yet
             self.ledger.check(told, slot.value, "the preview", expected)
         text = "\n".join(event.text for event in await self.session.newest_canon(known_to=slot))
-        played = expected - self.ledger.secrets.keys() - self.carried
-        self.ledger.check(text, slot.value, "what is seen", played)
+        self.ledger.check(text, slot.value, "seen", expected - self.ledger.secrets.keys() - self.carried)
 
 
 def _audience(slots: Slots) -> Audience:
