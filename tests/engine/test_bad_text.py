@@ -9,6 +9,7 @@ import pytest
 
 from core.domain.errors import ErrorCode, LimitExceededError
 from core.domain.ids import SessionId, new_uuid
+from core.domain.session.profile import GENERAL, Profile
 from core.domain.slot import Slot
 from core.domain.story.transcript import render_all, render_events
 from core.engine.decisions.tab1_commands import Tab1Edit
@@ -119,6 +120,9 @@ async def test_typed_or_pasted_into_every_field_and_returned_by_every_agent(
                 identities={Slot.RED: text},
                 names={Slot.RED: text[:30]},
                 title=text[:180],
+                profiles={
+                    Slot.RED: Profile(short_description=text[:400], aliases=(text[:60],), group=text[:60])
+                },
             )
         )
         await session.define_narrative(text, 50)
@@ -132,6 +136,12 @@ async def test_typed_or_pasted_into_every_field_and_returned_by_every_agent(
     assert body.session.names == {Slot.RED: clean_line(text[:30])}
     assert body.session.title == clean_line(text[:180])
     assert (body.tab1.world, body.tab1.identities[Slot.RED]) == (expected, expected)
+    told = body.tab1.profile_of(Slot.RED)
+    assert told.short_description == clean_line(text[:400])
+    assert (told.aliases, told.group) == (
+        tuple(filter(None, [clean_line(text[:60])])),
+        clean_line(text[:60]) or GENERAL,
+    )
     assert body.session.definition == expected
     assert body.unsent[Slot.ORANGE] == expected
     assert expected.strip() in body.events[0].text

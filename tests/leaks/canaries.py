@@ -7,11 +7,12 @@ input that has a token outside its label is a leak, and one that lacks a token i
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from core.domain.errors import ErrorCode
 from core.domain.session.carry_over import CarriedLine, CarryKind, CarryOver
+from core.domain.session.profile import Profile, Profiles
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
@@ -93,6 +94,20 @@ class Ledger:
         for token in expected - found:
             if slot in self._due_to(token):
                 self.forgotten.append(f"{where} of slot {slot} lacks {token}")
+
+
+def profiles_of(ledger: Ledger, cast: Sequence[Slot]) -> Profiles:
+    """Return profiles of a cast: the others read the short description, and nobody groups and other names."""
+    nobody: Slots = frozenset()
+    return {
+        slot: Profile(
+            short_description=f"Somebody {ledger.new(ledger.cast)}.",
+            aliases=(ledger.new(nobody),),
+            group=ledger.new(nobody),
+            groups_visible=(ledger.new(nobody),),
+        )
+        for slot in cast
+    }
 
 
 class Spreader(ScriptedProvider):

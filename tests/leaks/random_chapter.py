@@ -25,7 +25,15 @@ from core.engine.takes.commands import LockMark
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
 from tests.core.idle_hours import IdleHours
 from tests.core.samples import waiting
-from tests.leaks.canaries import Ledger, Slots, Spreader, from_earlier_chapters, look_back, tokens_in
+from tests.leaks.canaries import (
+    Ledger,
+    Slots,
+    Spreader,
+    from_earlier_chapters,
+    look_back,
+    profiles_of,
+    tokens_in,
+)
 from tests.store.memory_store import MemoryStore
 
 CHUNK = 3
@@ -86,12 +94,12 @@ class RandomChapter:
         carried, self.carried = from_earlier_chapters(self.ledger, labels)
         rows.tab1 = replace(rows.tab1, carried=carried)
         self.session = await self.engine.open(session_id)
-        everyone = self.ledger.cast
         await self.session.edit_tab1(
             Tab1Edit(
                 world="A sea of glass.",
-                chapter=f"It begins {self.ledger.new(everyone)}.",
+                chapter=f"It begins {self.ledger.new(self.ledger.cast)}.",
                 agent_count=self.count,
+                profiles=profiles_of(self.ledger, self.cast),
             )
         )
         await self.session.scene.edit_secrets([self._secret(number) for number in (1, 2, 3)])

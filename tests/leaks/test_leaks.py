@@ -77,11 +77,16 @@ def _heard_by_all(*values: Any, real: Any = NewTake.reply) -> Any:
     return real(*values[:-1], EVERYONE)
 
 
+def _with_groups(others: Any) -> Any:
+    return tuple((one.name, f"{one.profile.short_description} of {one.profile.group}") for one in others)
+
+
 BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "events pass whoever witnessed them": ("core.context.visibility._witnessed", _all_events),
     "memory passes whatever its label is": ("core.context.visibility._memory", _all_blocks),
     "secrets pass before they are revealed": ("core.context.visibility.Secrets.label_of", _everyone_knows),
     "what was before passes whatever its label is": ("core.context.visibility.label_in", _everyone_knows),
+    "the others are told of a group": ("core.context.visibility.described", _with_groups),
     "what is handed on is known to the whole cast": ("core.engine.library.books.carry_over", _handed_to_all),
     "pinned canon passes whatever its label is": ("core.context.visibility.with_gm_locks", _all_pins),
     "private memory is labelled as everyone's": ("core.engine.kinds.summary._block", _public_block),

@@ -31,9 +31,9 @@ def paused_slots(session: Session) -> frozenset[Slot]:
 
 
 def with_paused(session: Session, tab1: Tab1Inputs, paused: Collection[CharacterId]) -> Session:
-    """Return a session that is being locked, in which those paused are away, and none other because of that.
+    """Return a session that is being locked, in which exactly the paused characters are away for a pause.
 
-    Raises IllegalCommandError where nobody would be left.
+    Raises IllegalCommandError where no character would be left.
     """
     gone = slots_of(tab1, paused) & frozenset(session.slots)
     kept = {slot: back_at for slot, back_at in session.away.items() if back_at != PAUSED}

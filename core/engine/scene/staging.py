@@ -46,7 +46,7 @@ def send_away(snapshot: Snapshot, slot: Slot, back_at: int, now: datetime) -> Ch
 
 
 def end_pauses(snapshot: Snapshot, paused: Collection[CharacterId], now: datetime) -> Changes | None:
-    """Bring those back that were away because they were paused in the library, and are not any more.
+    """Bring back those that were away because of a pause in the library which is over.
 
     None where there is none.
     """

@@ -123,7 +123,7 @@ class SessionHandle(OpenSession):
         return await self._ask(lambda snapshot: commands.lock(snapshot, self._clock(), paused))
 
     async def end_pauses(self) -> None:
-        """Bring those back that were paused in the library, and are not any more."""
+        """Bring back those that were away because of a pause in the library which is over."""
         if not (paused_slots(self.snapshot.session) and self.can(Command.SET_PRESENT)):
             return
         paused = await paused_in_library(self._store, self.snapshot, self._clock())

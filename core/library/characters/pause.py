@@ -9,7 +9,7 @@ from core.library.characters.character import Character
 from core.text.cleaning import clean_line
 
 _END: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2})?", re.ASCII)
-EXPECTED: Final = "Type the end of the pause as 2030-05-31 or 2030-05-31 18:00, or nothing for no end."
+EXPECTED: Final = "Type the end of the pause as 2030-05-31 or 2030-05-31 18:00; blank is without an end."
 
 
 def read_end(typed: str) -> datetime | None:

@@ -98,8 +98,8 @@ class CompareScreen(ListScreen[None, Compared]):
     CSS_PATH = "casting.tcss"
     HELP = (
         "On the left the character on tab 1, on the right the one in the library. t takes the field under "
-        "the cursor from the library into the chapter, where Ctrl+Z undoes it; p puts it from the chapter "
-        "into the library. What is played changes nothing in the library by itself."
+        "the cursor from the library into the chapter, where Ctrl+Z undoes it in a text; p puts it from the "
+        "chapter into the library. What is played changes nothing in the library by itself."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "take", "Take into the chapter"),

@@ -15,12 +15,15 @@ from core.ledger.words import dollars
 from core.snapshot import Snapshot
 from core.store import WriterInfo
 from core.text.cleaning import clean_line
+from core.text.graphemes import head
 from storyengine_tui.screens.play.scene import hearing_view, stage_view
 from storyengine_tui.screens.play.scene.hearing_view import HearingView
 from storyengine_tui.screens.play.scene.stage_view import StageView
 from storyengine_tui.screens.play.takes_view import COMMANDS, TakesView
 
 LONGEST_SCENE = 400
+_OTHER_NAMES = 60
+"""Characters of the other names of one character."""
 
 NOT_LOCKED = (
     "Nothing can be played yet: world, chapter and cast are still being written.\n\n"
@@ -168,6 +171,13 @@ def adds(started: CallStarted) -> bool:
 def numbered(session: Session, slot: Slot) -> str:
     """Return a character as its entry shows it, such as `2 Mira`."""
     return f"{int(slot)} {session.name_of(slot)}"
+
+
+def with_other_names(snapshot: Snapshot, slot: Slot) -> str:
+    """Return a character as its entry shows it, and the other names by which one may look for it."""
+    others = ", ".join(snapshot.cast[slot].profile.aliases)
+    entry = numbered(snapshot.session, slot)
+    return f"{entry} ({head(others, _OTHER_NAMES)})" if others else entry
 
 
 def progress_text(view: PlayView) -> str:

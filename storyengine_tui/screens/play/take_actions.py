@@ -14,7 +14,7 @@ from core.domain.story.event import Role
 from core.engine.takes.commands import called
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.page_actions import PageActions
-from storyengine_tui.screens.play.play_view import PlayView, is_played, numbered
+from storyengine_tui.screens.play.play_view import PlayView, is_played, with_other_names
 from storyengine_tui.screens.play.takes_view import takes_view
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
 
@@ -168,12 +168,12 @@ class TakeActions(PageActions):
         """Return an action for each panel that the draft on screen can be moved to, and its name."""
         if not self.page.has_session or self.page.field_for_typing() is None:
             return ()
-        session, source = self.session.snapshot.session, self.draft_slot()
+        snapshot, source = self.session.snapshot, self.draft_slot()
         if source is None:
             return ()
         return tuple(
-            (f"move_draft({int(slot)})", numbered(session, slot))
-            for slot in session.slots
+            (f"move_draft({int(slot)})", with_other_names(snapshot, slot))
+            for slot in snapshot.session.slots
             if slot is not source
         )
 

@@ -12,6 +12,7 @@ from textual.widgets import DataTable
 
 from core.domain.secret import LONGEST_SECRET
 from core.domain.session.limits import LONGEST_CORRECTION
+from core.domain.session.profile import Profile
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
@@ -67,6 +68,7 @@ async def make_bad(engine: Engine, text: str) -> None:
             title=text[:180],
             names={Slot.RED: text[:30]},
             identities={Slot.RED: text},
+            profiles={Slot.RED: Profile(short_description=text[:400], aliases=(text[:60],), group=text[:60])},
         )
     )
     await session.define_narrative(text, 50)

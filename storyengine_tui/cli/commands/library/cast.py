@@ -166,10 +166,12 @@ def _lines(file: CardFile) -> list[str]:
 async def set_(
     name: Name,
     short: Annotated[str | None, typer.Option("--short", help="What the others on stage are told.")] = None,
-    alias: Annotated[list[str] | None, typer.Option(help="Another name; give all. Blank is none.")] = None,
+    alias: Annotated[
+        list[str] | None, typer.Option(help="Another name; give each. A blank one clears them.")
+    ] = None,
     group: Annotated[str | None, typer.Option(help="The group that it belongs to.")] = None,
     sees: Annotated[
-        list[str] | None, typer.Option(help="A group that it sees; give all. Blank: none.")
+        list[str] | None, typer.Option(help="A group that it sees; give each. A blank one clears them.")
     ] = None,
     static: Annotated[bool | None, typer.Option(help="Only you change it, never the program.")] = None,
 ) -> None:

@@ -3,9 +3,14 @@
 import pytest
 from textual import events
 
+from core.domain.session.profile import Profile
+from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
+from core.snapshot import Snapshot
+from storyengine_tui.screens.play.play_view import with_other_names
 from storyengine_tui.screens.play.take_modals import BranchModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from tests.core.samples import session
 from tests.tui.engine_app import Desktop
 from tests.tui.play_table import at_table, at_window
 
@@ -26,6 +31,15 @@ async def test_a_draft_moves_to_another_panel(desktop: Desktop) -> None:
         await table.until(lambda: table.area(Slot.ORANGE).has_focus)
         await table.pane.flush()
         assert table.snapshot.unsent == {Slot.ORANGE: "For somebody else"}
+
+
+def test_the_palette_finds_the_panel_by_the_other_names_of_its_character() -> None:
+    told = Profile(aliases=("Kay", "The [/x] Keeper", "x" * 90))
+    tab1 = Tab1Inputs(profiles={Slot.RED: told})
+    snapshot = Snapshot(session=session(names={Slot.RED: "Kara"}), tab1=tab1)
+    assert with_other_names(snapshot, Slot.RED).startswith("1 Kara (Kay, The [/x] Keeper, xxx")
+    assert len(with_other_names(snapshot, Slot.RED)) < 80
+    assert with_other_names(snapshot, Slot.ORANGE) == "2 Agent Orange"
 
 
 async def test_a_prompt_that_is_marked_in_the_transcript_can_be_branched(desktop: Desktop) -> None:
