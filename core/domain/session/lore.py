@@ -61,6 +61,11 @@ def label_of(book: ChapterLorebook, session: Session, profiles: Profiles) -> Aud
     return audience_of_groups(book.groups, session.slots, profiles)
 
 
+def label_now(book: ChapterLorebook, session: Session, profiles: Profiles) -> Audience:
+    """Return who may know a lorebook: as it is settled, or before the lock as it would be now."""
+    return book.label if session.tab1_locked else label_of(book, session, profiles)
+
+
 def labelled(books: Lorebooks, session: Session, profiles: Profiles) -> Lorebooks:
     """Return the lorebooks with the labels that their groups give them now."""
     return tuple(replace(book, label=label_of(book, session, profiles)) for book in books)
