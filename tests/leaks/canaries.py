@@ -43,12 +43,18 @@ class Ledger:
     """The tokens of secrets, with those to whom canon reveals them now."""
     pinned: dict[str, Slots] = field(default_factory=dict)
     """The tokens of canon that the GM pinned, with those who could know it then."""
+    constant_lore: set[str] = field(default_factory=set)
+    """The tokens of entries of lorebooks that are always active."""
+    triggers: dict[str, tuple[str, Slots]] = field(default_factory=dict)
+    """The tokens of entries that another token sets off, with that one, and those who may know the book."""
     leaks: list[str] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
     inputs: int = 0
     checked: int = 0
     """How many times a token was found where it may be."""
     count: int = 0
+    set_off_count: int = 0
+    """How many times an entry was found that something set off."""
 
     def new(self, label: Slots) -> str:
         """Return a token for those in `label`."""
@@ -57,7 +63,18 @@ class Ledger:
         self.labels[token] = label
         return token
 
+    def set_off(self, key: str, label: Slots) -> str:
+        """Return a token for an entry that `key` sets off, in a book for those in `label`."""
+        self.count += 1
+        token = f"Q{self.count}z"
+        self.triggers[token] = key, label
+        return token
+
     def label_of(self, token: str) -> Slots:
+        if token in self.triggers:
+            key, label = self.triggers[token]
+            is_known = key in self.labels or key in self.secrets or key in self.triggers
+            return label & self.label_of(key) if is_known else frozenset()
         return self._due_to(token) | self.pinned.get(token, frozenset())
 
     def _due_to(self, token: str) -> Slots:
@@ -85,6 +102,7 @@ class Ledger:
         found = tokens_in(text)
         for token in found:
             self.checked += 1
+            self.set_off_count += token in self.triggers
             if slot not in self.label_of(token):
                 self.leaks.append(f"{where} of slot {slot} has {token} of {sorted(self.label_of(token))}")
         for token in expected - found:
@@ -116,7 +134,8 @@ class Spreader(ScriptedProvider):
         text = "\n".join(message.content for message in request.messages)
         slot = _SLOT.search(text)
         if slot is not None:
-            self._ledger.check(text, int(slot[1]), "the input", await self._expected())
+            expected = await self._expected() | self._ledger.constant_lore
+            self._ledger.check(text, int(slot[1]), "the input", expected)
         elif request.schema is None and self.viewpoint is not None:
             self._ledger.check(text, self.viewpoint, "the narrative", await self._expected())
         if self.holds(request):

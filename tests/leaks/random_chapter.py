@@ -26,6 +26,7 @@ from core.exchange.session_export import as_new_session, from_json, read_body, t
 from tests.core.idle_hours import IdleHours
 from tests.core.samples import waiting
 from tests.leaks.canaries import Ledger, Slots, Spreader, from_earlier_chapters, tokens_in
+from tests.leaks.lore import attach_books, random_profiles
 from tests.store.memory_store import MemoryStore
 
 CHUNK = 3
@@ -87,13 +88,17 @@ class RandomChapter:
         rows.tab1 = replace(rows.tab1, carried=carried)
         self.session = await self.engine.open(session_id)
         everyone = self.ledger.cast
+        profiles = random_profiles(self.draw, everyone)
         await self.session.edit_tab1(
             Tab1Edit(
                 world="A sea of glass.",
                 chapter=f"It begins {self.ledger.new(everyone)}.",
                 agent_count=self.count,
+                profiles=profiles,
             )
         )
+        if self.draw.random() < 0.4:
+            await attach_books(self.engine, self.session, self.draw, self.ledger, profiles)
         await self.session.scene.edit_secrets([self._secret(number) for number in (1, 2, 3)])
         await self.session.wait(await self.session.lock())
         await self.session.afterthoughts.let_add(self.cast)
@@ -386,7 +391,7 @@ class RandomChapter:
         told = "\n".join(message.content for message in context.messages)
         due = [one for one in self.session.snapshot.secrets if one.reveal_at is not None]
         if not due:  # a preview has the secrets that the next prompt reveals; they are not canon yet
-            self.ledger.check(told, slot.value, "the preview", expected)
+            self.ledger.check(told, slot.value, "the preview", expected | self.ledger.constant_lore)
         text = "\n".join(event.text for event in await self.session.newest_canon(known_to=slot))
         played = expected - self.ledger.secrets.keys() - self.carried
         self.ledger.check(text, slot.value, "what is seen", played)
