@@ -51,7 +51,7 @@ _PASSED_OVER: Final = frozenset(
         *(Reason.WAITS_FOR_RECURSION, Reason.EXCLUDES_RECURSION, Reason.DONT_ACTIVATE),
     )
 )
-"""Reasons for which an entry is not in that are no news: no text matched it, or its author turned it off."""
+"""Reasons that are not worth a note: no text matched the entry, or its author turned it off."""
 _NO_ROOM: Final = "The input has no room for it: what the story itself needs comes first."
 _BUDGETS: Final = (Reason.BUDGET, Reason.BOOK_BUDGET)
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
+from core.domain.audience import Audience
 from core.domain.errors import ErrorCode
 from core.domain.session.carry_over import CarriedLine, CarryKind, CarryOver
 from core.domain.slot import Slot
@@ -215,3 +216,11 @@ def from_earlier_chapters(ledger: Ledger, labels: Iterable[Slots]) -> tuple[Carr
         names = [*(Slot(slot).default_name for slot in label), "Somebody else"]
         lines.append(CarriedLine(kind=kind, text=f"Before this {token}.", known_to=tuple(names)))
     return CarryOver(budget=10_000, lines=tuple(lines)), tokens
+
+
+def audience_of(slots: Slots) -> Audience:
+    return Audience.of(Slot(slot) for slot in slots)
+
+
+def slots_of(audience: Audience) -> Slots:
+    return frozenset(slot.value for slot in audience)

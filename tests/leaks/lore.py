@@ -43,11 +43,13 @@ async def attach_books(
     ledger: Ledger,
     profiles: dict[Slot, Profile],
 ) -> None:
-    """Attach three lorebooks for random groups.
+    """Attach three lorebooks for random groups, in some chapters.
 
     Each has an entry that is always active, entries whose keys are tokens of what is yet to be played, and
     one whose key is in the constant entry of another book.
     """
+    if draw.random() > 0.4:
+        return
     labelled: list[tuple[tuple[str, ...], Slots, str]] = []
     for _ in range(3):
         groups = tuple(draw.sample(GROUPS, draw.randint(0, 2)))
