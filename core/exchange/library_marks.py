@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from core.domain.requests.request import Content
 from core.domain.session import lore
 from core.domain.session.lore import ChapterLorebook
-from core.domain.session.session import Session
 from core.library.book import LONGEST_DESCRIPTION, MOST_CHAPTERS
 from core.library.names import LONGEST_NAME
 from core.library.refusal import FileRefusedError
@@ -38,17 +37,13 @@ def problems_of_book(mark: BookMark | None) -> Iterator[str]:
         yield "its book is not what this program stores"
 
 
-def problems_of_lore(
-    session: Session, books: Sequence[ChapterLorebook], contents: Sequence[Content]
-) -> Iterator[str]:
+def problems_of_lore(books: Sequence[ChapterLorebook], contents: Sequence[Content]) -> Iterator[str]:
     """Yield problems of the lorebooks of a chapter: names, bounds, and copies that are no lorebook."""
     if not books:
         return
     yield from (f"its lore: {problem}" for problem in lore.problems_of(books))
     if len({book.seed for book in books}) > 1:
         yield "its lorebooks disagree about chance"
-    if any(book.owner is not None and book.owner not in session.slots for book in books):
-        yield "a lorebook is of a character that does not play"
     texts = {content.hash: content.text for content in contents}
     for book in books:
         text = texts.get(book.copy_hash, "")

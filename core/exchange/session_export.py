@@ -278,7 +278,7 @@ def _problems(body: SessionBody) -> Iterator[str]:
         integrity.problems_of_requests(session, body.requests, body.events),
         integrity.problems_of_drafts(session, body.drafts, body.blocks, body.requests),
         problems_of_book(body.book),
-        problems_of_lore(body.session, body.lore, body.contents),
+        problems_of_lore(body.lore, body.contents),
         integrity.problems_of_calls(body.artifacts, body.contents, body.requests),
     )
 

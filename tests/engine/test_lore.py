@@ -19,6 +19,7 @@ from core.exchange.session_export import ImportRefusedError, from_json
 from core.library.refusal import FileRefusedError
 from core.text.canonical_json import canonical, checksum
 from db.store import PostgresStore
+from tests.core.library.cards.card_samples import V2, text_of
 from tests.engine.lore_table import (
     begun,
     engine_on,
@@ -272,7 +273,7 @@ async def test_a_chapter_has_so_many_books_and_characters_of_them(
         ({"name": ""}, "not what this program stores"),
         ({"copy_length": 5}, "missing, or no lorebook"),
         ({"copy_hash": "c" * 64}, "missing, or no lorebook"),
-        ({"owner": 7}, "does not play"),
+        ({"owner": 8}, "lore.0.owner"),
         ({"seed": "a-b"}, "not what this program stores"),
         ({"groups": [" x"]}, "not what this program stores"),
     ],
@@ -306,4 +307,23 @@ async def test_everyone_knows_a_book_of_the_general_group_and_the_narrative_is_g
         texts = await session.contents([part for _, _, part in manifest])
         has_lore = any("A crack in it." in text for text in texts.values())
         assert has_lore is (call.agent_id == RED), call.agent_id
+    await session.aclose()
+
+
+async def test_the_book_on_a_card_is_for_its_character_alone(store: PostgresStore) -> None:
+    engine = engine_on(store)
+    entries = [{"keys": ["lamp"], "content": "{{char}} lit it.", "enabled": True, "insertion_order": 1}]
+    card = {**V2, "data": {**V2["data"], "character_book": {"entries": entries, "extensions": {}}}}
+    kara = (await engine.library.characters.import_card(text_of(card), "kara.json")).character
+    profiles = {ORANGE: kara.profile, YELLOW: Profile(short_description="By hand.")}
+    session = await begun(engine, profiles)
+    snapshot = session.snapshot
+    [copy] = await engine.library.lore.copies_in_cards(snapshot.session, snapshot.tab1.profiles)
+    await session.attach_lore(copy)
+    await session.wait(await session.lock())
+    [book] = session.snapshot.lore
+    assert (book.name, book.owner, book.label) == ("Joss (card)", ORANGE, Audience.of((ORANGE,)))
+    assert "Joss lit it." in await lore_given(engine, session.id, "The lamp?", ORANGE)
+    assert not await lore_given(engine, session.id, "The lamp?", RED)
+    assert from_json(await engine.export(session.id)).lore == (book,)
     await session.aclose()

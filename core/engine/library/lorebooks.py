@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -11,6 +12,9 @@ from core.domain.errors import IllegalCommandError
 from core.domain.ids import LorebookId, new_uuid
 from core.domain.requests.request import Content
 from core.domain.session.lore import LONGEST_COPY, ChapterLorebook
+from core.domain.session.profile import Profiles
+from core.domain.session.session import Session
+from core.domain.slot import Slot
 from core.engine.decisions.lore_commands import LoreCopy
 from core.library.card_lore import LoreFile, read_lore_file, with_book
 from core.library.cards.card import new_card
@@ -105,7 +109,21 @@ class LoreLibrary:
     async def copy_of(self, book: KeptLorebook) -> LoreCopy:
         """Return a copy for chapters; raise FileRefusedError for one that is too long."""
         kept = await self._store.lore_file(book.id)
-        return await asyncio.to_thread(_copied, book, kept)
+        return await asyncio.to_thread(_copied, kept, book.name, book.groups)
+
+    async def copies_in_cards(self, session: Session, profiles: Profiles) -> tuple[LoreCopy, ...]:
+        """Return copies of the books on the cards of a chapter's characters, of those that came from here.
+
+        Each is for its character alone.
+        """
+        found = []
+        for slot, name in session.roster:
+            origin = profiles[slot].character_id if slot in profiles else None
+            card = None if origin is None else await self._store.card_of(origin)
+            if card is not None:
+                with suppress(FileRefusedError):  # a card without a book
+                    found.append(await asyncio.to_thread(_copied, card, f"{name} (card)", owner=slot))
+        return tuple(found)
 
     async def export(
         self, book: KeptLorebook, format_: CardFormat, kind: LoreKind | None = None
@@ -148,17 +166,18 @@ def _valid(book: KeptLorebook) -> KeptLorebook:
     return book
 
 
-def _copied(book: KeptLorebook, kept: KeptFile) -> LoreCopy:
+def _copied(kept: KeptFile, name: str, groups: tuple[str, ...] = (), owner: Slot | None = None) -> LoreCopy:
     """Return a copy of what a lorebook's file says, as ASCII: it is stored and exported as a text."""
     file = read_lore_file(kept.content, kept.name)
     source = file.book.source
     document = source.document if source is not None else parse_json(kept.content, kept.name)
     content = Content.of(json.dumps(document.value, separators=(",", ":")))
     if len(content.text) > LONGEST_COPY:
-        raise FileRefusedError(f"“{book.name}” is too long for a chapter; nothing was attached.")
+        raise FileRefusedError(f"“{name}” is too long for a chapter; nothing was attached.")
     copied = ChapterLorebook(
-        name=book.name,
-        groups=book.groups,
+        name=name,
+        groups=groups,
+        owner=owner,
         entry_count=len(file.book.entries),
         file_hash=kept.sha256,
         copy_hash=content.hash,

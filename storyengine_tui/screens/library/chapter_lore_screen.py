@@ -13,6 +13,7 @@ from core.context.visibility import names_of
 from core.domain.session.lore import ChapterLorebook, label_now
 from core.domain.session.profile import GENERAL
 from core.domain.session.state_machine import Command
+from core.engine.decisions.lore_commands import LoreCopy
 from core.engine.session.session_handle import SessionHandle
 from core.library.lore.kept import KeptLorebook
 from core.library.names import name_key
@@ -26,26 +27,33 @@ NONE_THERE = "Neither this chapter nor the library has a lorebook: F5, then 4 an
 
 @dataclass(frozen=True, slots=True)
 class LoreRow:
-    """A lorebook by its name: in the chapter, in the library, or in both."""
+    """A lorebook by its name: in the chapter, and in the library or on the card of a character."""
 
     name: str
     attached: ChapterLorebook | None
-    kept: KeptLorebook | None
+    kept: KeptLorebook | None = None
+    on_card: LoreCopy | None = None
 
     @property
     def about(self) -> ChapterLorebook | KeptLorebook:
-        """What there is of it: the copy of the chapter, else the book of the library."""
-        found = self.attached or self.kept
+        """What there is of it: the copy of the chapter, else the book to attach."""
+        found = self.attached or self.source
         if found is None:
             raise ValueError("a row has a book")
         return found
 
     @property
+    def source(self) -> ChapterLorebook | KeptLorebook | None:
+        """What can be attached, or taken over again: the book of the library, or that of the card."""
+        return self.kept or (None if self.on_card is None else self.on_card.book)
+
+    @property
     def is_changed(self) -> bool:
         """Whether the library has another content under the name, or other groups."""
-        if self.attached is None or self.kept is None:
+        now, then = self.source, self.attached
+        if now is None or then is None:
             return False
-        return (self.attached.file_hash, self.attached.groups) != (self.kept.file_hash, self.kept.groups)
+        return (then.file_hash, then.groups) != (now.file_hash, now.groups)
 
 
 class ChapterLoreScreen(ListScreen[None, LoreRow]):
@@ -55,7 +63,8 @@ class ChapterLoreScreen(ListScreen[None, LoreRow]):
     HELP = (
         "A chapter has copies of lorebooks. a attaches the one under the cursor, or takes over what it holds "
         "in the library now; d detaches it. Who may know a book follows from its groups, and is settled at "
-        "the lock. What was played stays as it is. F7 says of every entry why it was in an input."
+        "the lock; one on a card is for its character alone. What was played stays as it is. F7 says of "
+        "every entry why it was in an input."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "attach", "Attach"),
@@ -67,6 +76,7 @@ class ChapterLoreScreen(ListScreen[None, LoreRow]):
         super().__init__()
         self._library = library
         self._session = session
+        self._on_cards: tuple[LoreCopy, ...] | None = None
 
     def compose(self) -> ComposeResult:
         """Compose a heading above the list."""
@@ -75,9 +85,20 @@ class ChapterLoreScreen(ListScreen[None, LoreRow]):
 
     async def reload(self) -> None:
         """Read both again; those of the chapter come first, in the order in which they are scanned."""
+        snapshot = self._session.snapshot
+        if self._on_cards is None:
+            profiles = snapshot.tab1.profiles
+            self._on_cards = await self._library.copies_in_cards(snapshot.session, profiles)
+        cards = {one.book.key: one for one in self._on_cards}
         kept = {name_key(one.name): one for one in await self._library.listed()}
-        rows = [LoreRow(one.name, one, kept.pop(one.key, None)) for one in self._session.snapshot.lore]
+        rows = [
+            LoreRow(one.name, one, None, cards.pop(one.key, None))
+            if one.owner is not None
+            else LoreRow(one.name, one, kept.pop(one.key, None))
+            for one in snapshot.lore
+        ]
         rows += [LoreRow(one.name, None, one) for one in kept.values()]
+        rows += [LoreRow(one.book.name, None, on_card=one) for one in cards.values()]
         columns = {
             "Lorebook": max(18, self.size.width - 62),
             "Entries": 8,
@@ -90,9 +111,15 @@ class ChapterLoreScreen(ListScreen[None, LoreRow]):
         return (
             Text(row.name, no_wrap=True, overflow="ellipsis"),
             Text(f"{row.about.entry_count:,}", justify="right"),
-            Text(", ".join(row.about.groups) or GENERAL, no_wrap=True, overflow="ellipsis"),
+            Text(self._groups_of(row), no_wrap=True, overflow="ellipsis"),
             Text(self._said(row), no_wrap=True, overflow="ellipsis"),
         )
+
+    def _groups_of(self, row: LoreRow) -> str:
+        owner = row.about.owner if isinstance(row.about, ChapterLorebook) else None
+        if owner is not None:
+            return f"{self._session.snapshot.session.name_of(owner)} alone"
+        return ", ".join(row.about.groups) or GENERAL
 
     def _said(self, row: LoreRow) -> str:
         if row.attached is None:
@@ -102,14 +129,16 @@ class ChapterLoreScreen(ListScreen[None, LoreRow]):
         known = f"known to {names_of(label, snapshot.session)}"
         return f"older; {known}" if row.is_changed else known
 
-    async def _take_over(self, book: KeptLorebook) -> None:
-        await self._session.attach_lore(await self._library.copy_of(book))
+    async def _take_over(self, row: LoreRow) -> None:
+        copy = row.on_card if row.kept is None else await self._library.copy_of(row.kept)
+        if copy is not None:
+            await self._session.attach_lore(copy)
 
     @on(DataTable.RowSelected)
     def action_attach(self) -> None:
         """Attach the book under the cursor, or take its content over again."""
-        if self.chosen is not None and self.chosen.kept is not None:
-            self.do(self._take_over(self.chosen.kept), then_reloads=True)
+        if self.chosen is not None and self.chosen.source is not None:
+            self.do(self._take_over(self.chosen), then_reloads=True)
 
     def action_detach(self) -> None:
         """Detach the book under the cursor."""
@@ -120,7 +149,7 @@ class ChapterLoreScreen(ListScreen[None, LoreRow]):
         """Tell the footer what is possible for the book under the cursor."""
         row, can = self.chosen if self.is_mounted else None, self._session.can(Command.EDIT_LORE)
         if action == "attach":
-            return (row is not None and row.kept is not None and can) or None
+            return (row is not None and row.source is not None and can) or None
         if action == "detach":
             return (row is not None and row.attached is not None and can) or None
         return super().check_action(action, parameters)

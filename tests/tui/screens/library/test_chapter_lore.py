@@ -19,6 +19,7 @@ from storyengine_tui.screens.calls.next_input_screen import NextInputScreen
 from storyengine_tui.screens.library.chapter_lore_screen import ChapterLoreScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
+from tests.core.library.cards.card_samples import V2, text_of
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, opened, until
 
@@ -101,6 +102,32 @@ async def test_a_book_is_attached_taken_over_again_and_detached(desktop: Desktop
         await pilot.press("d")
         await until(pilot, lambda: cells(screen)[1] == ["Guild", "1", "General", ""])
         assert [book.name for book in app.session.snapshot.lore] == ["Harbour [x]"]
+
+
+async def make_card(engine: Engine) -> None:
+    """Take a character with a book on its card into a chapter."""
+    entries = [{"keys": ["lamp"], "content": "It is hers.", "enabled": True, "insertion_order": 1}]
+    card = {**V2, "data": {**V2["data"], "character_book": {"entries": entries, "extensions": {}}}}
+    kara = (await engine.library.characters.import_card(text_of(card), "kara.json")).character
+    session = await engine.open(await engine.create())
+    await session.edit_tab1(Tab1Edit(world="A sea.", names=NAMES, profiles={Slot.RED: kara.profile}))
+    await session.aclose()
+
+
+@pytest.mark.anyio
+async def test_the_book_on_the_card_of_a_character_is_offered(desktop: Desktop) -> None:
+    async with desktop.window(make_card) as (pilot, app):
+        app.action_chapter_lore()
+        await until(pilot, lambda: isinstance(app.screen, ChapterLoreScreen))
+        screen = app.screen
+        assert isinstance(screen, ChapterLoreScreen)
+        await until(pilot, lambda: cells(screen) == [["Mira (card)", "1", "Mira alone", ""]])
+        assert app.session is not None
+        assert not app.session.snapshot.lore, "nothing of it is taken silently"
+        await pilot.press("a")
+        await until(pilot, lambda: cells(screen)[0][3] == "known to Mira")
+        await pilot.press("d")
+        await until(pilot, lambda: cells(screen)[0][3] == "")
 
 
 def lore_of(app: StoryEngineApp) -> str:
