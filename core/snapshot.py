@@ -3,8 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from core.context.lore import NO_LORE, ChapterLore
 from core.context.visibility import (
     CharacterKnowledge,
     Knowledge,
@@ -29,11 +30,16 @@ from core.domain.requests.request import (
 )
 from core.domain.secret import Reveal, Secret, reveals_in
 from core.domain.session.cast import Cast
+from core.domain.session.lore import Lorebooks
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event, Role
+from core.domain.story.lore_use import LoreUse, uses_in
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
+
+if TYPE_CHECKING:  # What reads lorebooks is loaded by the first chapter that has one.
+    from core.library.lore.book import Lorebook
 
 MAX_FULL_DELTAS: Final = 256
 """Number of the newest deltas that are kept complete; no input contains as many."""
@@ -43,9 +49,9 @@ MAX_FULL_DELTAS: Final = 256
 class Changes:
     """The changes of one transaction. None and empty values change nothing.
 
-    `session`, `tab1`, `prompt_blocks` and `secrets` replace the whole record. Requests are inserted or, by
-    id, replaced. Events, blocks, drafts, artifacts and proposals are only added. `unsent` replaces the text
-    in the composer of each slot that it names; an empty text clears it. The takes of `events` and the
+    `session`, `tab1`, `prompt_blocks`, `secrets` and `lore` replace the whole record. Requests are inserted
+    or, by id, replaced. Events, blocks, drafts, artifacts and proposals are only added. `unsent` replaces the
+    text in the composer of each slot that it names; an empty text clears it. The takes of `events` and the
     `blocks` become canon at their places; those that are stored already are not stored again.
     """
 
@@ -54,6 +60,7 @@ class Changes:
     tab1: Tab1Inputs | None = None
     prompt_blocks: PromptBlocks | None = None
     secrets: tuple[Secret, ...] | None = None
+    lore: Lorebooks | None = None
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     blocks: tuple[MemoryBlock, ...] = ()
@@ -77,6 +84,11 @@ class Changes:
         """The last secret, if they are replaced: those with a greater number are removed."""
         return None if self.secrets is None else len(self.secrets)
 
+    @property
+    def lore_end(self) -> int | None:
+        """The number of lorebooks, if they are replaced: those with a greater number are removed."""
+        return None if self.lore is None else len(self.lore)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
@@ -94,6 +106,11 @@ class Snapshot:
     secrets: tuple[Secret, ...] = ()
     reveals: tuple[Reveal, ...] = ()
     """The reveals of secrets that are canon."""
+    lore: Lorebooks = ()
+    lore_books: Mapping[str, "Lorebook"] = field(default_factory=dict, compare=False, repr=False)
+    """What the lorebooks hold, by the hashes of their copies, as far as it was read."""
+    lore_uses: tuple[LoreUse, ...] | None = field(default=None, compare=False)
+    """What replies that are canon say of active entries; None until it is read."""
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     blocks: tuple[MemoryBlock, ...] = ()
     recent: tuple[Event, ...] = ()
@@ -143,13 +160,21 @@ class Snapshot:
         return tuple(one for one in self.requests if isinstance(one, kind) and one.has_failed)
 
     @property
+    def is_lore_known(self) -> bool:
+        """Whether the lorebooks of the chapter were read, and what was active before."""
+        books = self.lore_books
+        return not self.lore or (
+            self.lore_uses is not None and all(one.copy_hash in books for one in self.lore)
+        )
+
+    @property
     def cast(self) -> Cast:
         """The characters, as the GM described them."""
         return Cast(self.session, self.tab1)
 
     def known_to(self, slot: Slot) -> CharacterKnowledge:
-        """Return what the character in `slot` may know; requires `is_memory_known`."""
-        return self._known_to(slot, self.blocks, self.recent)
+        """Return what the character in `slot` may know; requires `is_memory_known` and `is_lore_known`."""
+        return self._known_to(slot, self.blocks, self.recent, self._chapter_lore)
 
     def chapter_known_to(
         self, slot: Slot | None, blocks: Sequence[MemoryBlock], events: Sequence[Event]
@@ -166,11 +191,24 @@ class Snapshot:
         return known_to_all_of(audience, self.session, blocks, events, self.tab1.carried)
 
     def _known_to(
-        self, slot: Slot, blocks: Sequence[MemoryBlock], events: Sequence[Event]
+        self,
+        slot: Slot,
+        blocks: Sequence[MemoryBlock],
+        events: Sequence[Event],
+        lore: ChapterLore = NO_LORE,
     ) -> CharacterKnowledge:
         carried = self.tab1.carried
         cast = self.cast
-        return known_to(cast[slot], self.session, blocks, events, self._secrets, carried, cast.playing)
+        return known_to(cast[slot], self.session, blocks, events, self._secrets, carried, cast.playing, lore)
+
+    @property
+    def _chapter_lore(self) -> ChapterLore:
+        if not self.lore:
+            return NO_LORE
+        if not self.is_lore_known:
+            raise ValueError("the lorebooks of the chapter must be known")
+        books = tuple((one, self.lore_books[one.copy_hash]) for one in self.lore)
+        return ChapterLore(books, self.lore_uses or ())
 
     @property
     def _secrets(self) -> Secrets:
@@ -183,11 +221,12 @@ class Snapshot:
             recent_from(session, self.recent_prompts),
             recent_from(self.session, self.recent_prompts),
         )
-        recent, undone, reveals = self.recent, self.undone, self.reveals
+        recent, undone, reveals, uses = self.recent, self.undone, self.reveals, self.lore_uses
         is_moved = (start, session.prompt_index) != (before, self.session.prompt_index)
         if is_moved or changes.events or changes.canon_end is not None:  # most commits leave canon as it is
             canon = self._canon_with(changes)
             reveals = self._reveals_with(canon, session)
+            uses = self._uses_with(canon, session)
             if start > before:
                 canon = tuple(event for event in canon if event.summarised_with > start)
             recent = tuple(event for event in canon if event.prompt_index <= session.prompt_index)
@@ -199,6 +238,8 @@ class Snapshot:
             prompt_blocks=self.prompt_blocks if changes.prompt_blocks is None else changes.prompt_blocks,
             secrets=self.secrets if changes.secrets is None else changes.secrets,
             reveals=reveals,
+            lore=self.lore if changes.lore is None else changes.lore,
+            lore_uses=uses,
             unsent={slot: text for slot, text in {**self.unsent, **changes.unsent}.items() if text},
             blocks=self._memory_with(changes, session),
             recent=recent,
@@ -236,6 +277,17 @@ class Snapshot:
         earlier = (reveal for reveal in self.reveals if reveal.prompt_index < known_from)
         known = reveals_in(event for event in canon if event.prompt_index <= session.prompt_index)
         return (*earlier, *known)
+
+    def _uses_with(self, canon: Sequence[Event], session: Session) -> tuple[LoreUse, ...] | None:
+        """Return the active entries up to the last prompt; None if they are unknown."""
+        if not self.lore or self.lore_uses is None:
+            return None
+        # Of the prompt before these, canon may have what was added alone.
+        prompts = (event.prompt_index for event in canon if event.role is Role.USER)
+        known_from = min(prompts, default=session.prompt_index + 1)
+        earlier = (use for use in self.lore_uses if use.prompt_index < known_from)
+        known = range(known_from, session.prompt_index + 1)
+        return (*earlier, *uses_in(event for event in canon if event.prompt_index in known))
 
     def _takes_with(self, changes: Changes, session: Session) -> Mapping[int, int]:
         has_one_each = not self.takes and all(event.take == 1 for event in changes.events)

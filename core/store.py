@@ -23,6 +23,7 @@ from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
+from core.domain.story.lore_use import LoreUse
 from core.domain.story.memory import MemoryBlock
 from core.library_store import LibraryStore
 from core.queue_store import QueueStore
@@ -163,6 +164,9 @@ class SessionStore(Protocol):
 
     async def last_replies(self, session_id: SessionId) -> Mapping[Slot, tuple[int, datetime]]:
         """Return the number and the time of the newest reply of each character that is canon."""
+
+    async def lore_uses(self, session_id: SessionId) -> Sequence[LoreUse]:
+        """Return what the replies that are canon say of active entries of lorebooks, in order."""
 
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest version first."""

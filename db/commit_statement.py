@@ -24,6 +24,7 @@ from core.snapshot import Changes
 from db.connections import DRIVER
 from db.errors import SAVE
 from db.rows import mapping
+from db.rows.lore_mapping import lore_values
 from db.rows.mapping import Values
 from db.rows.prompt_block_mapping import prompt_blocks_values
 from db.rows.proposal_mapping import proposal_values
@@ -42,6 +43,7 @@ from db.tables import (
     PROMPT_BLOCKS,
     SECRET,
     SESSION,
+    SESSION_LOREBOOK,
     TAB1_INPUT,
     UNSENT_TEXT,
 )
@@ -54,12 +56,13 @@ _FIXED: Final = frozenset({"id", "session_id", "created_at"})
 _SINGLE: Final = (TAB1_INPUT.name, SESSION.name)
 """Tables with one row per session, which a commit updates."""
 _REPLACED: Final = frozenset(
-    {"llm_request", "prompt_blocks", "secret", "unsent_text", "canon", "memory_canon"}
+    {"llm_request", "prompt_blocks", "secret", "session_lorebook", "unsent_text", "canon", "memory_canon"}
 )
 _ENDS: Final = {
     "canon_end": CANON.c.prompt_index,
     "memory_end": MEMORY_CANON.c.to_prompt,
     "secret_end": SECRET.c.number,
+    "lore_end": SESSION_LOREBOOK.c.number,
 }
 """Parameters of a commit, and the columns of rows that are deleted beyond them."""
 
@@ -106,6 +109,7 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
         SESSION: [] if changes.session is None else [mapping.session_values(changes.session)],
         PROMPT_BLOCKS: ([] if prompt_blocks is None else [prompt_blocks_values(session_id, prompt_blocks)]),
         SECRET: [mapping.secret_values(session_id, secret) for secret in changes.secrets or ()],
+        SESSION_LOREBOOK: lore_values(session_id, changes.lore or ()),
         UNSENT_TEXT: [mapping.unsent_values(session_id, *item) for item in changes.unsent.items()],
         LLM_CONTENT: [mapping.content_values(session_id, content) for content in contents.values()],
         LLM_REQUEST: [mapping.request_values(request) for request in requests.values()],

@@ -18,12 +18,10 @@ from sqlalchemy import (
     cast,
     func,
     literal,
-    literal_column,
     select,
     true,
     tuple_,
 )
-from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.audience import Audience
@@ -37,8 +35,10 @@ from core.domain.story.event import SECRET as REVEALED
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock, canon_of
 from core.snapshot import Snapshot, full_deltas_from, recent_from
+from db.chapter_lists import lore_of, secrets_of
 from db.errors import LOAD, driver_error
 from db.rows import mapping
+from db.rows.lore_mapping import to_lore
 from db.rows.prompt_block_mapping import to_prompt_blocks
 from db.rows.tab1_mapping import to_tab1
 from db.spending import spent_by
@@ -50,7 +50,6 @@ from db.tables import (
     MEMORY_CANON,
     NARRATIVE_DRAFT,
     PROMPT_BLOCKS,
-    SECRET,
     SESSION,
     TAB1_INPUT,
     UNSENT_TEXT,
@@ -130,10 +129,11 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
         drafts.scalar_subquery(),
         last_block.scalar_subquery(),
         _further_takes(session_id, start, session.prompt_index).scalar_subquery(),
-        _secrets(session_id).scalar_subquery(),
+        secrets_of(session_id).scalar_subquery(),
+        lore_of(session_id).scalar_subquery(),
         spent_by(session_id).scalar_subquery(),
     )
-    draft_count, last_ordinal, takes, secrets, spent = (await connection.execute(counts)).one()
+    draft_count, last_ordinal, takes, secrets, lore, spent = (await connection.execute(counts)).one()
     reveals = await connection.execute(_reveals(session_id)) if secrets else ()
     return Snapshot(
         session=session,
@@ -141,6 +141,7 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
         prompt_blocks=to_prompt_blocks(written),
         secrets=tuple(map(mapping.to_secret, secrets or ())),
         reveals=reveals_in(map(mapping.to_event, reveals)),
+        lore=to_lore(lore),
         unsent={Slot(row.slot): row.text for row in unsent},
         recent=tuple(event for event in canon if event.prompt_index <= session.prompt_index),
         undone=tuple(event for event in canon if event.prompt_index > session.prompt_index),
@@ -267,14 +268,6 @@ def _canon_events(session_id: SessionId, first: int) -> Select[Any]:
 def _last(session_id: SessionId) -> ScalarSelect[Any]:
     """Return the last prompt that counts; what is beyond it was undone."""
     return select(SESSION.c.prompt_index).where(SESSION.c.id == session_id).scalar_subquery()
-
-
-def _secrets(session_id: SessionId) -> Select[Any]:
-    """Return the query for the secrets of a chapter, as JSON in their order; NULL without any."""
-    row = func.to_jsonb(literal_column(SECRET.name))
-    return select(func.jsonb_agg(aggregate_order_by(row, SECRET.c.number))).where(
-        SECRET.c.session_id == session_id
-    )
 
 
 def _reveals(session_id: SessionId) -> Select[Any]:

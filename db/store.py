@@ -21,6 +21,7 @@ from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
+from core.domain.story.lore_use import LoreUse, uses_in
 from core.domain.story.memory import MemoryBlock
 from core.snapshot import Changes, Snapshot
 from core.store import Lease, WriterInfo
@@ -34,7 +35,7 @@ from db.errors import LOAD, SAVE, guarded, is_lost_connection
 from db.library.library_store import PostgresLibrary
 from db.migrate import upgrade
 from db.queue import PostgresQueue
-from db.replies import last_replies_of
+from db.replies import last_replies_of, lore_replies_of
 from db.rows import mapping
 from db.spending import spent_by
 from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SAVE_SLOT, SESSION
@@ -200,6 +201,11 @@ class PostgresStore:
         return dict(
             await self._mapped(session_id, query, lambda row: (Slot(row.slot), (row.prompt_index, row.at)))
         )
+
+    async def lore_uses(self, session_id: SessionId) -> Sequence[LoreUse]:
+        """Return the active entries of lorebooks; see `core.store.SessionStore.lore_uses`."""
+        replies = await self._mapped(session_id, lore_replies_of(session_id), mapping.to_event)
+        return tuple(uses_in(replies))
 
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest version first."""

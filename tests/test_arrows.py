@@ -174,10 +174,21 @@ def test_the_children_of_a_package_do_not_import_each_other_in_a_circle(package:
         ("core.domain", ("core.domain", "core.text")),
         ("core.config", ("core.config", "core.domain", "core.text")),
         ("core.library", ("core.library", "core.domain", "core.text")),
-        ("core.context", ("core.context", "core.config", "core.domain", "core.providers", "core.text")),
+        (
+            "core.context",
+            ("core.context", "core.config", "core.domain", "core.library", "core.providers", "core.text"),
+        ),
         (
             "core.agents",
-            ("core.agents", "core.config", "core.context", "core.domain", "core.providers", "core.text"),
+            (
+                "core.agents",
+                "core.config",
+                "core.context",
+                "core.domain",
+                "core.library",
+                "core.providers",
+                "core.text",
+            ),
         ),
         ("core.ledger", ("core.ledger", "core.config", "core.domain", "core.text")),
         ("core.providers", ("core.providers", "core.config", "core.domain", "core.text")),

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from core.agents.prompt_file import SEGMENTS
 from core.agents.setup import AgentSetup, total
@@ -20,14 +21,19 @@ from core.text.cleaning import cut_in_words, is_blank, to_last_sentence
 from core.text.delimiters import SegmentName
 from core.text.repetition import Source
 
+if TYPE_CHECKING:  # Loaded by the first chapter that has a lorebook.
+    from core.agents.lore import FoundLore
+
 _OWN_MARK = rf"[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)"
 _NUMBERED = r"\d{1,6}\) "
 """How a prompt of the GM begins in recent context."""
 _SAYING = r"(?:says?|said|asks?|asked|repl(?:y|ies|ied)|answers?|answered)"
 
 
-def build_context(setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text: str) -> Context:
-    """Return the input of one character: rules, identity, secrets, memory, recent context, GM's prompt.
+def build_context(
+    setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text: str, lore: "FoundLore | None" = None
+) -> Context:
+    """Return the input of one character: rules, identity, secrets, memory, recent context, lore, GM's prompt.
 
     Before the prompt it says who the others on stage are, where there is something to tell of one of them,
     and which others are away, if there are any.
@@ -43,16 +49,25 @@ def build_context(setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text:
     events, oversize = _without_oversize(in_order(knowledge.events), session.boundary, setup)
     whole = setup.fenced(SegmentName.RECENT_CONTEXT, render_events(events, session))
     fixed = total((*setup.beginning, identity, *secrets, empty, *others, *cue))
-    digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, whole.tokens + prompt.tokens))
+    told = () if lore is None else lore.segments(setup)
+    variable = total((whole, prompt, *told))
+    digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, variable))
     memory = setup.fenced(SegmentName.STRUCTURED_MEMORY, digest.text)
     room = setup.budget - total((*setup.beginning, identity, *secrets, memory, *others, prompt, *cue))
-    context, dropped = _recent_within(setup, session, events, whole, room)
+    context, dropped = _recent_within(setup, session, events, whole, room - total(told))
+    if lore is not None:
+        lore = lore.within(setup, room - context.tokens)
+        told = lore.segments(setup)
+        room -= total(told)
     short = Shortened(())
     if context.tokens > room:
         context, short = _shortened_within(setup, session, events, room)
     left_out = (*digest.left_out, *_dropped_in_words(dropped or oversize, oversize), *short.left_out)
-    segments = (identity, *secrets, memory, context, *others, prompt, *cue)
-    return setup.context(own.slot.value, segments, left_out=left_out, is_shortened=bool(short.left_out))
+    segments = (identity, *secrets, memory, context, *told, *others, prompt, *cue)
+    if lore is not None:
+        left_out = (*left_out, *lore.left_out)
+    made = setup.context(own.slot.value, segments, left_out=left_out, is_shortened=bool(short.left_out))
+    return made if lore is None else replace(made, lore=lore.notes(), lore_uses=lore.uses)
 
 
 def fixed_tokens(setup: AgentSetup, own: Character, session: Session, cast: Sequence[Character]) -> int:

@@ -7,20 +7,27 @@ Over budget it is reduced in this order, and in no other way:
 1. The oldest turn deltas shrink to their canon locks, four at a time (`core.context.memory_digest`).
 2. The oldest prompts of recent context go that are in memory already, in two steps; first of all
    those up to a text that takes more than a quarter of the budget by itself.
-3. What is not in memory yet is summarised early, before the call (`core.engine.queue.worker`).
-4. Where that fails, the longest texts that are not in memory are shortened in the middle, and at last
+3. Lore goes, the entries of the lowest order first (`core.agents.lore`): the next scene that touches a
+   thing brings it back. Before that it has a budget of its own, a share of the input.
+4. What is not in memory yet is summarised early, before the call (`core.engine.queue.worker`).
+5. Where that fails, the longest texts that are not in memory are shortened in the middle, and at last
    the oldest of these prompts go (`core.agents.shortening`).
-5. Nothing more: the call is refused with `LLM_CONTEXT_OVERFLOW`.
+6. Nothing more: the call is refused with `LLM_CONTEXT_OVERFLOW`.
 
 A summary takes as many prompts of its chunk as fit, and the rest follow in a summary of their own; only
 a single prompt that does not fit is shortened. A narrative is written in parts (`core.agents.narrative`).
 
 System prompt, identity, the line about each of the others on stage, the world_chapter_lock, canon locks
 and the GM's prompt are never touched. What was left out is listed in `Context.left_out`.
+
+Summaries and narratives are made of what was played, so they are given no lore: what a character made of it
+is in its replies.
 """
 
 from collections.abc import Iterator, Sequence
 from copy import copy
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from core.agents import (
     assist,
@@ -49,6 +56,9 @@ from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
 from core.text.delimiters import SegmentName
 
+if TYPE_CHECKING:  # Loaded by the first chapter that has a lorebook.
+    from core.agents.lore import LoreReader
+
 __all__ = ["Context", "ContextBuilder", "NarrativePart", "Segment", "SegmentName", "repair_context"]
 
 
@@ -66,7 +76,8 @@ class ContextBuilder:
         self._newest: tuple[PromptBlocks, ContextBuilder] | None = None
         self._plain: ContextBuilder | None = None
         """The builder without prompt blocks, of one that has some."""
-        self._newest_input: tuple[tuple[AgentSetup, CharacterKnowledge, str], Context] | None = None
+        self._newest_input: tuple[tuple[AgentSetup, CharacterKnowledge, str, bool], Context] | None = None
+        self._lore = _LoreDoor(choices.lore_percent)
         self._setups = {
             role: AgentSetup.load(role, choice, digesters[choice.style]) for role, choice in choices.items()
         }
@@ -180,10 +191,19 @@ class ContextBuilder:
             yield setup, character.fixed_tokens(setup, own, session, cast)
 
     def character(
-        self, knowledge: CharacterKnowledge, prompt_text: str, *, needs_words: bool = False
+        self,
+        knowledge: CharacterKnowledge,
+        prompt_text: str,
+        *,
+        needs_words: bool = False,
+        is_new: bool = True,
     ) -> Context:
         """Return the input of a character, from what it knows; its recent events are those after
-        `recent_from`. With `needs_words` it gets no rule of silence."""
+        `recent_from`. With `needs_words` it gets no rule of silence. `is_new` is whether `prompt_text` is a
+        prompt of the GM that is not among the events: lore is looked for in it too.
+
+        Where the character may know a lorebook, this may take a second: call it in a thread.
+        """
         slot = knowledge.character.slot
         setup = self._character(slot) if needs_words else self._character_in(knowledge.session, slot)
         if self._recent_context == "exact":
@@ -191,10 +211,15 @@ class ContextBuilder:
             kept = max(session.limits.chunk_size, self._recent_prompts)
             start = min(session.boundary, session.prompt_index - kept)
             knowledge = knowledge.since(start)
-        asked = (setup, knowledge, prompt_text)
-        if self._newest_input is None or self._newest_input[0] != asked:
-            self._newest_input = asked, character.build_context(*asked)
-        return self._newest_input[1]
+        asked = (setup, knowledge, prompt_text, is_new)
+        newest = self._newest_input  # read once: another thread may replace it
+        if newest is None or newest[0] != asked:
+            lore = None
+            if knowledge.lore:
+                lore = self._lore.reader.find(setup, knowledge, prompt_text if is_new else "")
+            newest = asked, character.build_context(setup, knowledge, prompt_text, lore)
+            self._newest_input = newest
+        return newest[1]
 
     def summary(self, knowledge: Knowledge, chunk: PromptRange) -> Context:
         """Return the input of agent 8 for `chunk`; only the events of the chunk are taken."""
@@ -230,3 +255,16 @@ class ContextBuilder:
         """Return the input of one part; `previous_tail` is the prose before it, or its end."""
         setup = self._setups[AgentRole.NARRATIVE]
         return narrative.build_context(setup, knowledge, part, definition, previous_tail)
+
+
+class _LoreDoor:
+    """What finds lore, loaded when it is first asked for; shared by all builders of a chapter."""
+
+    def __init__(self, percent: float) -> None:
+        self._percent = percent
+
+    @cached_property
+    def reader(self) -> "LoreReader":
+        from core.agents.lore import LoreReader
+
+        return LoreReader(self._percent)

@@ -10,7 +10,13 @@ from core.config.model_config import ModelConfig as ModelConfig
 from core.config.model_config import PromptStyle as PromptStyle
 from core.config.model_size import is_small_by_name, is_small_file
 from core.config.sampling import SMALL_SAMPLING
-from core.config.sections import AgentSettings, ProfileSettings, ProviderName, RecentContext
+from core.config.sections import (
+    DEFAULT_LORE_PERCENT,
+    AgentSettings,
+    ProfileSettings,
+    ProviderName,
+    RecentContext,
+)
 from core.domain.agent_role import AgentRole as AgentRole  # read from here by all that chooses models
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.slot import Slot
@@ -27,6 +33,8 @@ class ModelAssignments(Mapping[AgentRole, ModelConfig]):
     """How many prompts stay in recent context at least, where that is more than a chunk."""
     elsewhere: "Elsewhere | None" = field(default=None, repr=False)
     """What an agent can be called at besides its own account; None where there is nothing else."""
+    lore_percent: float = DEFAULT_LORE_PERCENT
+    """How much of a character's input its lore may take."""
 
     def __getitem__(self, role: AgentRole) -> ModelConfig:
         return self.roles[role]
@@ -190,7 +198,8 @@ def choose_models(profile: ProfileSettings, accounts: Accounts | None = None) ->
     answers = accounts.of(shared.account).provider
     recent_context = profile.recent_context or _recent_context(answers)
     elsewhere = Elsewhere(profile, accounts)
-    return ModelAssignments(roles, characters, recent_context, profile.recent_prompts or 0, elsewhere)
+    recent_prompts, lore_percent = profile.recent_prompts or 0, profile.lore_percent
+    return ModelAssignments(roles, characters, recent_context, recent_prompts, elsewhere, lore_percent)
 
 
 def _of_character(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import (
     BaseModel,
@@ -154,6 +154,9 @@ class AccountSettings(BaseModel):
         return headers
 
 
+DEFAULT_LORE_PERCENT: Final = 25
+
+
 class ProfileSettings(BaseModel):
     """One environment: who answers, where, with which key."""
 
@@ -176,6 +179,8 @@ class ProfileSettings(BaseModel):
     """Whether a character whose reply only repeats its prompt, an earlier reply or the GM is asked again."""
     recent_prompts: Annotated[int, Field(ge=10, le=100)] | None = None
     """How many prompts a character reads at least, where that is to be more than the last seven."""
+    lore_percent: Annotated[int, Field(ge=1, le=75)] = DEFAULT_LORE_PERCENT
+    """How much of a character's input the entries of lorebooks may take, in percent."""
     world_lock: AgentSettings = AgentSettings()
     character: AgentSettings = AgentSettings()
     context_summary: AgentSettings = AgentSettings()

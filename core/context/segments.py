@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Literal
 
 from core.config.models import AgentRole, PromptStyle
+from core.context.lore import LoreNote
 from core.context.tokens import TOKENS_PER_MESSAGE, characters_for, estimate_tokens
 from core.providers.base import Message, OutputSchema
 from core.text.delimiters import SegmentName, delimit, escape_delimiters
@@ -48,6 +49,10 @@ class Context:
     left_out: tuple[str, ...] = ()
     is_shortened: bool = False
     """Story text that is not in memory yet was shortened: a summary of it would make room."""
+    lore: tuple[LoreNote, ...] = ()
+    """The entries of lorebooks that the scene concerned; no model is sent this."""
+    lore_uses: tuple[tuple[str, str, str, int], ...] = ()
+    """The active entries on which later inputs depend: book, uid, digest, count of messages."""
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -11,6 +11,7 @@ from typing import Final, NewType, Self
 
 from core.context.canon_locks import with_gm_locks
 from core.context.carry_over import block_of, label_in
+from core.context.lore import NO_LORE, ChapterLore
 from core.domain.audience import Audience
 from core.domain.secret import Reveal, Secret, label_of
 from core.domain.session.carry_over import NOTHING_CARRIED, CarriedLine, CarryOver
@@ -24,6 +25,7 @@ _GATE: Final = object()
 KnownEvents = NewType("KnownEvents", tuple[Event, ...])
 KnownBlocks = NewType("KnownBlocks", tuple[MemoryBlock, ...])
 KnownSecrets = NewType("KnownSecrets", tuple[str, ...])
+KnownLore = NewType("KnownLore", ChapterLore)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +54,12 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CharacterKnowledge(Knowledge):
-    """What a character knows: also who it is, and who else is on stage."""
+    """What a character knows: also who it is, who else is on stage, and the lorebooks that it may know."""
 
     character: Character
     on_stage: tuple[tuple[str, str], ...] = ()
     """The others in the scene, each with its name and its short description; none where no one has one."""
+    lore: KnownLore
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +85,9 @@ def known_to(
     secrets: Secrets = NO_SECRETS,
     carried: CarryOver = NOTHING_CARRIED,
     cast: Iterable[Character] = (),
+    lore: ChapterLore = NO_LORE,
 ) -> CharacterKnowledge:
-    """Return what a character may know of memory, events, secrets, earlier chapters and others in `cast`."""
+    """Return what a character may know of memory, events, secrets, earlier chapters, others and lore."""
     audience = Audience.of((character.slot,))
     return CharacterKnowledge(
         character=character,
@@ -94,6 +98,7 @@ def known_to(
         secrets=KnownSecrets(
             tuple(secret.text for secret in secrets.secrets if secrets.label_of(secret).includes(audience))
         ),
+        lore=_lore(lore, audience),
         gate=_GATE,
     )
 
@@ -168,6 +173,14 @@ def _memory(
     known = [block for block in blocks if block.audience.includes(audience)]
     lines = [line for line in carried.lines if label_in(session, line).includes(audience)]
     return KnownBlocks((*block_of(session, lines), *with_gm_locks(session, known, audience)))
+
+
+def _lore(lore: ChapterLore, audience: Audience) -> KnownLore:
+    """Return the books for all of an audience, and what was active for each of it."""
+    if not lore:
+        return KnownLore(NO_LORE)
+    books = tuple((about, book) for about, book in lore.books if about.label.includes(audience))
+    return KnownLore(ChapterLore(books, tuple(use for use in lore.uses if use.slot in audience)))
 
 
 def _with_knowers(line: CarriedLine, label: Audience, session: Session) -> CarriedLine:

@@ -22,6 +22,7 @@ from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.secret import Secret
+from core.domain.session.lore import Lorebooks
 from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
@@ -86,6 +87,8 @@ class SavePointContent:
     """The ordinal of the last block of memory that ends at the boundary; its link is in the chain."""
     prompt_blocks: Annotated[PromptBlocks, Field(exclude_if=not_)] = NO_PROMPT_BLOCKS
     secrets: Annotated[tuple[Secret, ...], Field(exclude_if=not_)] = ()
+    lore: Annotated[Lorebooks, Field(exclude_if=not_)] = ()
+    """The lorebooks; their copies stay with the session, which deletes none."""
     lines: Annotated[int, Field(exclude_if=not_)] = 0
     """The number of lines and further replies at the last prompt; those added later are not part of it."""
     takes: Mapping[int, int] = field(default_factory=dict)

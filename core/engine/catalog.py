@@ -17,14 +17,15 @@ from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.changes import moves
-from core.engine.decisions import tab1_commands
+from core.engine.decisions import lore_commands, tab1_commands
 from core.engine.save_points.service import SavePoints
 from core.engine.scene import commands as scene
 from core.engine.session.session_reader import SessionReader
+from core.engine.sync.lore_reading import with_lore
 from core.engine.takes import commands as take_commands
 from core.engine.takes.branch import read_branch
+from core.exchange.library_marks import BookMark
 from core.exchange.session_export import (
-    BookMark,
     ImportRefusedError,
     SessionBody,
     as_new_session,
@@ -37,6 +38,7 @@ from core.store import SessionStore, WriterInfo, written_elsewhere
 
 if TYPE_CHECKING:
     from core.engine.library.service import Library
+    from core.library.lore.kept import KeptLorebook
 
 
 class SessionCatalog:
@@ -194,6 +196,19 @@ class SessionCatalog:
             session_id, lambda snapshot: scene.reveal(snapshot, number, to, self._clock()), "reveal it there"
         )
 
+    async def attach_lore(self, session_id: SessionId, book: "KeptLorebook") -> None:
+        """Attach a lorebook of the library to a session that is not open here, or take its content over."""
+        copy = await self.library.lore.copy_of(book)
+        await self.change(
+            session_id, lambda now: lore_commands.attach(now, copy, self._clock()), "attach it there"
+        )
+
+    async def detach_lore(self, session_id: SessionId, name: str) -> None:
+        """Detach a lorebook from a session that is not open here."""
+        await self.change(
+            session_id, lambda now: lore_commands.detach(now, name, self._clock()), "detach it there"
+        )
+
     async def _change_canon(
         self, session_id: SessionId, decide: Callable[[Snapshot], Changes], elsewhere: str
     ) -> int:
@@ -201,10 +216,10 @@ class SessionCatalog:
         return (await self.store.load(session_id)).session.prompt_index
 
     async def load_with_memory(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
-        """Return a stored session with its memory."""
+        """Return a stored session with its memory and its lorebooks."""
         snapshot = await self.store.load(session_id, recent_prompts=recent_prompts)
         blocks = tuple(await self.store.memory(session_id))
-        return replace(snapshot, blocks=blocks, is_memory_known=True)
+        return await with_lore(self.store, replace(snapshot, blocks=blocks, is_memory_known=True))
 
     async def ledger(self, session_id: SessionId | None = None) -> tuple[list[Entry], int]:
         """Return every call of a chapter, or of all chapters, archived ones included, oldest chapter first.

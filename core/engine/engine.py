@@ -9,6 +9,7 @@ from core.domain.requests.retry_policy import Backoffs
 from core.domain.slot import Slot
 from core.engine.catalog import SessionCatalog
 from core.engine.decisions import commands
+from core.engine.kinds.base import input_of
 from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.control import QueueControl
@@ -148,7 +149,7 @@ class Engine(SessionCatalog):
         commands.require_cast(snapshot.session, slot)
         snapshot = snapshot.after(due_reveals(snapshot, self._clock()))
         builder = ContextBuilder(self.choices).with_prompt_blocks(snapshot.prompt_blocks)
-        return builder.character(snapshot.known_to(slot), prompt_text)
+        return await input_of(builder, snapshot.known_to(slot), prompt_text)
 
     async def aclose(self) -> None:
         """Close the providers and the store, after all open sessions."""

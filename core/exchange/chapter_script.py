@@ -29,6 +29,7 @@ from core.domain.slot import Slot
 from core.exchange.script_absence import read_silence
 from core.exchange.script_blocks import read_prompt_blocks
 from core.exchange.script_fields import FieldReader, ScriptProblem, quoted
+from core.exchange.script_lore import read_lore
 from core.exchange.script_prompts import ScriptPrompt, lines_of, read_prompts
 from core.exchange.script_scene import read_secrets
 from core.text.canonical_json import canonical, checksum
@@ -40,6 +41,7 @@ _SHOWN_PROBLEMS = 20
 _LIMITS = Limits()
 _FILE_KEYS = (
     *("book", "title", "world", "chapter", "narrative", "target_words", "viewpoint", "variant", "silence"),
+    "lore",
     *("agent", "secret", "block", "prompt"),
 )
 _AGENT_KEYS = ("name", "identity", "short_description", "aliases", "group", "groups_visible")
@@ -92,6 +94,8 @@ class ChapterScript:
     secrets: tuple[Secret, ...] = ()
     silence: Audience | None = None
     """Those who may act without words or say nothing; where the script does not say, the chapter stays."""
+    lore: tuple[str, ...] = ()
+    """The names of lorebooks of the library."""
     book: str = ""
     """The title of the book that the chapter belongs to; empty for none."""
     viewpoint: Slot | None = None
@@ -126,8 +130,8 @@ class ChapterScript:
     def key(self) -> str:
         """SHA-256 of the set-up in hexadecimal, by which a second run finds its session.
 
-        It does not cover prompts, secrets, prompt blocks and what the narrative is to be, which may change
-        while the chapter is played.
+        It does not cover prompts, secrets, prompt blocks, lorebooks and what the narrative is to be, which
+        may change while the chapter is played.
         """
         setup = {
             "title": self.title,
@@ -218,6 +222,7 @@ class _Reader(FieldReader):
         )
         silence = read_silence(self, document, cast)
         secrets = read_secrets(self, document, cast)
+        lore = read_lore(self, document)
         prompts = read_prompts(self, self.tables(document, "prompt") or [], cast)
         if self.problems:
             raise ChapterScriptError(self.problems)
@@ -233,6 +238,7 @@ class _Reader(FieldReader):
             prompt_blocks=prompt_blocks,
             secrets=secrets,
             silence=silence,
+            lore=lore,
             viewpoint=viewpoint,
         )
 

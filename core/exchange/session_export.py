@@ -23,6 +23,7 @@ from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.requests.request import Artifact, Content, Request, RequestRecord, RequestState
 from core.domain.secret import Secret
+from core.domain.session.lore import Lorebooks
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
@@ -31,12 +32,11 @@ from core.domain.story.memory import MemoryBlock
 from core.exchange import audience_integrity
 from core.exchange import session_integrity as integrity
 from core.exchange.import_bounds import BoundExceededError, parse
-from core.library.book import LONGEST_DESCRIPTION, MOST_CHAPTERS
-from core.library.names import LONGEST_NAME
+from core.exchange.library_marks import BookMark, problems_of_book, problems_of_lore
 from core.snapshot import Changes, Snapshot
 from core.store import SessionStore
 from core.text.canonical_json import canonical, checksum
-from core.text.cleaning import clean, clean_line, is_blank
+from core.text.cleaning import clean, clean_line
 
 VERSION: Final = 6
 _READABLE: Final = (1, 2, 3, 4, 5, VERSION)
@@ -109,16 +109,6 @@ FlatRequest = Annotated[Request, GetPydanticSchema(_flat_schema)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BookMark:
-    """The book that a chapter is in, and as which chapter of it, from 1."""
-
-    title: str
-    author: str = ""
-    description: str = ""
-    number: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionBody:
     """All stored data of one session."""
 
@@ -127,6 +117,8 @@ class SessionBody:
     prompt_blocks: Annotated[PromptBlocks, Field(exclude_if=not_)] = NO_PROMPT_BLOCKS
     """Left out where the chapter has none: an export of it is what it always was."""
     secrets: Annotated[tuple[Secret, ...], Field(exclude_if=not_)] = ()
+    lore: Annotated[Lorebooks, Field(exclude_if=not_)] = ()
+    """The lorebooks of the chapter; their copies are among `contents`."""
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     events: Annotated[tuple[Event, ...], FailFast()] = ()
     takes: tuple[int, ...] = ()
@@ -175,13 +167,15 @@ async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
     inputs = await store.contents(session_id, manifests)
     parts = {part for manifest in inputs.values() for _, _, part in json.loads(manifest)}
     outputs = {artifact.output_ref for artifact in artifacts if artifact.output_ref}
-    contents = {**inputs, **await store.contents(session_id, parts | outputs)}
+    copies = {one.copy_hash for one in snapshot.lore}
+    contents = {**inputs, **await store.contents(session_id, parts | outputs | copies)}
     has_changed = snapshot.session.canon_version > 0
     return SessionBody(
         session=snapshot.session,
         tab1=snapshot.tab1,
         prompt_blocks=snapshot.prompt_blocks,
         secrets=snapshot.secrets,
+        lore=snapshot.lore,
         unsent=snapshot.unsent,
         events=tuple(await store.log(session_id)),
         takes=tuple(await store.takes(session_id)) if has_changed else (),
@@ -283,23 +277,10 @@ def _problems(body: SessionBody) -> Iterator[str]:
         integrity.problems_of_memory(session, body.blocks, body.revisions),
         integrity.problems_of_requests(session, body.requests, body.events),
         integrity.problems_of_drafts(session, body.drafts, body.blocks, body.requests),
-        _problems_of_book(body.book),
+        problems_of_book(body.book),
+        problems_of_lore(body.lore, body.contents),
         integrity.problems_of_calls(body.artifacts, body.contents, body.requests),
     )
-
-
-def _problems_of_book(mark: BookMark | None) -> Iterator[str]:
-    if mark is None:
-        return
-    is_title = not is_blank(mark.title) and clean_line(mark.title) == mark.title
-    lengths = (len(mark.title), len(mark.author))
-    if (
-        not is_title
-        or max(lengths) > LONGEST_NAME
-        or len(mark.description) > LONGEST_DESCRIPTION
-        or not 1 <= mark.number <= MOST_CHAPTERS
-    ):
-        yield "its book is not what this program stores"
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -360,6 +341,7 @@ def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
         tab1=body.tab1,
         prompt_blocks=body.prompt_blocks or None,
         secrets=body.secrets or None,
+        lore=body.lore or None,
         unsent=body.unsent,
         events=_moved(body.events, session_id),
         takes=dict(enumerate(body.takes, start=1)) or None,

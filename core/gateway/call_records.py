@@ -1,11 +1,14 @@
 """The provenance of the calls of one attempt, before it is stored (design 4)."""
 
+import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
+from core.context.lore import NOTE_ROLE, NOTES, notes_text
+from core.context.segments import Context
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
 from core.domain.requests.request import Artifact, BackgroundRequest, Content, ReplyRequest, Request
@@ -82,3 +85,19 @@ def records_without_call(request: Request, error: StoryEngineError, now: datetim
         created_at=now,
     )
     return CallRecords((artifact,), (_NOTHING_KNOWN,))
+
+
+def input_contents(context: Context) -> tuple[Content, tuple[Content, ...]]:
+    """Return the manifest of an input and its parts.
+
+    Each segment is a content of its own, so that what repeats from call to call is stored once. Behind them
+    come notes on lore, if there are any, which are not sent.
+    """
+    parts = [Content.of(segment.text) for segment in context.segments]
+    manifest = [
+        [segment.role, segment.name, part.hash] for segment, part in zip(context.segments, parts, strict=True)
+    ]
+    if context.lore:
+        parts.append(Content.of(notes_text(context.lore)))
+        manifest.append([NOTE_ROLE, NOTES, parts[-1].hash])
+    return Content.of(json.dumps(manifest, separators=(",", ":"))), tuple(parts)

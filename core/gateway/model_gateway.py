@@ -20,7 +20,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
 from core.domain.requests.cost import FREE
 from core.domain.requests.request import Artifact, Content, Request, Usage
-from core.gateway.call_records import CallRecords, failure_of
+from core.gateway.call_records import CallRecords, failure_of, input_contents
 from core.gateway.cashier import Cashier, Following, PlannedCall, nothing_follows
 from core.gateway.lanes import Lane, Lanes, said_of
 from core.gateway.places import Place
@@ -384,15 +384,3 @@ def input_hash(outgoing: ModelRequest) -> str:
             separators=(",", ":"),
         )
     ).hash
-
-
-def input_contents(context: Context) -> tuple[Content, tuple[Content, ...]]:
-    """Return the manifest of an input and its parts.
-
-    Each segment is a content of its own, so that what repeats from call to call is stored once.
-    """
-    parts = [Content.of(segment.text) for segment in context.segments]
-    manifest = [
-        [segment.role, segment.name, part.hash] for segment, part in zip(context.segments, parts, strict=True)
-    ]
-    return Content.of(json.dumps(manifest, separators=(",", ":"))), tuple(parts)

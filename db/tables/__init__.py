@@ -21,6 +21,7 @@ from db.tables.library import (
     CastTraitRow,
     LorebookRow,
 )
+from db.tables.lore import SessionLorebookRow
 from db.tables.queue import LaneCallRow, QueueStateRow
 from db.tables.request import LlmArtifactRow, LlmContentRow, LlmRequestRow
 from db.tables.session import PromptBlocksRow, SaveSlotRow, SecretRow, SessionRow, Tab1InputRow, UnsentTextRow
@@ -31,6 +32,7 @@ SESSION: Final = table_of(SessionRow)
 TAB1_INPUT: Final = table_of(Tab1InputRow)
 PROMPT_BLOCKS: Final = table_of(PromptBlocksRow)
 SECRET: Final = table_of(SecretRow)
+SESSION_LOREBOOK: Final = table_of(SessionLorebookRow)
 SAVE_SLOT: Final = table_of(SaveSlotRow)
 UNSENT_TEXT: Final = table_of(UnsentTextRow)
 EVENT: Final = table_of(EventRow)

@@ -3,7 +3,7 @@
 from alembic import op
 
 revision: str = "story_0024"
-down_revision: str | None = "story_0022"
+down_revision: str | None = "story_0023"
 branch_labels: str | None = None
 depends_on: str | None = None
 

@@ -345,6 +345,13 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         if self.session is not None:
             self.push_screen(PromptBlocksScreen(self.workspace, self.session))
 
+    def action_chapter_lore(self) -> None:
+        """Attach lorebooks of the library to the chapter, or detach them."""
+        from storyengine_tui.screens.library.chapter_lore_screen import ChapterLoreScreen
+
+        if self.session is not None and self.engine is not None:
+            self.push_screen(ChapterLoreScreen(self.engine.library.lore, self.session))
+
     def action_help(self) -> None:
         """Show the keys of what has the focus."""
         from storyengine_tui.screens.system.help_screen import HelpScreen

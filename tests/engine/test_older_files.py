@@ -272,6 +272,25 @@ async def test_an_export_with_profiles_brings_what_each_slot_has_of_a_character(
         await play(session, 1)
 
 
+async def test_an_export_with_lorebooks_brings_their_copies_and_who_may_know_them(
+    store: PostgresStore,
+) -> None:
+    body = body_in(VERSIONS / "export-6-lore.json")
+    moved = SessionId(new_uuid())
+    await store.create(as_new_session(body, moved))
+    async with window(store, None, moved) as session:
+        harbour, guild = session.snapshot.lore
+        assert (harbour.name, harbour.entry_count) == ("Harbour [x]", 2)
+        assert (guild.name, guild.groups, list(guild.label)) == ("日本", ("Guild",), [Slot.ORANGE])
+        await session.wait(await session.submit_prompt(Slot.ORANGE, "Who minds the lamp?"))
+        call = (await session.artifacts())[-1]
+        [manifest] = (await session.contents([call.input_ref])).values()
+        sent = await session.contents([part for _, _, part in json.loads(manifest)])
+        told = "".join(sent.values())
+        assert "Seal oil, 日本." in told
+        assert "Always." in told
+
+
 async def test_an_export_with_a_book_brings_the_book_and_what_earlier_chapters_handed_on(
     store: PostgresStore,
 ) -> None:

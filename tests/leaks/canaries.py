@@ -7,12 +7,12 @@ input that has a token outside its label is a leak, and one that lacks a token i
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
+from core.domain.audience import Audience
 from core.domain.errors import ErrorCode
 from core.domain.session.carry_over import CarriedLine, CarryKind, CarryOver
-from core.domain.session.profile import Profile, Profiles
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
@@ -47,12 +47,18 @@ class Ledger:
     """The tokens of secrets, with those to whom canon reveals them now."""
     pinned: dict[str, Slots] = field(default_factory=dict)
     """The tokens of canon that the GM pinned, with those who could know it then."""
+    constant_lore: set[str] = field(default_factory=set)
+    """The tokens of entries of lorebooks that are always active."""
+    triggers: dict[str, tuple[str, Slots]] = field(default_factory=dict)
+    """The tokens of entries that another token sets off, with that one, and those who may know the book."""
     leaks: list[str] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
     inputs: int = 0
     checked: int = 0
     """How many times a token was found where it may be."""
     count: int = 0
+    set_off_count: int = 0
+    """How many times an entry was found that something set off."""
 
     def new(self, label: Slots) -> str:
         """Return a token for those in `label`."""
@@ -61,7 +67,18 @@ class Ledger:
         self.labels[token] = label
         return token
 
+    def set_off(self, key: str, label: Slots) -> str:
+        """Return a token for an entry that `key` sets off, in a book for those in `label`."""
+        self.count += 1
+        token = f"Q{self.count}z"
+        self.triggers[token] = key, label
+        return token
+
     def label_of(self, token: str) -> Slots:
+        if token in self.triggers:
+            key, label = self.triggers[token]
+            is_known = key in self.labels or key in self.secrets or key in self.triggers
+            return label & self.label_of(key) if is_known else frozenset()
         return self._due_to(token) | self.pinned.get(token, frozenset())
 
     def _due_to(self, token: str) -> Slots:
@@ -89,25 +106,12 @@ class Ledger:
         found = tokens_in(text)
         for token in found:
             self.checked += 1
+            self.set_off_count += token in self.triggers
             if slot not in self.label_of(token):
                 self.leaks.append(f"{where} of slot {slot} has {token} of {sorted(self.label_of(token))}")
         for token in expected - found:
             if slot in self._due_to(token):
                 self.forgotten.append(f"{where} of slot {slot} lacks {token}")
-
-
-def profiles_of(ledger: Ledger, cast: Sequence[Slot]) -> Profiles:
-    """Return profiles of a cast: the others read the short description, and nobody groups and other names."""
-    nobody: Slots = frozenset()
-    return {
-        slot: Profile(
-            short_description=f"Somebody {ledger.new(ledger.cast)}.",
-            aliases=(ledger.new(nobody),),
-            group=ledger.new(nobody),
-            groups_visible=(ledger.new(nobody),),
-        )
-        for slot in cast
-    }
 
 
 class Spreader(ScriptedProvider):
@@ -136,7 +140,8 @@ class Spreader(ScriptedProvider):
         text = "\n".join(message.content for message in request.messages)
         slot = _SLOT.search(text)
         if slot is not None:
-            self._ledger.check(text, int(slot[1]), "the input", await self._expected())
+            expected = await self._expected() | self._ledger.constant_lore
+            self._ledger.check(text, int(slot[1]), "the input", expected)
         elif request.schema is not None and request.schema.name == "changes":
             [name] = _NAME.findall(text)
             self._ledger.check(text, self.in_library[name], "what changed", set())
@@ -219,6 +224,14 @@ def from_earlier_chapters(ledger: Ledger, labels: Iterable[Slots]) -> tuple[Carr
         names = [*(Slot(slot).default_name for slot in label), "Somebody else"]
         lines.append(CarriedLine(kind=kind, text=f"Before this {token}.", known_to=tuple(names)))
     return CarryOver(budget=10_000, lines=tuple(lines)), tokens
+
+
+def audience_of(slots: Slots) -> Audience:
+    return Audience.of(Slot(slot) for slot in slots)
+
+
+def slots_of(audience: Audience) -> Slots:
+    return frozenset(slot.value for slot in audience)
 
 
 async def look_back(engine: Engine, session: SessionHandle, model: Spreader) -> None:

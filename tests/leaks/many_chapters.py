@@ -13,4 +13,5 @@ async def play_chapters(seeds: range, steps: int = 16) -> Ledger:
         together.forgotten += [f"seed {seed}: {one}" for one in found.forgotten]
         together.inputs += found.inputs
         together.checked += found.checked
+        together.set_off_count += found.set_off_count
     return together

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from core.config.models import defaults_for
 from core.context.carry_over import label_in
-from core.domain.audience import Audience
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import ReplyRequest
@@ -29,11 +28,13 @@ from tests.leaks.canaries import (
     Ledger,
     Slots,
     Spreader,
+    audience_of,
     from_earlier_chapters,
     look_back,
-    profiles_of,
+    slots_of,
     tokens_in,
 )
+from tests.leaks.lore import attach_books, random_profiles
 from tests.store.memory_store import MemoryStore
 
 CHUNK = 3
@@ -55,8 +56,7 @@ class RandomChapter:
         self.cast = first_slots(self.count)
         self.ledger.cast = frozenset(self.cast)
         self.present: Slots = frozenset(self.cast)
-        self.away: dict[int, int] = {}
-        """Those who left for a while, as the program was told."""
+        self.away: dict[int, int] = {}  # those who left for a while, as the program was told
         self.reveals: list[tuple[str, Slots]] = []
         self.carried: set[str] = set()  # the tokens of what comes over from an earlier chapter
         self.session: SessionHandle
@@ -82,7 +82,7 @@ class RandomChapter:
             *(self._leave_for_a_while, self._leave_for_a_while, self._let_be_silent),
             *(self._narrate, self._reveal, self._reroll, self._edit, self._undo, self._undo, self._redo),
             *(self._choose, self._correct, self._rebuild, self._pin, self._fail, self._break, self._crash),
-            *(self._crash_in_memory, self._restart, self._branch, self._move, self._correct_canon),
+            *(self._crash, self._restart, self._branch, self._move, self._correct_canon),
             *(self._idle, self._strike, self._pin, self._pin),
         ]
 
@@ -94,14 +94,17 @@ class RandomChapter:
         carried, self.carried = from_earlier_chapters(self.ledger, labels)
         rows.tab1 = replace(rows.tab1, carried=carried)
         self.session = await self.engine.open(session_id)
+        everyone = self.ledger.cast
+        profiles = random_profiles(self.draw, everyone)
         await self.session.edit_tab1(
             Tab1Edit(
                 world="A sea of glass.",
-                chapter=f"It begins {self.ledger.new(self.ledger.cast)}.",
+                chapter=f"It begins {self.ledger.new(everyone)}.",
                 agent_count=self.count,
-                profiles=profiles_of(self.ledger, self.cast),
+                profiles=profiles,
             )
         )
+        await attach_books(self.engine, self.session, self.draw, self.ledger, profiles)
         await self.session.scene.edit_secrets([self._secret(number) for number in (1, 2, 3)])
         await self.session.wait(await self.session.lock())
         await self.session.afterthoughts.let_add(self.cast)
@@ -117,9 +120,9 @@ class RandomChapter:
         return Secret(
             number=number,
             text=f"The secret is {token}.",
-            known_by=_audience(known_by),
+            known_by=audience_of(known_by),
             reveal_at=at,
-            reveal_to=None if at is None else _audience(revealed_to),
+            reveal_to=None if at is None else audience_of(revealed_to),
         )
 
     def _some(self) -> Slots:
@@ -131,7 +134,7 @@ class RandomChapter:
         slot, *then = self.draw.sample(self.cast, self.draw.choice([1, 1, 2, self.count]))
         hearers = (self.here if heard_by is None else heard_by) | {slot, *then}
         token = self.ledger.new(hearers)
-        audience = None if heard_by is None else _audience(heard_by)
+        audience = None if heard_by is None else audience_of(heard_by)
         await self._try(self.session.submit_prompt, slot, f"What of {token}?", heard_by=audience, then=then)
 
     async def _whisper(self) -> None:
@@ -229,7 +232,7 @@ class RandomChapter:
     async def _correct_canon(self) -> None:
         hearers = self._some()
         await self._try(
-            self.session.correct_canon, f"In truth {self.ledger.new(hearers)}.", audience=_audience(hearers)
+            self.session.correct_canon, f"In truth {self.ledger.new(hearers)}.", audience=audience_of(hearers)
         )
 
     async def _rebuild(self) -> None:
@@ -270,10 +273,8 @@ class RandomChapter:
         self.model.broken = 1
 
     async def _crash(self) -> None:
-        await self._die_while(lambda request: request.schema is None)
-
-    async def _crash_in_memory(self) -> None:
-        await self._die_while(lambda request: request.schema is not None)
+        is_in_memory = self.draw.random() < 0.5
+        await self._die_while(lambda request: (request.schema is not None) is is_in_memory)
 
     async def _die_while(self, holds: Callable[..., bool]) -> None:
         """Kill the program while a call runs that is held up; otherwise between two steps."""
@@ -321,7 +322,7 @@ class RandomChapter:
 
     async def _go_on_in(self, session_id: SessionId) -> None:
         self.session = await self.engine.open(session_id)
-        self.present = _slots(self.session.snapshot.session.present) & self.ledger.cast
+        self.present = slots_of(self.session.snapshot.session.present) & self.ledger.cast
         self.away = {int(slot): back for slot, back in self.session.snapshot.session.away.items()}
 
     async def _end(self) -> None:
@@ -345,7 +346,7 @@ class RandomChapter:
         await self._expected()
         rows = self.store.database.sessions[await self.engine.library.books.next_chapter(self.session.id)]
         for line in rows.tab1.carried.lines:
-            for slot in _slots(label_in(rows.session, line)) & self.ledger.cast:
+            for slot in slots_of(label_in(rows.session, line)) & self.ledger.cast:
                 self.ledger.check(line.text, slot, "the next chapter", set())
 
     # What must hold.
@@ -377,7 +378,7 @@ class RandomChapter:
         for event in canon:
             if event.role is Role.SYSTEM:
                 for token in tokens_in(event.text) & self.ledger.secrets.keys():
-                    heard = _slots(event.audience) & self.ledger.cast
+                    heard = slots_of(event.audience) & self.ledger.cast
                     assert (token, heard) in self.reveals, "a secret was revealed to others than those meant"
                     self.ledger.told[token] = self.ledger.told.get(token, frozenset()) | heard
         told = {token for event in canon for token in tokens_in(event.text)}
@@ -388,21 +389,14 @@ class RandomChapter:
         expected = await self._expected()
         for block in self.store.database.sessions[self.session.id].blocks.values():
             for token in tokens_in(compact_json(block.payload)) - self.ledger.secrets.keys():
-                if not _slots(block.audience) & self.ledger.cast <= self.ledger.label_of(token):
+                if not slots_of(block.audience) & self.ledger.cast <= self.ledger.label_of(token):
                     self.ledger.leaks.append(f"a block for {block.audience.mask} has {token}")
         slot = self.draw.choice(self.cast)
         context = await self.engine.preview(self.session.id, slot, "And now?")
         told = "\n".join(message.content for message in context.messages)
         due = [one for one in self.session.snapshot.secrets if one.reveal_at is not None]
         if not due:  # a preview has the secrets that the next prompt reveals; they are not canon yet
-            self.ledger.check(told, slot.value, "the preview", expected)
+            self.ledger.check(told, slot.value, "the preview", expected | self.ledger.constant_lore)
         text = "\n".join(event.text for event in await self.session.newest_canon(known_to=slot))
-        self.ledger.check(text, slot.value, "seen", expected - self.ledger.secrets.keys() - self.carried)
-
-
-def _audience(slots: Slots) -> Audience:
-    return Audience.of(Slot(slot) for slot in slots)
-
-
-def _slots(audience: Audience) -> Slots:
-    return frozenset(slot.value for slot in audience)
+        played = expected - self.ledger.secrets.keys() - self.carried
+        self.ledger.check(text, slot.value, "what is seen", played)

@@ -31,6 +31,7 @@ async def test_no_input_has_what_its_reader_may_not_know_or_lacks_what_it_may(pa
     assert found.forgotten == []
     assert found.inputs > 20 * share
     assert found.checked > 100 * share
+    assert found.set_off_count > 2 * share
 
 
 def _all_events(events: Sequence[Any], _: object) -> Any:
@@ -69,6 +70,10 @@ def _asked_aloud(*values: Any, real: Any = takes.ask_again, **more: Any) -> Any:
     return replace(changes, requests=tuple(loud)), request_id
 
 
+def _all_lore(lore: Any, _: object) -> Any:
+    return lore
+
+
 def _is_here(_: object, slot: object) -> Any:
     return False
 
@@ -94,6 +99,8 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "a reason is told with the reply": ("core.engine.kinds.reply.read_spoken", Spoken),
     "those who are away hear what the others hear": ("core.domain.session.session.Session.is_away", _is_here),
     "a whisper is asked again aloud": ("core.engine.takes.commands.ask_again", _asked_aloud),
+    "lore passes whatever its label is": ("core.context.visibility._lore", _all_lore),
+    "groups make no label": ("core.domain.session.lore.label_of", _everyone_knows),
     "replies are heard by everyone": ("core.engine.changes.canon.NewTake.reply", _heard_by_all),
 }
 

@@ -10,6 +10,7 @@ from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.requests.request import Artifact, Request, total_cost
 from core.domain.save_point import SavePoint
 from core.domain.secret import Secret, reveals_in
+from core.domain.session.lore import Lorebooks
 from core.domain.session.session import Session, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
@@ -63,6 +64,7 @@ class Rows:
     script_run: int = 0
     prompt_blocks: PromptBlocks = NO_PROMPT_BLOCKS
     secrets: tuple[Secret, ...] = ()
+    lore: Lorebooks = ()
     unsent: dict[Slot, str] = field(default_factory=dict)
     events: dict[EventId, Event] = field(default_factory=dict)
     blocks: dict[BlockId, MemoryBlock] = field(default_factory=dict)
@@ -87,11 +89,14 @@ class Rows:
             self.prompt_blocks = changes.prompt_blocks
         if changes.secrets is not None:
             self.secrets = changes.secrets
+        if changes.lore is not None:
+            self.lore = changes.lore
         self.unsent.update(changes.unsent)
         for request in changes.requests:
             born = self.requests.get(request.id, request).created_at
             self.requests[request.id] = replace(request, created_at=born)
         self.contents.update((content.hash, content.text) for content in changes.contents)
+        assert {one.copy_hash for one in self.lore} <= self.contents.keys()
         for artifact in changes.artifacts:
             assert {artifact.input_ref, artifact.output_ref or artifact.input_ref} <= self.contents.keys()
             self.artifacts.setdefault(artifact.id, artifact)
@@ -127,6 +132,7 @@ class Rows:
             reveals=reveals_in(event for event in self.canon if event.prompt_index <= last)
             if self.secrets
             else (),
+            lore=self.lore,
             unsent={slot: text for slot, text in self.unsent.items() if text},
             recent=tuple(
                 event for event in self.canon if event.summarised_with > start and event.prompt_index <= last

@@ -21,6 +21,7 @@ from core.domain.session.session import Session, SessionSummary, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
+from core.domain.story.lore_use import LoreUse, uses_in
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
 from core.snapshot import Changes, Snapshot, full_deltas_from
 from core.store import Lease, WriterInfo
@@ -203,6 +204,9 @@ class MemoryStore:
     async def last_replies(self, session_id: SessionId) -> Mapping[Slot, tuple[int, datetime]]:
         canon = await self.canon(session_id)
         return {event.slot: (event.prompt_index, event.created_at) for event in canon if event.slot}
+
+    async def lore_uses(self, session_id: SessionId) -> Sequence[LoreUse]:
+        return tuple(uses_in(await self.canon(session_id)))
 
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         drafts = (await self._found(session_id)).drafts.values()

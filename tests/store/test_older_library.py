@@ -13,7 +13,7 @@ from tests.store.older_schema import add_every_state, add_long_chapters, make_ol
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("revision", ["story_0014", "story_0020", "story_0021"])
+@pytest.mark.parametrize("revision", ["story_0014", "story_0020", "story_0021", "story_0022"])
 async def test_an_older_chapter_is_in_no_book_takes_over_nothing_and_hands_on_what_it_has(
     here: str, revision: str
 ) -> None:
@@ -28,14 +28,17 @@ async def test_an_older_chapter_is_in_no_book_takes_over_nothing_and_hands_on_wh
     assert sessions.keys() >= {*SessionState}
     for title, session_id in sessions.items():
         assert await books.of(session_id) is None
-        tab1 = (await store.load(session_id)).tab1
+        snapshot = await store.load(session_id)
+        tab1 = snapshot.tab1
         assert not tab1.carried
         assert not tab1.profiles
+        assert not snapshot.lore
         if title.startswith("Long") and not title.endswith(SessionState.RESETTING):
             exported = to_json(await read_body(store, session_id))
             assert b'"carried"' not in exported
             assert b'"book"' not in exported
             assert b'"profiles"' not in exported
+            assert b'"lore"' not in exported
             assert not from_json(exported).tab1.carried
     ended = sessions[f"Long {SessionState.ENDED}"]
     book = await books.add(await books.create("The Lamp"), ended)

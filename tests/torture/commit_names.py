@@ -50,6 +50,8 @@ def commit_name(changes: Changes) -> str:
         return f"{kind} {'begun' if state is RequestState.PROCESSING else state.value}"
     if changes.prompt_blocks is not None:
         return "prompt blocks stored"
+    if changes.lore is not None:
+        return "lorebooks stored"
     if changes.artifacts:
         return "call on record"
     if changes.secrets is not None:

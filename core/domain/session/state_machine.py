@@ -41,6 +41,7 @@ class Command(StrEnum):
     CORRECT_CANON = "correct canon"
     DEFINE_NARRATIVE = "define the narrative"
     EDIT_PROMPT_BLOCKS = "edit the prompt blocks"
+    EDIT_LORE = "change the lorebooks"
     SET_PRESENT = "change who is present"
     ADD_LINE = "add a line"
     EDIT_SECRETS = "edit the secrets"
@@ -250,6 +251,7 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     **{(state, Command.DEFINE_NARRATIVE): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.LET_ADD): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.EDIT_PROMPT_BLOCKS): (Stay(),) for state in S if state is not S.RESETTING},
+    **{(state, Command.EDIT_LORE): (Stay(),) for state in S if state not in (S.RESETTING, S.LOCKING)},
     **{(state, Command.RESET): (Move(S.RESETTING),) for state in S if state is not S.RESETTING},
 }
 

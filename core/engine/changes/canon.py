@@ -12,6 +12,7 @@ from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import AWAY, PRESENT, REPEATS, REQUEST_ID, UNASKED_AFTER, Event, Role
+from core.domain.story.lore_use import kept_from
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.snapshot import Changes, Snapshot
 
@@ -134,8 +135,13 @@ def source_of(
 
 
 def rewritten(reply: Event, text: str, source: Mapping[str, object]) -> Event:
-    """Return a reply with another text; one that was added unasked is still an addition."""
-    kept = {UNASKED_AFTER: reply.metadata[UNASKED_AFTER]} if reply.is_unasked else {}
+    """Return a reply with another text; one that was added unasked is still an addition.
+
+    The lore that was active for it stays active.
+    """
+    kept = kept_from(reply.metadata)
+    if reply.is_unasked:
+        kept[UNASKED_AFTER] = reply.metadata[UNASKED_AFTER]
     return replace(reply, text=text, metadata={**source, **kept})
 
 

@@ -16,9 +16,10 @@ from core.domain.requests.request import BackgroundRequest, ReplyRequest
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import UNASKED_AFTER, Event
+from core.domain.story.lore_use import metadata_of
 from core.engine.changes.canon import end_of_canon, newest_events, source_of
 from core.engine.changes.moves import provenance
-from core.engine.kinds.base import Job, KindHandler, called_with, failure_unasked
+from core.engine.kinds.base import Job, KindHandler, called_with, failure_unasked, input_of
 from core.engine.kinds.outcome import AfterthoughtMade, Failed
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
@@ -91,7 +92,8 @@ class AfterthoughtHandler(KindHandler[BackgroundRequest, AfterthoughtMade]):
         knowledge = job.snapshot.known_to(opening.slot)
         choice, builder = called_with(job, AgentRole.CHARACTER, opening.slot, request.model)
         asked = unasked.decision(choice.style, pause.seconds)
-        question = replace(builder.character(knowledge, asked.text), schema=unasked.AFTERTHOUGHT)
+        question = await input_of(builder, knowledge, asked.text, is_new=False)
+        question = replace(question, schema=unasked.AFTERTHOUGHT)
         answer = await job.calls.make(asked.marked(question), choice)
         if answer.error is not None:
             return failure_unasked(answer) or _SAID_NOTHING, answer.call_records
@@ -111,7 +113,7 @@ class AfterthoughtHandler(KindHandler[BackgroundRequest, AfterthoughtMade]):
         if not made.text or opening is None or not _is_of(opening, pause, done):
             return settled
         take, ordinal = end_of_canon(snapshot, now)
-        source = {**source_of(str(done.id), None), UNASKED_AFTER: pause.seconds}
+        source = {**source_of(str(done.id), None, said=made.lore), UNASKED_AFTER: pause.seconds}
         said = take.reply(ordinal, opening.slot, made.text, source, done.audience)
         return replace(settled, events=(said,))
 
@@ -131,7 +133,7 @@ async def _added(
 ) -> tuple[AfterthoughtMade | Failed, CallRecords]:
     """Return what the character adds; nothing, if it only repeats something or was cut off."""
     asked = unasked.addition(choice.style, pause.seconds)
-    context = asked.marked(builder.character(knowledge, asked.text))
+    context = asked.marked(await input_of(builder, knowledge, asked.text, is_new=False))
     result = await job.calls.make(context, choice)
     if result.error is not None:
         return failure_unasked(result) or _SAID_NOTHING, result.call_records
@@ -152,4 +154,4 @@ async def _added(
         repeated = first_repeated(text, character.repeatable(context, knowledge, asked.text))
         if repeated is not None:
             return _SAID_NOTHING, call_records.noting((f"This addition, because it repeats {repeated.what}",))
-    return AfterthoughtMade(text), call_records
+    return AfterthoughtMade(text, metadata_of(context.lore_uses)), call_records

@@ -1,13 +1,16 @@
 """The interface of request handlers: carry out a request, and apply its outcome to the session."""
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.models import AgentRole, ModelAssignments, ModelConfig
+from core.context.visibility import CharacterKnowledge
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import RequestBase
 from core.domain.requests.retry_policy import NEEDS_THE_GM
@@ -69,6 +72,19 @@ def called_with(
         return choice, job.builder
     builder = job.builder.with_choice(role, slot, choice)
     return choice, builder.with_prompt_blocks(job.snapshot.prompt_blocks)
+
+
+async def input_of(
+    builder: ContextBuilder,
+    knowledge: CharacterKnowledge,
+    text: str,
+    *,
+    needs_words: bool = False,
+    is_new: bool = True,
+) -> Context:
+    """Return the input of a character, as `ContextBuilder.character`; in a thread if lore is looked for."""
+    make = partial(builder.character, knowledge, text, needs_words=needs_words, is_new=is_new)
+    return await asyncio.to_thread(make) if knowledge.lore else make()
 
 
 def failure_unasked(result: CallResult) -> Failed | None:

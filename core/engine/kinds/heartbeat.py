@@ -10,7 +10,7 @@ from core.agents import unasked
 from core.config.models import AgentRole
 from core.domain.requests.request import BackgroundRequest
 from core.domain.slot import Slot
-from core.engine.kinds.base import Job, KindHandler, called_with, failure_unasked
+from core.engine.kinds.base import Job, KindHandler, called_with, failure_unasked, input_of
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
@@ -33,9 +33,9 @@ class HeartbeatHandler(KindHandler[BackgroundRequest, Asked]):
             return Asked(), CallRecords()
         choice, builder = called_with(job, AgentRole.CHARACTER, slot, request.model)
         asked = unasked.heartbeat(choice.style, max(1, session.prompt_index - last))
-        question = replace(
-            builder.character(job.snapshot.known_to(slot), asked.text), schema=unasked.HEARTBEAT
-        )
+        known = job.snapshot.known_to(slot)
+        question = await input_of(builder, known, asked.text, is_new=False)
+        question = replace(question, schema=unasked.HEARTBEAT)
         answer = await job.calls.make(asked.marked(question), choice)
         if answer.error is not None:
             return failure_unasked(answer) or Asked(), answer.call_records

@@ -6,6 +6,7 @@ from datetime import datetime
 from core.agents import world_lock
 from core.domain.ids import BlockId, new_uuid
 from core.domain.requests.request import LockRequest
+from core.domain.session.lore import labelled
 from core.domain.session.state_machine import Command
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.changes.moves import move_and_summarise
@@ -31,7 +32,7 @@ class LockHandler(KindHandler[LockRequest, LockMade]):
         return (made if isinstance(made, Failed) else LockMade(made.payload, made.json_text)), call_records
 
     def settle(self, snapshot: Snapshot, done: LockRequest, made: LockMade, now: datetime) -> Changes:
-        """Store the block; select the first slot, or go on where a chat ended that was read in."""
+        """Store the block, and who may know the lore; select the first slot, or go on where a chat ended."""
         played = snapshot.session
         following = played.next_slot if played.prompt_index else min(played.slots)
         if played.is_away(following):
@@ -48,7 +49,10 @@ class LockHandler(KindHandler[LockRequest, LockMade]):
             created_at=now,
         )
         session, summaries = move_and_summarise(snapshot, session, Command.LOCK_STORED, now)
-        return Changes(session_id=session.id, session=session, blocks=(block,), requests=(done, *summaries))
+        lore = labelled(snapshot.lore, session, snapshot.tab1.profiles) if snapshot.lore else None
+        return Changes(
+            session_id=session.id, session=session, lore=lore, blocks=(block,), requests=(done, *summaries)
+        )
 
     def is_done(self, request: LockRequest, changes: Changes) -> bool:
         """Whether tab 1 is locked."""

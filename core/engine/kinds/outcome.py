@@ -30,6 +30,8 @@ class ReplyMade:
     """What it only repeats, in words; empty where it says something of its own."""
     said: Mapping[str, object] = field(default_factory=dict)
     """What the metadata of its event has about a reply without words."""
+    lore: Mapping[str, object] = field(default_factory=dict)
+    """What it has about the lore that was active."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class AfterthoughtMade:
     """What a character adds unasked; empty where it says nothing."""
 
     text: str = ""
+    lore: Mapping[str, object] = field(default_factory=dict)
+    """What the metadata of its event has about the lore that was active."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.event import REQUEST_ID, Event, Role
+from core.domain.story.lore_use import metadata_of
 from core.domain.story.silence import Spoken, read_spoken
 from core.engine.changes.canon import (
     NewTake,
@@ -30,7 +31,7 @@ from core.engine.changes.canon import (
     withdraw_newest,
 )
 from core.engine.changes.moves import move_and_summarise, next_reply
-from core.engine.kinds.base import Job, KindHandler, called_with
+from core.engine.kinds.base import Job, KindHandler, called_with, input_of
 from core.engine.kinds.outcome import Failed, ReplyMade
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult
@@ -57,13 +58,14 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         """
         knowledge = (await _snapshot_for(job, request)).known_to(request.slot)
         choice, builder = called_with(job, AgentRole.CHARACTER, request.slot, request.model)
-        context = (
-            builder.character(knowledge, CONTINUE, needs_words=True)
-            if request.continues
-            else builder.character(knowledge, request.text)
+        text = CONTINUE if request.continues else request.text
+        context = await input_of(
+            builder, knowledge, text, needs_words=request.continues, is_new=_is_new(request)
         )
         following = partial(_following, job, request)
-        made, call_records = _read(job, request, choice, await job.calls.make(context, choice, following))
+        lore = metadata_of(context.lore_uses)
+        result = await job.calls.make(context, choice, following)
+        made, call_records = _read(job, request, choice, result, lore)
         if isinstance(made, Failed) or not choice.avoids_repeats or made.said:
             return made, call_records
         sources = character.repeatable(context, knowledge, request.text)
@@ -71,7 +73,7 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         if repeated is None:
             return made, call_records
         second = await job.calls.make(context, choice.another_try, following)
-        made_again, records_again = _read(job, request, choice, second)
+        made_again, records_again = _read(job, request, choice, second, lore)
         if isinstance(made_again, Failed):
             if made_again.error.code is ErrorCode.LLM_CANCELLED:
                 return made_again, call_records.noting(_rejected(repeated)) + records_again
@@ -146,9 +148,14 @@ def _further_reply(
 ) -> tuple[Session, Changes]:
     _index_of(snapshot, done)
     take, ordinal = end_of_canon(snapshot, now)
-    source = source_of(str(done.id), made.origin, made.repeats, made.said)
+    source = source_of(str(done.id), made.origin, made.repeats, {**made.said, **made.lore})
     reply = take.reply(ordinal, done.slot, made.text, source, done.audience)
     return snapshot.session, Changes(session_id=snapshot.session.id, events=(reply,))
+
+
+def _is_new(request: ReplyRequest) -> bool:
+    """Whether the text of a request is a prompt that its character is not given as an event."""
+    return not (request.continues or request.follows)
 
 
 def _index_of(snapshot: Snapshot, request: ReplyRequest) -> int:
@@ -170,7 +177,7 @@ def _exchange(take: NewTake, snapshot: Snapshot, done: ReplyRequest, made: Reply
         origin=made.origin,
         repeats=made.repeats,
         away=snapshot.session.away,
-        said=made.said,
+        said={**made.said, **made.lore},
     )
 
 
@@ -218,13 +225,16 @@ def _text_at(snapshot: Snapshot, index: int) -> str:
 
 
 def _read(
-    job: Job, request: ReplyRequest, choice: ModelConfig, result: CallResult
+    job: Job, request: ReplyRequest, choice: ModelConfig, result: CallResult, lore: Mapping[str, object]
 ) -> tuple[ReplyMade | Failed, CallRecords]:
-    """Return the reply in the result of a call; a small model's is reduced to its own complete sentences."""
+    """Return the reply in the result of a call, with the lore of its input.
+
+    A small model's is reduced to its own complete sentences.
+    """
     session = job.snapshot.session
     may_be_silent = request.slot in session.may_be_silent and not request.continues
     if may_be_silent and isinstance(result.error, ProviderError) and result.error.is_blank:
-        return _spoken(read_spoken("")), result.call_records.accepted()
+        return _spoken(read_spoken(""), lore), result.call_records.accepted()
     if result.error is not None:
         return Failed(result.error, result.retry_after), result.call_records
     is_unfinished = result.finish_reason == "length"
@@ -239,15 +249,16 @@ def _read(
         return Failed(error), call_records.marked(error)
     if may_be_silent:
         spoken = read_spoken(character.without_speaker_name(text, session.name_of(request.slot)))
-        return _spoken(spoken), call_records.noting((REASON_NOTE,) if spoken.reason else ())
+        return _spoken(spoken, lore), call_records.noting((REASON_NOTE,) if spoken.reason else ())
     try:
-        return ReplyMade(character.strip_speaker_name(text, session.name_of(request.slot))), call_records
+        own = character.strip_speaker_name(text, session.name_of(request.slot))
+        return ReplyMade(own, lore=lore), call_records
     except StoryEngineError as error:
         return Failed(error), call_records.marked(error)
 
 
-def _spoken(spoken: Spoken) -> ReplyMade:
-    return ReplyMade(spoken.text, said=spoken.metadata)
+def _spoken(spoken: Spoken, lore: Mapping[str, object]) -> ReplyMade:
+    return ReplyMade(spoken.text, said=spoken.metadata, lore=lore)
 
 
 def _rejected(repeated: Source) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from core.domain.ids import BookId, SessionId, new_uuid
 from core.domain.secret import label_of
 from core.domain.session.carry_over import CarryOver
 from core.domain.session.session import Session, SessionState, Tab1Inputs, title_from
+from core.engine.sync.lore_reading import copies_of_lore
 from core.library.book import Book, cleaned, problems_of
 from core.library.names import find, free_name, name_key
 from core.snapshot import Changes, Snapshot
@@ -99,14 +100,16 @@ class BookLibrary:
     async def next_chapter(self, session_id: SessionId) -> SessionId:
         """Store the chapter after this one and return its id; it is not locked, and its text is empty.
 
-        World, cast, narrative definition and prompt blocks are those of this chapter, with what it hands on.
+        World, cast, narrative definition, prompt blocks and lorebooks are those of this chapter, with what it
+        hands on.
         A chapter that is in no book begins one. Raises IllegalCommandError unless the chapter has ended.
         """
         snapshot = await self._sessions.load(session_id)
         book = await self._store.book_of(session_id)
         number = 1 if book is None else book.number_of(session_id)
         carried = await self._handed_on(snapshot, number)
-        made = _after(snapshot, carried, self._clock)
+        copies = await copies_of_lore(self._sessions, session_id, snapshot.lore)
+        made = replace(_after(snapshot, carried, self._clock), contents=copies)
         if book is None:
             books = await self._store.books()
             title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)
@@ -191,6 +194,11 @@ def _after(snapshot: Snapshot, carried: CarryOver, clock: Clock) -> Changes:
     tab1 = Tab1Inputs(
         world=written.world, identities=written.identities, profiles=written.profiles, carried=carried
     )
+    seed = new_uuid().hex
     return Changes(
-        session_id=session.id, session=session, tab1=tab1, prompt_blocks=snapshot.prompt_blocks or None
+        session_id=session.id,
+        session=session,
+        tab1=tab1,
+        prompt_blocks=snapshot.prompt_blocks or None,
+        lore=tuple(replace(book, seed=seed) for book in snapshot.lore) or None,
     )

@@ -1,27 +1,38 @@
 """The lorebooks of the library: from files and into files, archived, restored and deleted (design 14)."""
 
 import asyncio
+import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import LorebookId, new_uuid
+from core.domain.requests.request import Content
+from core.domain.session.lore import LONGEST_COPY, ChapterLorebook
+from core.domain.session.profile import Profiles
+from core.domain.session.session import Session
+from core.domain.slot import Slot
+from core.engine.decisions.lore_commands import LoreCopy
 from core.library.card_lore import LoreFile, read_lore_file, with_book
 from core.library.cards.card import new_card
 from core.library.cards.card_file import CardFormat, read_card
 from core.library.cards.writing import WrittenCard, new_file, write_card
 from core.library.characters.character import KeptFile
+from core.library.json_document import parse_json
 from core.library.lore.book import LoreFormat
 from core.library.lore.kept import KeptLorebook, cleaned, problems_of
 from core.library.lore.writers import WRITTEN, write_lorebook
 from core.library.names import find, free_name, name_key
+from core.library.refusal import FileRefusedError
 from core.library_store import LibraryStore
 from core.text.cleaning import is_blank
 
 LIST_HINT = "List them with `storyengine lore list`."
 NAMELESS = "A lorebook without a name"
+_UNSEEDED = "0"
 
 
 class LoreKind(StrEnum):
@@ -95,6 +106,25 @@ class LoreLibrary:
         kept = await self._store.lore_file(book.id)
         return await asyncio.to_thread(read_lore_file, kept.content, kept.name)
 
+    async def copy_of(self, book: KeptLorebook) -> LoreCopy:
+        """Return a copy for chapters; raise FileRefusedError for one that is too long."""
+        kept = await self._store.lore_file(book.id)
+        return await asyncio.to_thread(_copied, kept, book.name, book.groups)
+
+    async def copies_in_cards(self, session: Session, profiles: Profiles) -> tuple[LoreCopy, ...]:
+        """Return copies of the books on the cards of a chapter's characters, of those that came from here.
+
+        Each is for its character alone.
+        """
+        found = []
+        for slot, name in session.roster:
+            origin = profiles[slot].character_id if slot in profiles else None
+            card = None if origin is None else await self._store.card_of(origin)
+            if card is not None:
+                with suppress(FileRefusedError):  # a card without a book
+                    found.append(await asyncio.to_thread(_copied, card, f"{name} (card)", owner=slot))
+        return tuple(found)
+
     async def export(
         self, book: KeptLorebook, format_: CardFormat, kind: LoreKind | None = None
     ) -> WrittenCard:
@@ -134,6 +164,27 @@ def _valid(book: KeptLorebook) -> KeptLorebook:
     for problem in problems_of(book):
         raise IllegalCommandError(f"{problem} Nothing was stored.")
     return book
+
+
+def _copied(kept: KeptFile, name: str, groups: tuple[str, ...] = (), owner: Slot | None = None) -> LoreCopy:
+    """Return a copy of what a lorebook's file says, as ASCII: it is stored and exported as a text."""
+    file = read_lore_file(kept.content, kept.name)
+    source = file.book.source
+    document = source.document if source is not None else parse_json(kept.content, kept.name)
+    content = Content.of(json.dumps(document.value, separators=(",", ":")))
+    if len(content.text) > LONGEST_COPY:
+        raise FileRefusedError(f"“{name}” is too long for a chapter; nothing was attached.")
+    copied = ChapterLorebook(
+        name=name,
+        groups=groups,
+        owner=owner,
+        entry_count=len(file.book.entries),
+        file_hash=kept.sha256,
+        copy_hash=content.hash,
+        copy_length=len(content.text),
+        seed=_UNSEEDED,
+    )
+    return LoreCopy(copied, content)
 
 
 def _stem(file_name: str) -> str:

@@ -6,7 +6,7 @@ from core.agents.context_builder import Context, ContextBuilder
 from core.config.models import AgentRole, ModelAssignments, ModelConfig
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import ReplyRequest, Request
-from core.engine.kinds.base import Job, Save
+from core.engine.kinds.base import Job, Save, input_of
 from core.engine.kinds.outcome import Failed, Outcome
 from core.engine.kinds.registry import handler_of
 from core.engine.sync.notifications import CallStarted, Notification, StreamRestarted, TextArrived
@@ -51,11 +51,12 @@ class Executor:
             error = failure_of(bug, f"request {request.id}")
             return Failed(error), calls.call_records.marked(error)
 
-    def needs_room(self, snapshot: Snapshot, request: ReplyRequest) -> bool:
+    async def needs_room(self, snapshot: Snapshot, request: ReplyRequest) -> bool:
         """Whether a prompt fits only if the text that is not in memory yet is shortened."""
         try:
             builder = self._builder.with_prompt_blocks(snapshot.prompt_blocks)
-            context = builder.character(snapshot.known_to(request.slot), request.text)
+            knowledge = snapshot.known_to(request.slot)
+            context = await input_of(builder, knowledge, request.text, is_new=not request.follows)
         except StoryEngineError:
             return False  # No summary makes enough room; the prompt's own attempt reports it.
         return context.is_shortened

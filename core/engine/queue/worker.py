@@ -185,7 +185,7 @@ class RequestWorker(Worker):
         except StorageError:
             log.warning("memory could not be read before request %s; its own attempt reports why", request.id)
             return False
-        if not self._executor.needs_room(snapshot, request):
+        if not await self._executor.needs_room(snapshot, request):
             return False
         with suppress(IllegalCommandError):
             await self._writer.apply_patiently(

@@ -32,6 +32,7 @@ from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.engine.kinds.registry import handler_of
+from core.engine.sync.lore_reading import copies_of_lore
 from core.exchange.session_export import SessionBody, as_new_session, beginning_of
 from core.snapshot import Changes, Snapshot
 from core.store import SessionStore
@@ -150,6 +151,7 @@ class SavePoints:
             tab1=snapshot.tab1,
             prompt_blocks=snapshot.prompt_blocks,
             secrets=snapshot.secrets,
+            lore=snapshot.lore,
             lines=lines,
             unsent=snapshot.unsent,
             draft_count=snapshot.draft_count,
@@ -186,7 +188,15 @@ class SavePoints:
         body = beginning_of(session, content.tab1, content.secrets, events, blocks)
         # Requests and provenance stay with the session that made the calls.
         drafts = [replace(draft, request_id=None) for draft in drafts]
-        return replace(body, prompt_blocks=content.prompt_blocks, unsent=content.unsent, drafts=tuple(drafts))
+        copies = await copies_of_lore(self._store, slot.session_id, content.lore)
+        return replace(
+            body,
+            prompt_blocks=content.prompt_blocks,
+            lore=content.lore,
+            contents=copies,
+            unsent=content.unsent,
+            drafts=tuple(drafts),
+        )
 
     async def _blocks(self, session: Session, ordinal: int, *, after: tuple[int, int]) -> list[MemoryBlock]:
         """Return the blocks after a place in memory, up to block `ordinal` at the boundary."""

@@ -29,7 +29,8 @@ from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.changes.absences import paused_in_library, paused_slots
-from core.engine.decisions import commands, tab1_commands
+from core.engine.decisions import commands, lore_commands, tab1_commands
+from core.engine.decisions.lore_commands import LoreCopy
 from core.engine.decisions.recovery import recover, withdraw_queued_prompts
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.decisions.transitions import time_of_service
@@ -220,6 +221,14 @@ class SessionHandle(OpenSession):
                 snapshot, self._builder, prompt_blocks, self._clock()
             )
         )
+
+    async def attach_lore(self, copy: LoreCopy) -> None:
+        """Attach a lorebook, or take its content over again; the next input may have entries of it."""
+        await self._writer.apply(lambda snapshot: lore_commands.attach(snapshot, copy, self._clock()))
+
+    async def detach_lore(self, name: str) -> None:
+        """Detach a lorebook; later inputs have nothing of it."""
+        await self._writer.apply(lambda snapshot: lore_commands.detach(snapshot, name, self._clock()))
 
     def outline(self, role: AgentRole, slot: Slot | None = None) -> PromptOutline:
         """Return what every input of an agent begins with now; for a character, `slot` says which."""

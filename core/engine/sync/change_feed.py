@@ -65,6 +65,7 @@ async def read_changes(store: SessionStore, before: Snapshot) -> SnapshotDelta:
     else:
         events = [event for event in now.recent if event not in before.recent]
         known = tuple(await store.memory(now.session.id)) if before.is_memory_known else ()
+    now = replace(now, lore_books=before.lore_books)
     if before.is_memory_known:
         now = replace(now, blocks=known, is_memory_known=True)
     drafts: Sequence[NarrativeDraft] = ()
@@ -98,6 +99,7 @@ def diff_snapshots(
         session=now.session,
         prompt_blocks=now.prompt_blocks,
         secrets=now.secrets if now.secrets != before.secrets else None,
+        lore=now.lore if now.lore != before.lore else None,
         events=tuple(events),
         blocks=tuple(blocks),
         drafts=tuple(drafts),

@@ -15,6 +15,7 @@ from core.domain.requests.request import Request
 from core.engine.decisions.recovery import withdraw_doubtful_prompts
 from core.engine.sync.change_feed import SnapshotDelta, notifications_for, read_changes
 from core.engine.sync.completion_waiters import CompletionWaiters
+from core.engine.sync.lore_reading import with_lore
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, WriterChanged
 from core.engine.sync.subscriptions import Listeners
 from core.snapshot import Changes, Snapshot
@@ -112,7 +113,7 @@ class SessionWriter:
                 self._lock_out(holder)
 
     async def know_memory(self, *, is_patient: bool = True) -> Snapshot:
-        """Return the snapshot with its memory, which is read on first use, and all of its recent events."""
+        """Return the snapshot with memory and lore, which are read on first use, and all recent events."""
         async with self._exclusive(is_patient=is_patient):
             if not self.snapshot.is_memory_known:
                 blocks = tuple(await self.store.memory(self.snapshot.session.id))
@@ -124,6 +125,7 @@ class SessionWriter:
                 self.snapshot = replace(
                     self.snapshot, recent=now.recent, undone=now.undone, takes=now.takes, is_recent_known=True
                 )
+            self.snapshot = await with_lore(self.store, self.snapshot)
             return self.snapshot
 
     async def finish(self, within: float) -> None:

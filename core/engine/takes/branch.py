@@ -14,6 +14,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import AWAY, PRESENT, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.save_points.service import title_with
+from core.engine.sync.lore_reading import copies_of_lore
 from core.exchange.session_export import SessionBody, beginning_of
 from core.snapshot import Snapshot
 from core.store import SessionStore
@@ -39,7 +40,8 @@ async def read_branch(store: SessionStore, session_id: SessionId, at: int, now: 
             before.session.canon_version,
             before.session.boundary,
         ):
-            return branch_at(before, events, blocks, at, now)
+            body = branch_at(before, events, blocks, at, now)
+            return replace(body, contents=await copies_of_lore(store, session_id, before.lore))
     raise StorageError(
         ErrorCode.STORAGE_LOAD_FAILED,
         "The chapter changes faster than it can be read; nothing was stored.",
@@ -77,7 +79,7 @@ def branch_at(
     )
     branched = replace(branched, next_slot=branched.speaker_after(speaker or session.next_slot))
     body = beginning_of(branched, snapshot.tab1, snapshot.secrets, events, memory)
-    return replace(body, prompt_blocks=snapshot.prompt_blocks)
+    return replace(body, prompt_blocks=snapshot.prompt_blocks, lore=snapshot.lore)
 
 
 def _is_of(lock: str, blocks: Sequence[MemoryBlock]) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core.agents.prompt_file import SEGMENTS, in_place_of_text
+from core.context.lore import NOTE_ROLE, NOTES, read_notes
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.cost import LOCAL, PROVIDER, YOURS, Cost
 from core.domain.requests.request import (
@@ -20,6 +21,7 @@ from core.domain.session.session import Session
 from core.ledger.sums import Entry, agent_name, sum_of
 from core.ledger.words import dollars, total_text
 from core.text.cleaning import clean, clean_line
+from storyengine_tui.screens.calls.lore_passages import passages_of_lore
 from storyengine_tui.widgets.elapsed import elapsed_text
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
@@ -197,7 +199,7 @@ def segments_of(manifest: str) -> list[Segment]:
 def passages_of_call(
     call: CallRow, session: Session, segments: Sequence[Segment], texts: Mapping[str, str]
 ) -> list[Passage]:
-    """Return facts, output and input of a call; of a system prompt only its description."""
+    """Return facts, output, input and lore of a call; of a system prompt only its description."""
     output = texts.get(call.artifact.output_ref or "")
     passages = [
         _title("The call"),
@@ -206,13 +208,17 @@ def passages_of_call(
         Passage(clean(output) if output else "Nothing came back."),
         _title("Input"),
     ]
+    notes: list[Passage] = []
     for segment in segments:
+        if (segment.role, segment.name) == (NOTE_ROLE, NOTES):
+            notes = passages_of_lore(read_notes(texts.get(segment.hash, "")))
+            continue
         heading = clean_line(f"{segment.role}: {segment.name}")
         text = clean(texts.get(segment.hash, "(this part is not stored)"))
         if segment.name in SEGMENTS and segment.hash in texts:
             text = in_place_of_text(clean_line(call.artifact.prompt_version), texts[segment.hash])
         passages.append(Passage(f"{heading}\n{text}", len(heading)))
-    return passages
+    return [*passages, *notes]
 
 
 def _title(text: str) -> Passage:

@@ -6,6 +6,7 @@ from core.agents.prompt_file import SEGMENTS, in_place_of_text
 from core.config.models import ModelConfig
 from core.context.segments import Context
 from core.text.cleaning import clean, clean_line
+from storyengine_tui.screens.calls.lore_passages import passages_of_lore
 from storyengine_tui.screens.calls.text_screen import TextScreen
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
@@ -52,4 +53,4 @@ def passages_of_input(made: Context, choice: ModelConfig) -> list[Passage]:
         f"temperature {temperature}",
         *(f"Left out: {clean_line(line)}" for line in made.left_out),
     ]
-    return [*passages, Passage("\n".join(lines), len(total))]
+    return [*passages, *passages_of_lore(made.lore), Passage("\n".join(lines), len(total))]

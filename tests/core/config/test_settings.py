@@ -30,6 +30,7 @@ PROFILE_FIELDS: dict[str, object] = {
     "recent_context": "stable",
     "avoid_repeats": False,
     "recent_prompts": 20,
+    "lore_percent": 40,
 }
 AGENTS = ("world_lock", "character", "context_summary", "narrative", "characters.3")
 FIELDS: dict[str, object] = PROFILE_FIELDS | {

@@ -182,7 +182,7 @@ async def test_a_prompt_needs_room_only_where_what_is_not_in_memory_would_be_sho
     simulation.begin()
     request = simulation.only(ReplyRequest)
     wide = Bench(simulation)
-    assert not wide.executor.needs_room(simulation.snapshot, request)
+    assert not await wide.executor.needs_room(simulation.snapshot, request)
     needed = (
         ContextBuilder(wide.choices)
         .character(
@@ -192,9 +192,11 @@ async def test_a_prompt_needs_room_only_where_what_is_not_in_memory_would_be_sho
         .tokens
     )
     tight = Bench(simulation, max_input_tokens=needed - 1)
-    assert tight.executor.needs_room(simulation.snapshot, request)
+    assert await tight.executor.needs_room(simulation.snapshot, request)
     hopeless = Bench(simulation, max_input_tokens=100)
-    assert not hopeless.executor.needs_room(simulation.snapshot, request), "no summary makes enough room"
+    assert not await hopeless.executor.needs_room(simulation.snapshot, request), (
+        "no summary makes enough room"
+    )
 
 
 async def test_a_reply_that_is_nothing_but_the_character_s_name_is_a_failure() -> None:

@@ -11,12 +11,11 @@ from core.context.segments import Context, plain
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Content, Request, Usage
 from core.engine.kinds.trial import new_test
-from core.gateway.call_records import BUG
+from core.gateway.call_records import BUG, input_contents
 from core.gateway.model_gateway import (
     CallResult,
     Cancellation,
     ModelGateway,
-    input_contents,
     input_hash,
     model_request,
 )

@@ -205,6 +205,11 @@ class Scan:
         if fed:
             self._open_for(self._buffer.recursion_terms())
 
+    @property
+    def considered(self) -> list[int]:
+        """The ranks of the entries that were looked at."""
+        return sorted(self._active.keys() | self._refused.keys())
+
     def outcome(self, rank: int) -> Outcome:
         """Return what became of the entry of this rank."""
         compiled = self._entries[rank]

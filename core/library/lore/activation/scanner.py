@@ -1,6 +1,6 @@
 """Activates entries: prepares books once, and then looks only at entries that the texts concern."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +11,8 @@ from core.library.lore.activation.scan import Scan
 from core.library.lore.activation.scene import Activated, ScannedBook, ScanSettings, Scene, digest_of
 from core.library.lore.activation.term_index import TermIndex
 
+_LASTING: Final = ("keep_activate_after_match", "dont_activate_after_match")
+"""Decorators by which an activation matters for good."""
 _SPARE: Final = 1_000
 """So many terms of earlier books may remain before the index is made again."""
 
@@ -44,6 +46,11 @@ class Activation:
         """What became of every entry, in the order in which the budget goes to them."""
         return tuple(map(self._scan.outcome, range(len(self._prepared.entries))))
 
+    @property
+    def considered(self) -> tuple[Outcome, ...]:
+        """What became of the entries that a text concerned, in the order in which the budget goes to them."""
+        return tuple(map(self._scan.outcome, self._scan.considered))
+
     def outcome(self, book: str, uid: str) -> Outcome:
         """Return what became of one entry; raise KeyError for an entry that was not scanned."""
         return self._scan.outcome(self._prepared.ranks[book, uid])
@@ -51,8 +58,21 @@ class Activation:
     @property
     def log(self) -> tuple[Activated, ...]:
         """What the caller adds to the log, so that stickiness and cooldown are known later."""
+        return self._logged(self.active)
+
+    @property
+    def lasting_log(self) -> tuple[Activated, ...]:
+        """The part of the log on which later activations depend."""
+        return self._logged(one for one in self.active if self._lasts(one))
+
+    def _lasts(self, one: ActiveEntry) -> bool:
+        compiled = self._prepared.entries[self._prepared.ranks[one.outcome.book, one.outcome.uid]]
+        flags = compiled.decorators.flags
+        return bool(compiled.entry.sticky or compiled.entry.cooldown) or not flags.isdisjoint(_LASTING)
+
+    def _logged(self, active: Iterable[ActiveEntry]) -> tuple[Activated, ...]:
         found = []
-        for one in self.active:
+        for one in active:
             rank = self._prepared.ranks[one.outcome.book, one.outcome.uid]
             digest = digest_of(self._prepared.entries[rank].source)
             found.append(Activated(one.outcome.book, one.outcome.uid, digest, self._length))

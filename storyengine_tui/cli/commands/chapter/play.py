@@ -21,6 +21,7 @@ from core.engine.engine import Engine
 from core.engine.scene.commands import notation_of
 from core.engine.scripts.books import first_session, join_book
 from core.engine.scripts.branches import ScriptBranches
+from core.engine.scripts.lore import attach_lore_of
 from core.engine.scripts.player import ScriptPlayer, Step
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import (
@@ -109,6 +110,8 @@ async def play_lines(
         if engine.queue.is_paused:
             reporter.warn(PAUSED)
         try:
+            if script.lore:
+                await attach_lore_of(script, session, engine.library)
             await play_and_report(session, branches.lines[at], reporter, is_last=is_last)
             if is_last:
                 return await _write(session, out), session.id

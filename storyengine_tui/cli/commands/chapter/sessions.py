@@ -20,6 +20,7 @@ from core.domain.ids import SessionId
 from core.domain.secret import label_of
 from core.domain.session.absence import absence_text
 from core.domain.session.limits import LONGEST_CORRECTION
+from core.domain.session.lore import ChapterLorebook, label_now
 from core.domain.session.session import Session, SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
@@ -159,6 +160,13 @@ def silence_line(session: Session) -> str:
     return f"May be silent: {names_of(session.may_be_silent, session)}"
 
 
+def lore_line(book: ChapterLorebook, snapshot: Snapshot) -> str:
+    """Return the name of a lorebook of a chapter, how many entries it has, and who may know it."""
+    label = label_now(book, snapshot.session, snapshot.tab1.profiles)
+    entries = "1 entry" if book.entry_count == 1 else f"{book.entry_count:,} entries"
+    return f"“{book.name}”, {entries}, known to {names_of(label, snapshot.session)}"
+
+
 async def show(session: SessionArgument) -> None:
     """Print a chapter: state, cast, memory and transcript."""
     async with running_catalog(await unlocked()) as catalog:
@@ -179,6 +187,8 @@ async def show(session: SessionArgument) -> None:
     for secret in snapshot.secrets:
         known = names_of(label_of(secret, snapshot.reveals), chapter)
         say(f"Secret {secret.number} (known to: {known}): {secret.text}")
+    for book in snapshot.lore:
+        say(f"Lorebook {lore_line(book, snapshot)}")
     for draft in drafts:
         say(f"Draft {draft.version}: {draft.words} words by {draft.model}, {draft.created_at:%Y-%m-%d %H:%M}")
     for block in blocks:

@@ -23,6 +23,7 @@ from core.library.macros import MacroNames
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import confirm
+from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session, lore_line
 from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
 from storyengine_tui.cli.gate import unlocked
@@ -136,6 +137,32 @@ async def purge(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Do 
             return
         await catalog.library.lore.purge(book)
     say(f"Deleted “{book.name}”.")
+
+
+@command(app)
+async def attach(name: Name, session: SessionArgument) -> None:
+    """Attach a lorebook to a chapter, as a copy; once more takes over what it holds now."""
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, session)
+        book = await catalog.library.lore.find(name)
+        was_there = book.name in {one.name for one in (await catalog.reader(session_id).load()).lore}
+        await catalog.attach_lore(session_id, book)
+        snapshot = await catalog.reader(session_id).load()
+    [now] = [one for one in snapshot.lore if one.name == book.name]
+    said = "Took over what it holds now" if was_there else "Attached"
+    say(f"{said}: {lore_line(now, snapshot)}.")
+
+
+@command(app)
+async def detach(
+    name: Annotated[str, typer.Argument(help="The name of the lorebook in the chapter.")],
+    session: SessionArgument,
+) -> None:
+    """Detach a lorebook from a chapter; what was played stays as it is."""
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, session)
+        await catalog.detach_lore(session_id, name)
+    say(f"Detached “{clean_line(name)}”.")
 
 
 @command(app, "test")
