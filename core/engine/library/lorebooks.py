@@ -145,6 +145,7 @@ class LoreLibrary:
             file_hash=await asyncio.to_thread(lambda: made.sha256),
             updated_at=self._clock(),
         )
+        changed = _valid(changed)
         await self._store.put_lorebook(changed, file=made)
         return replace(changed, version=changed.version + 1), file
 

@@ -40,14 +40,22 @@ def free_uid(book: Lorebook) -> str:
 
 
 def with_changes(book: Lorebook, before: Lorebook, after: Lorebook) -> Lorebook:
-    """Return `book` with what was edited between `before` and `after`: entries, and the book's own fields."""
+    """Return `book` with what was edited between `before` and `after`: entries, and the book's own fields.
+
+    An entry that has become another one in `book` is not replaced: what was edited is added behind all. One
+    that was changed there is not deleted.
+    """
     known = {entry.uid: entry for entry in before.entries}
-    kept = {entry.uid for entry in after.entries}
+    found = {entry.uid: entry for entry in book.entries}
     for entry in after.entries:
-        if known.get(entry.uid) != entry:
-            is_new_here = entry.uid not in known and find_entry(book, entry.uid) is not None
-            book = with_entry(book, replace(entry, uid=free_uid(book)) if is_new_here else entry)
-    gone = known.keys() - kept
+        began = known.get(entry.uid)
+        if began == entry:
+            continue
+        there = found.get(entry.uid)
+        is_it = there is None if began is None else _is_same(there, began)
+        book = with_entry(book, entry if is_it else replace(entry, uid=free_uid(book)))
+    gone = known.keys() - {entry.uid for entry in after.entries}
+    gone = {uid for uid in gone if found.get(uid) == known[uid]}
     book = replace(book, entries=tuple(one for one in book.entries if one.uid not in gone))
     fields = {
         name: getattr(after, name)
@@ -55,3 +63,10 @@ def with_changes(book: Lorebook, before: Lorebook, after: Lorebook) -> Lorebook:
         if getattr(after, name) != getattr(before, name)
     }
     return replace(book, **fields)
+
+
+def _is_same(there: LoreEntry | None, began: LoreEntry) -> bool:
+    """Whether it is the same entry, though perhaps edited: by its name, its keys or its text."""
+    if there is None:
+        return False
+    return there.name == began.name or there.keys == began.keys or there.content == began.content

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from core.library.json_document import JsonDocument, Path
 from core.library.lore.book import Lorebook, LoreEntry, LoreFormat, LoreSource
-from core.library.lore.fields import BOOK_ROWS, WORLD_ROWS, Row, all_places, changed_places
+from core.library.lore.fields import BOOK_ROWS, WORLD_ROWS, Row, all_places, changed_places, has
 from core.library.lore.readers import SILLY_TAVERN, V3_SPEC, book_at
 
 WRITTEN: Final = (LoreFormat.CHARACTER_BOOK, LoreFormat.LOREBOOK_V3, LoreFormat.WORLD_INFO)
@@ -72,9 +72,9 @@ def _changes_of(
     rows: tuple[Row, ...], raw: Mapping[str, Any], before: LoreEntry, after: LoreEntry
 ) -> dict[Path, Any]:
     found = changed_places(rows, raw, before, after)
-    is_of_silly_tavern = any(place[0] == "extensions" and place[1] in SILLY_TAVERN for place in found)
-    if after.uses_regex and is_of_silly_tavern:
-        # With one of these the switch is not asked any more, so that the keys have to say it.
+    places = (("extensions", name) for name in SILLY_TAVERN)
+    if after.uses_regex and any(has(raw, place) or place in found for place in places):
+        # With one of these the switch is not asked, so that the keys have to say it.
         return changed_places(rows, raw, before, _with_slashes(after))
     return found
 
