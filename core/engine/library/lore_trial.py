@@ -27,7 +27,7 @@ class Trial:
     depth: int | None = None
     """Messages to scan, where the book says nothing; None for all of them."""
     budget: int | None = None
-    """Tokens that lore may take together; None for no limit."""
+    """Most tokens of all texts together; None is without a limit."""
     seed: str = ""
     """What chance depends on."""
 
