@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Button, Input, Select, Static
 
-from core.library.characters.character import GENERAL
+from core.domain.session.profile import GENERAL
 from core.library.lore.book import GREATEST_DEPTH, Lorebook
 from core.library.lore.kept import KeptLorebook, cleaned, problems_of
 from core.text.numbers import read_count
