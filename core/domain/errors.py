@@ -150,3 +150,15 @@ class RowRefusedError(StorageError):
 
     def __init__(self, code: ErrorCode, hint: str = "") -> None:
         super().__init__(code, hint=hint, is_transient=False)
+
+
+class ChangedElsewhereError(StorageError):
+    """What is kept was changed or deleted in another window since it was read."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            ErrorCode.STORAGE_SAVE_FAILED,
+            "It was changed or deleted elsewhere meanwhile; nothing was stored from here.",
+            "Look at it again.",
+            is_transient=False,
+        )

@@ -9,11 +9,12 @@ from core.library.cards.card import Card, is_card
 from core.library.cards.card_file import LARGEST_FILE, read_card
 from core.library.cards.charx import is_archive
 from core.library.cards.png import SIGNATURE
-from core.library.json_document import JsonDocument, parse_json
-from core.library.lore.book import Lorebook, LoreFormat
+from core.library.cards.writing import rewritten_card
+from core.library.json_document import JsonDocument, encoded_within, parse_json
+from core.library.lore.book import Lorebook, LoreEntry, LoreFormat
 from core.library.lore.decorators import strip_decorators
 from core.library.lore.readers import book_at, read_lorebook
-from core.library.lore.writers import changed_in, write_lorebook
+from core.library.lore.writers import WRITTEN, changed_in, write_lorebook
 from core.library.refusal import FileRefusedError
 from core.text.cleaning import clean_line
 
@@ -61,25 +62,62 @@ def book_of(card: Card, what: str = "The card") -> Lorebook | None:
 def with_book(card: Card, book: Lorebook) -> Card:
     """Return the card with this book in place of its own; only what is different changes in its text.
 
-    The copy for version 2 that a picture holds gets the book without decorators.
+    The copy for version 2 that a picture holds gets the same changes, without decorators.
     """
     before = book_of(card)
-    if before is not None and before.name == book.name:
-        # A name that the card gave to the book is no change of it.
-        book = replace(book, name=_own_name(card))
+    is_renamed = before is None or before.name != book.name
+    # A name that the card gave to the book is no change of it.
+    named = book if is_renamed else replace(book, name=_own_name(card))
     path = card.book_path or ("data", "character_book")
     if before is not None and before.source is not None:
-        document = changed_in(before.source, book)
+        document = changed_in(before.source, named)
     else:
-        document = card.document.with_value(path, _built(book))
+        document = card.document.with_value(path, _built(named))
     if document == card.document:
         return card
     twin = card.twin
     if twin is not None:
-        plain = tuple(replace(entry, content=strip_decorators(entry.content)) for entry in book.entries)
-        twin_path = Card(twin).book_path or ("data", "character_book")
-        twin = twin.with_value(twin_path, _built(replace(book, entries=plain)))
+        own = named if is_renamed else replace(named, name=_own_name(Card(twin)))
+        twin = _changed_twin(twin, before, own)
     return Card(document, twin)
+
+
+def _changed_twin(twin: JsonDocument, before: Lorebook | None, book: Lorebook) -> JsonDocument:
+    """Return the copy for version 2 with what `book` changes; with all of it where the copies differ."""
+    inside = book_of(Card(twin))
+    plain = replace(book, entries=tuple(map(_plain, book.entries)))
+    if before is None or inside is None or inside.source is None or not _are_alike(before, inside):
+        return twin.with_value(Card(twin).book_path or ("data", "character_book"), _built(plain))
+    known = {entry.uid: entry for entry in before.entries}
+    kept = {entry.uid: entry for entry in inside.entries}
+    entries = (kept[one.uid] if known.get(one.uid) == one else _plain(one) for one in book.entries)
+    return changed_in(inside.source, replace(plain, entries=tuple(entries)))
+
+
+def _are_alike(one: Lorebook, other: Lorebook) -> bool:
+    """Whether two copies say the same of the book itself, and have the same entries by their names."""
+    entries = [entry.uid for entry in one.entries] == [entry.uid for entry in other.entries]
+    return entries and replace(one, entries=(), name="") == replace(other, entries=(), name="")
+
+
+def _plain(entry: LoreEntry) -> LoreEntry:
+    return replace(entry, content=strip_decorators(entry.content))
+
+
+def rewritten(content: bytes, file: LoreFile, book: Lorebook) -> bytes:
+    """Return the file `content` with this book in place of the one that was read from it.
+
+    All else stays byte for byte. Raises FileRefusedError for a format that is not written.
+    """
+    source = file.book.source
+    if source is None or source.format not in WRITTEN:
+        raise FileRefusedError(f"{file.name} is in a format that is read and not written.")
+    try:
+        if file.card is None:
+            return encoded_within(content, source.document, changed_in(source, book))
+        return rewritten_card(read_card(content, file.name), with_book(file.card, book))
+    except KeyError as error:
+        raise FileRefusedError(f"{file.name} has something else where this would have to go.") from error
 
 
 def _own_name(card: Card) -> str:

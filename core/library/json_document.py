@@ -153,6 +153,19 @@ def decoded(content: bytes, what: str) -> str:
     raise FileRefusedError(f"{what} is not text.")
 
 
+def encoded_within(content: bytes, before: JsonDocument, after: JsonDocument) -> bytes:
+    """Return the file `content` with `after` in place of the text `before` that was read from it.
+
+    What is around the text stays, and so does its encoding, but for one that could not hold every letter.
+    """
+    encoding = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}.get(content[:2], "utf-8")
+    text = before.text.encode(encoding)
+    at = content.find(text)
+    if at < 0:
+        return after.text.encode()
+    return content[:at] + after.text.encode(encoding) + content[at + len(text) :]
+
+
 def _check_bounds(text: str, what: str) -> None:
     marks = _OTHERS.sub("", _STRING.sub("", text))
     if len(marks) > MAX_VALUES:

@@ -10,7 +10,7 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from core.domain.errors import RowRefusedError, StorageError
+from core.domain.errors import ChangedElsewhereError, RowRefusedError, StorageError
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
 from core.domain.proposal import Proposal, ProposalState
 from core.library.book import Book
@@ -267,12 +267,7 @@ async def _put(connection: AsyncConnection, table: sa.Table, values: Values, mor
         return
     is_there = select(table.c.id).where(table.c.id == values["id"])
     if (await connection.execute(is_there)).one_or_none() is not None or values["version"] > 1:
-        raise StorageError(
-            SAVE,
-            "It was changed or deleted elsewhere meanwhile; nothing was stored from here.",
-            "Look at it again.",
-            is_transient=False,
-        )
+        raise ChangedElsewhereError
     await connection.execute(insert(table).values(**values | more))
 
 

@@ -96,6 +96,8 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
         )
         text = "Books, characters and lorebooks across chapters; import cards and lore"
         yield SystemCommand("Library", text, partial(app.action_library, "cast"))
+        text = "Write and import them, edit their entries, and try a text on one"
+        yield SystemCommand("Lorebooks", text, partial(app.action_library, "lore"))
         yield SystemCommand("New chapter", "Start with an empty world", app.action_new_chapter)
         yield SystemCommand(
             "Example", "Open an example chapter, or start with an empty one", app.action_welcome

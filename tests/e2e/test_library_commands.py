@@ -60,9 +60,9 @@ def test_a_text_is_tried_and_every_entry_has_its_reason(here: Machine, book: Pat
     tried = here.call("lore", "test", book, "--text", text, "--budget", "100")
     assert tried.returncode == 0
     assert tried.stdout.splitlines() == [
-        "no\tHarbour\tNone of its keys is in the text.\t",
         "yes\tLamp\t“lamp” is in message 1.\t5",
         "no\tShip\tThe budget is used up.\t",
+        "no\tHarbour\tNone of its keys is in the text.\t",
     ]
 
 

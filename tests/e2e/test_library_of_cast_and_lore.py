@@ -162,3 +162,23 @@ def test_a_character_is_described_paused_and_resumed_by_any_of_its_names(fresh: 
         assert (done.returncode, reason in done.stderr) == (ExitCode.REFUSED, True)
     assert fresh.call("cast", "resume", "kara").stdout == "“Kara” is no longer paused.\n"
     assert "is not paused" in fresh.call("cast", "resume", "kara").stderr
+
+
+def test_a_lorebook_is_made_shown_and_given_groups(fresh: Machine) -> None:
+    assert "Made “Sea”." in fresh.call("lore", "new", "Sea").stdout
+    assert "Made “Sea (2)”." in fresh.call("lore", "new", "Sea").stdout
+    assert fresh.call("lore", "new", " ").returncode == 8
+    fresh.call("lore", "export", "Sea", fresh.work / "sea.json")
+    assert json.loads((fresh.work / "sea.json").read_bytes()) == {"name": "Sea", "entries": {}}
+    content = json.dumps({**BOOK, "name": "Harbour"}).encode()
+    fresh.call("lore", "import", written(fresh, "book.json", content))
+    assert fresh.call("lore", "show", "Harbour").stdout.splitlines() == [
+        "Lamp\tlamp\ton\t9",
+        "Harbour\tharbour\ton\t100",
+        "Ship\t/sh.p/i\ton\t1",
+    ]
+    assert "“Harbour” is for General." in fresh.call("lore", "groups", "Harbour").stdout
+    assert "is for Crew, Guests." in fresh.call("lore", "groups", "Harbour", "Crew", "Guests", "Crew").stdout
+    assert "is for Crew, Guests." in fresh.call("lore", "groups", "Harbour").stdout
+    assert "is for General." in fresh.call("lore", "groups", "Harbour", "General").stdout
+    assert fresh.call("lore", "groups", "Harbour", *map(str, range(21))).returncode == 8

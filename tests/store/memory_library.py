@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import UUID
 
-from core.domain.errors import ErrorCode, StorageError
+from core.domain.errors import ChangedElsewhereError, ErrorCode, StorageError
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
 from core.domain.proposal import Proposal
 from core.library.book import Book
@@ -126,7 +126,9 @@ def _put(kept: dict[UUID, Kept], one: Kept) -> None:
     before = kept.get(one.id)
     others = (other for other in kept.values() if other.id != one.id)
     is_stale = before.version != one.version if before is not None else one.version != 1
-    if is_stale or any(_names(one) & _names(other) for other in others):
+    if is_stale:
+        raise ChangedElsewhereError
+    if any(_names(one) & _names(other) for other in others):
         raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)
     kept[one.id] = one if before is None else replace(one, version=one.version + 1)
 

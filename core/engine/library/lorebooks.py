@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from core.domain.clock import Clock
-from core.domain.errors import IllegalCommandError
+from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
 from core.domain.ids import LorebookId, new_uuid
 from core.domain.requests.request import Content
 from core.domain.session.lore import LONGEST_COPY, ChapterLorebook
@@ -16,13 +16,13 @@ from core.domain.session.profile import Profiles
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.decisions.lore_commands import LoreCopy
-from core.library.card_lore import LoreFile, read_lore_file, with_book
+from core.library.card_lore import LoreFile, read_lore_file, rewritten, with_book
 from core.library.cards.card import new_card
 from core.library.cards.card_file import CardFormat, read_card
 from core.library.cards.writing import WrittenCard, new_file, write_card
 from core.library.characters.character import KeptFile
 from core.library.json_document import parse_json
-from core.library.lore.book import LoreFormat
+from core.library.lore.book import Lorebook, LoreFormat
 from core.library.lore.kept import KeptLorebook, cleaned, problems_of
 from core.library.lore.writers import WRITTEN, write_lorebook
 from core.library.names import find, free_name, name_key
@@ -100,6 +100,65 @@ class LoreLibrary:
         book = _valid(book)
         await self._store.put_lorebook(book, file=kept)
         return LoreImport(book, tuple(_report(book, wanted, file)))
+
+    async def create(self, name: str) -> KeptLorebook:
+        """Store an empty lorebook in SillyTavern's format under a name, with a number where it is taken."""
+        taken = {name_key(one.name) for one in await self._store.lorebooks()}
+        called = free_name(name, taken)
+        empty = write_lorebook(Lorebook(name=called), LoreFormat.WORLD_INFO)
+        kept = KeptFile(f"{called}.json", empty.text.encode())
+        now = self._clock()
+        book = KeptLorebook(
+            id=LorebookId(new_uuid()),
+            name=called,
+            format=LoreFormat.WORLD_INFO.value,
+            file_hash=kept.sha256,
+            created_at=now,
+            updated_at=now,
+        )
+        book = _valid(book)
+        await self._store.put_lorebook(book, file=kept)
+        return book
+
+    async def by_id(self, lorebook_id: LorebookId) -> KeptLorebook:
+        """Return a lorebook as it is now, also an archived one; raise StorageError where it is gone."""
+        for is_archived in (False, True):
+            for one in await self._store.lorebooks(is_archived=is_archived):
+                if one.id == lorebook_id:
+                    return one
+        raise StorageError(
+            ErrorCode.STORAGE_LOAD_FAILED, "The lorebook was deleted elsewhere.", is_transient=False
+        )
+
+    async def edit(self, kept: KeptLorebook, file: LoreFile, book: Lorebook) -> tuple[KeptLorebook, LoreFile]:
+        """Store an edited lorebook in its own file, in which only what was edited is different then.
+
+        `file` is what was read of `kept`. Return both as they are stored. Raises ChangedElsewhereError, and
+        FileRefusedError for what cannot be written, or could not be read again.
+        """
+        before = await self._store.lore_file(kept.id)
+        content = await asyncio.to_thread(rewritten, before.content, file, book)
+        return await self._store_file(kept, KeptFile(before.name, content))
+
+    async def convert(self, kept: KeptLorebook, file: LoreFile) -> tuple[KeptLorebook, LoreFile]:
+        """Store a lorebook in place of its file of a format that is read and not written."""
+        book = replace(file.book, name=file.book.name or kept.name)
+        document = await asyncio.to_thread(write_lorebook, book, LoreFormat.LOREBOOK_V3)
+        name = f"{_stem(file.name)}.json"
+        return await self._store_file(kept, KeptFile(name, document.text.encode()))
+
+    async def _store_file(self, kept: KeptLorebook, made: KeptFile) -> tuple[KeptLorebook, LoreFile]:
+        file = await asyncio.to_thread(read_lore_file, made.content, made.name)
+        changed = replace(
+            kept,
+            entry_count=len(file.book.entries),
+            format=_format(file),
+            file_hash=await asyncio.to_thread(lambda: made.sha256),
+            updated_at=self._clock(),
+        )
+        changed = _valid(changed)
+        await self._store.put_lorebook(changed, file=made)
+        return replace(changed, version=changed.version + 1), file
 
     async def read(self, book: KeptLorebook) -> LoreFile:
         """Return a lorebook of the library as it is in its file."""

@@ -3,6 +3,8 @@
 import base64
 import binascii
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -143,6 +145,16 @@ def _may_be_card(text: PngText) -> bool:
 def card_texts(content: bytes) -> frozenset[int]:
     """Return where the chunks of a PNG are that hold a card, under whatever keyword."""
     return frozenset(text.chunk.start for text in texts(content) if _holds_card(text))
+
+
+def card_copies(content: bytes) -> Iterator[tuple[PngText, JsonDocument]]:
+    """Yield the chunks of a PNG that hold a card, each with what it says."""
+    for text in texts(content):
+        if text.keyword.lower() in KEYWORDS or _may_be_card(text):
+            with suppress(FileRefusedError):
+                document = _payload(text.text, "")
+                if is_card(document.value):
+                    yield text, document
 
 
 def has_both_copies(content: bytes) -> bool:

@@ -15,11 +15,12 @@ from core.library.cards.card_file import (
     V3_KEYWORD,
     CardFile,
     CardFormat,
+    card_copies,
     card_texts,
 )
 from core.library.cards.charx import ICON_PATH, with_file, write_charx
-from core.library.cards.png import SIGNATURE, plain_picture, with_texts
-from core.library.json_document import JsonDocument
+from core.library.cards.png import SIGNATURE, plain_picture, with_texts, written
+from core.library.json_document import JsonDocument, encoded_within
 from core.library.lore.decorators import strip_decorators
 
 Colour = tuple[int, int, int]
@@ -60,6 +61,29 @@ def write_card(
             return _png(file, card, colour)
         case CardFormat.CHARX:
             return _charx(file, card)
+
+
+def rewritten_card(file: CardFile, card: Card) -> bytes:
+    """Return the file with `card` in place of its own, in the same format and version; all else stays."""
+    match file.format:
+        case CardFormat.JSON:
+            return encoded_within(file.content, file.card.document, card.document)
+        case CardFormat.CHARX if file.charx is not None:
+            return write_charx(card.document, file.charx.front, file.charx.members)
+        case _:
+            return _with_copies(file, card)
+
+
+def _with_copies(file: CardFile, card: Card) -> bytes:
+    """Return a picture with the card in those chunks that hold its own, each at its place."""
+    parts, at = [], 0
+    for text, document in card_copies(file.content):
+        new = {file.card.document: card.document, file.card.twin: card.twin}.get(document)
+        if new is not None and new != document:
+            chunk = text.keyword.encode("latin-1") + b"\0" + b64encode(_encoded(new))
+            parts += [file.content[at : text.chunk.start], written(b"tEXt", chunk)]
+            at = text.chunk.end
+    return b"".join([*parts, file.content[at:]])
 
 
 def new_file(card: Card) -> CardFile:

@@ -240,17 +240,25 @@ def changed_places(
 ) -> dict[Path, Any]:
     """Return what of an entry's format changes when `before` becomes `after`.
 
-    A value is written at every place that has one already, else at the first.
+    A value is written at every place that has one already and can say it, else at the first.
     """
     changes: dict[Path, Any] = {}
     for row in rows:
         value = getattr(after, row.attribute)
         if value == getattr(before, row.attribute):
             continue
-        places = [place for place in row.places if has(raw, place)] or list(row.places[:1])
-        for place in places:
+        for place in _places_for(row, raw, value):
             changes[place] = None if value is None else _encoded(row, place, value)
     return changes
+
+
+def _places_for(row: Row, raw: Mapping[str, Any], value: Any) -> list[Path]:
+    present = [place for place in row.places if has(raw, place)]
+    if row.attribute == "position" and len(row.places) > 1 and row.places[0] not in present:
+        # The place of the format itself knows two values; the extension of SillyTavern knows all.
+        is_plain = value in (Position.BEFORE_CHARACTER, Position.AFTER_CHARACTER)
+        return [row.places[-1]] if is_plain else [row.places[0], *present]
+    return present or list(row.places[:1])
 
 
 def _encoded(row: Row, place: Path, value: Any) -> Any:

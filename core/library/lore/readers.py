@@ -29,7 +29,8 @@ from core.library.refusal import FileRefusedError
 from core.text.cleaning import clean_line
 
 V3_SPEC: Final = "lorebook_v3"
-_SILLY_TAVERN: Final = ("position", "display_index", "exclude_recursion", "selectiveLogic", "useProbability")
+SILLY_TAVERN: Final = ("position", "display_index", "exclude_recursion", "selectiveLogic", "useProbability")
+"""Extensions of an entry by which one of SillyTavern is known: there, slashes alone make an expression."""
 Places = list[tuple[str | int, Mapping[str, Any]]]
 
 
@@ -139,8 +140,8 @@ def _book_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
     found = {"is_selective": False, "position": Position.BEFORE_CHARACTER, **read_fields(BOOK_ROWS, raw)}
     if not has(raw, ("extensions", "position")) and raw.get("position") != "before_char":
         found["position"] = Position.AFTER_CHARACTER
-    # SillyTavern writes the switch whether the keys are expressions or not; there, slashes tell.
-    if any(has(raw, ("extensions", name)) for name in _SILLY_TAVERN):
+    # SillyTavern writes the switch whether the keys are expressions or not.
+    if any(has(raw, ("extensions", name)) for name in SILLY_TAVERN):
         found["uses_regex"] = False
     return found
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from core.library.json_document import JsonDocument, Path
 from core.library.lore.book import Lorebook, LoreEntry, LoreFormat, LoreSource
-from core.library.lore.fields import BOOK_ROWS, WORLD_ROWS, Row, all_places, changed_places
-from core.library.lore.readers import V3_SPEC, book_at
+from core.library.lore.fields import BOOK_ROWS, WORLD_ROWS, Row, all_places, changed_places, has
+from core.library.lore.readers import SILLY_TAVERN, V3_SPEC, book_at
 
 WRITTEN: Final = (LoreFormat.CHARACTER_BOOK, LoreFormat.LOREBOOK_V3, LoreFormat.WORLD_INFO)
 _ROWS: Final = {
@@ -58,16 +58,25 @@ def changed_in(source: LoreSource, book: Lorebook) -> JsonDocument:
             continue
         place = (*source.path, "entries", source.places[entry.uid])
         raw = document.get(*place)
-        changes |= {
-            (*place, *inner): value
-            for inner, value in changed_places(rows, raw, known[entry.uid], entry).items()
-        }
+        inside = _changes_of(rows, raw, known[entry.uid], entry)
+        changes |= {(*place, *inner): value for inner, value in inside.items()}
     for attribute, key in _BOOK_FIELDS:
         if getattr(book, attribute) != getattr(before, attribute):
             changes[(*source.path, key)] = getattr(book, attribute)
     if changes:
         document = document.with_values(changes)
     return _without_and_with(document, source, known, book)
+
+
+def _changes_of(
+    rows: tuple[Row, ...], raw: Mapping[str, Any], before: LoreEntry, after: LoreEntry
+) -> dict[Path, Any]:
+    found = changed_places(rows, raw, before, after)
+    places = (("extensions", name) for name in SILLY_TAVERN)
+    if after.uses_regex and any(has(raw, place) or place in found for place in places):
+        # With one of these the switch is not asked, so that the keys have to say it.
+        return changed_places(rows, raw, before, _with_slashes(after))
+    return found
 
 
 def _without_and_with(

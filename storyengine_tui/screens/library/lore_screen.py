@@ -11,6 +11,9 @@ from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
 from core.library.lore.kept import KeptLorebook
 from storyengine_tui.screens.library.kept_shelf import KeptShelf
+from storyengine_tui.screens.library.title_modal import NameModal
+from storyengine_tui.screens.lore.lorebook_screen import LorebookScreen
+from storyengine_tui.screens.shared.kept_text import KeptText
 
 if TYPE_CHECKING:
     from core.engine.library.lorebooks import LoreLibrary
@@ -22,11 +25,13 @@ class LoreScreen(KeptShelf[KeptLorebook]):
     SHELF = "lore"
     WHAT = "lorebook"
     LISTED = "Your lorebooks, kept across chapters"
-    NONE_LISTED = "There is no lorebook yet; i imports one, from SillyTavern, a card, NovelAI, Agnai or Risu."
+    NONE_LISTED = (
+        "There is no lorebook yet; n begins one, i imports: from SillyTavern, a card, NovelAI, Agnai or Risu."
+    )
     HELP = (
-        "i imports lorebooks, a file or a folder; x writes one: .json as it was imported, .png and .charx in "
-        "a card. t gives one another name, a archives it, v shows the archive, where r restores and p "
-        "deletes for good. `storyengine lore test` tries a text on one."
+        "Enter edits the entries of a lorebook and tries a text on it, n begins one. i imports lorebooks, a "
+        "file or a folder; x writes one: .json in its own format, .png and .charx in a card. t gives one "
+        "another name, a archives it, v shows the archive, where r restores and p deletes for good."
     )
 
     @property
@@ -76,14 +81,25 @@ class LoreScreen(KeptShelf[KeptLorebook]):
         await self._lore.restore(row)
 
     async def delete(self, row: KeptLorebook) -> None:
-        """Delete an archived lorebook."""
+        """Delete an archived lorebook, with what is kept of it outside of the store."""
         await self._lore.purge(row)
+        KeptText.entry_of(row.id, self._workspace.paths.data).forget()
 
     def action_open(self) -> None:
-        """Give the lorebook under the cursor another name: there is nothing else to edit here."""
-        if not self._shows_archived:
-            self.action_retitle()
+        """Edit the entries of the lorebook under the cursor."""
+        row = self.chosen
+        if row is not None and not self._shows_archived and self.is_active:
+            self.app.push_screen(LorebookScreen(self._workspace, row), lambda _: self.do(self.reload()))
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Tell the footer what is possible; a lorebook is imported, and none is made here."""
-        return False if action in ("new", "open") else super().check_action(action, parameters)
+    def action_new(self) -> None:
+        """Ask for the name of a new lorebook."""
+
+        def make(name: str | None) -> None:
+            if name is not None and name.strip():
+                self.do(self._make(name), then_reloads=True)
+
+        self.app.push_screen(NameModal(""), make)
+
+    async def _make(self, name: str) -> None:
+        book = await self._lore.create(name)
+        self._outcome = f"Made “{book.name}”; Enter writes its entries"

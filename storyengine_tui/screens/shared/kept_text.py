@@ -8,7 +8,7 @@ from typing import Self
 
 from core.config.bounded_file import LARGEST_SMALL_FILE, read_bounded
 from core.config.private_files import write_privately
-from core.domain.ids import SessionId
+from core.domain.ids import LorebookId, SessionId
 from core.text.cleaning import clean
 
 log = logging.getLogger(__name__)
@@ -36,6 +36,11 @@ class KeptText:
     def hearers_of(cls, session_id: SessionId, folder: Path) -> Self:
         """Return the file for who hears the texts of this chapter that are not sent yet."""
         return cls(folder / f"hearers-{session_id}")
+
+    @classmethod
+    def entry_of(cls, lorebook_id: LorebookId, folder: Path) -> Self:
+        """Return the file for an entry of this lorebook that is being written."""
+        return cls(folder / f"lore-{lorebook_id}", 8 * LARGEST_SMALL_FILE)
 
     @classmethod
     def forget_all_of(cls, session_id: SessionId, folder: Path) -> None:

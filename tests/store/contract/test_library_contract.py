@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.domain.errors import StorageError
+from core.domain.errors import ChangedElsewhereError, StorageError
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId, new_uuid
 from core.domain.session.carry_over import CarriedLine, CarryKind, CarryOver
 from core.domain.session.session import Tab1Inputs
@@ -101,7 +101,7 @@ async def test_what_was_changed_elsewhere_meanwhile_is_not_written_over(store: S
     character = mira()
     await store.library.put_character(character)
     await store.library.put_character(replace(character, identity="First"))
-    with pytest.raises(StorageError):
+    with pytest.raises(ChangedElsewhereError, match="changed or deleted elsewhere"):
         await store.library.put_character(replace(character, identity="Second"))
     assert [one.identity for one in await store.library.characters()] == ["First"]
 

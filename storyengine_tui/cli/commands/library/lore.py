@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,17 +10,16 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from core.context.tokens import estimate_tokens
 from core.domain.session.profile import GENERAL
 from core.engine.library.lorebooks import LoreKind
 from core.exchange.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.card_lore import LoreFile, read_lore_file
 from core.library.cards.card_file import LARGEST_FILE
 from core.library.lore.activation.result import ActiveEntry, Outcome
-from core.library.lore.activation.scene import Message, ScannedBook, ScanSettings, Scene
+from core.library.lore.book import LoreEntry
 from core.library.lore.kept import KeptLorebook
-from core.library.macros import MacroNames
-from core.text.cleaning import clean, clean_line
+from core.library.lore.key_line import shown_keys
+from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import confirm
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session, lore_line
@@ -32,11 +31,8 @@ from storyengine_tui.cli.running import command, console, print_bytes, say
 if TYPE_CHECKING:
     from core.library.lore.activation.scanner import Activation
 
-LARGEST_TEXT = 4 * 1024 * 1024
-"""Bytes of a text to try a book on."""
 app = typer.Typer(help="Lorebooks: of cards, SillyTavern, NovelAI, Agnai and Risu, and the library of them.")
 Name = Annotated[str, typer.Argument(help="The name of the lorebook, or the beginning of its id.")]
-_PARAGRAPHS = re.compile(r"\n\s*\n")
 
 
 @app.callback()
@@ -66,6 +62,60 @@ async def list_(
 
 def _row(one: KeptLorebook) -> tuple[str, ...]:
     return (one.name, f"{one.entry_count:,}", one.format, ", ".join(one.groups) or GENERAL, str(one.id))
+
+
+@command(app, "new")
+async def new_(name: Annotated[str, typer.Argument(help="What it is called in the library.")]) -> None:
+    """Make an empty lorebook, to be written in the program: F5, 4, Enter."""
+    async with running_catalog(await unlocked()) as catalog:
+        book = await catalog.library.lore.create(name)
+    say(f"Made “{book.name}”.")
+
+
+@command(app)
+async def show(
+    file: Annotated[
+        str,
+        typer.Argument(metavar="NAME|FILE", help="A lorebook of the library, or a file with one or a card."),
+    ],
+) -> None:
+    """Show the entries of a lorebook: name, keys, whether each is on, and its order."""
+    lore_file = await _found(file)
+    entries = lore_file.book.entries
+    if not console.is_terminal:
+        for entry in entries:
+            typer.echo("\t".join(_entry_cells(entry)))
+        return
+    table = Table("Entry", "Keys", "", "Order")
+    for entry in entries:
+        table.add_row(*(Text(cell) for cell in _entry_cells(entry)))
+    console.print(table)
+    say(f"{len(entries):,} entries of {clean_line(lore_file.book.name) or lore_file.name}.")
+
+
+def _entry_cells(entry: LoreEntry) -> tuple[str, ...]:
+    state = "always" if entry.is_constant else "on"
+    return (
+        clean_line(entry.name) or clean_line(entry.uid),
+        clean_line(shown_keys(entry.keys)),
+        state if entry.is_enabled else "off",
+        f"{entry.order:,}",
+    )
+
+
+@command(app)
+async def groups(
+    name: Name,
+    groups: Annotated[
+        list[str] | None, typer.Argument(help=f"The groups whose members may know it; {GENERAL} for all.")
+    ] = None,
+) -> None:
+    """Say for which groups a lorebook is, or give it others."""
+    async with running_catalog(await unlocked()) as catalog:
+        book = await catalog.library.lore.find(name)
+        if groups:
+            book = await catalog.library.lore.save(replace(book, groups=tuple(groups)))
+    say(f"“{book.name}” is for {', '.join(book.groups) or GENERAL}.")
 
 
 @command(app, "import")
@@ -180,14 +230,12 @@ async def try_(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Say which entries of a lorebook a text activates, and why the others are not."""
+    from core.engine.library.lore_trial import LARGEST_TEXT, LoreTrials, Trial
+
     lore_file = await _found(file)
-    words = clean((await read_file(text, LARGEST_TEXT)).decode("utf-8", "replace"))
-    messages = [
-        Message(number, paragraph.strip())
-        for number, paragraph in enumerate(filter(str.strip, _PARAGRAPHS.split(words)), start=1)
-    ]
-    settings = ScanSettings(scan_depth=len(messages) if depth is None else depth, budget=budget)
-    activation = await asyncio.to_thread(_activated, lore_file, Scene(messages=messages, seed=seed), settings)
+    words = (await read_file(text, LARGEST_TEXT)).decode("utf-8", "replace")
+    trial = Trial(text=words, depth=depth, budget=budget, seed=seed)
+    activation = await asyncio.to_thread(LoreTrials().activate, lore_file, trial)
     if as_json:
         print_bytes(_json(lore_file, activation))
     else:
@@ -204,17 +252,10 @@ async def _found(name: str) -> LoreFile:
         return await catalog.library.lore.read(await catalog.library.lore.find(name))
 
 
-def _activated(file: LoreFile, scene: Scene, settings: ScanSettings) -> "Activation":
-    from core.library.lore.activation.scanner import LoreScanner
-
-    if file.card is not None and file.card.called:
-        names = MacroNames(char=file.card.called)
-        scene = Scene(messages=scene.messages, seed=scene.seed, names=names, character=file.card.name)
-    return LoreScanner(estimate_tokens).activate([ScannedBook(file.book)], scene, settings)
-
-
 def _print(file: LoreFile, activation: "Activation") -> None:
-    outcomes = activation.outcomes
+    from core.engine.library.lore_trial import in_order
+
+    outcomes = in_order(activation)
     if not console.is_terminal:
         for outcome in outcomes:
             typer.echo("\t".join(_cells(outcome)))

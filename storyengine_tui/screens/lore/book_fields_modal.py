@@ -1,0 +1,146 @@
+"""What holds for a whole lorebook: for whom it is, how much of the story is scanned, and its budget."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, Self
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Button, Input, Select, Static
+
+from core.domain.session.profile import GENERAL
+from core.library.lore.book import GREATEST_DEPTH, Lorebook
+from core.library.lore.kept import KeptLorebook, cleaned, problems_of
+from core.text.numbers import read_count
+from storyengine_tui.screens.lore.typed_entry import SWITCHES
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.fields.one_line import FormField
+
+MOST_TOKENS: Final = 1_000_000
+_NUMBERS: Final[Mapping[str, int]] = {"scan_depth": GREATEST_DEPTH, "token_budget": MOST_TOKENS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedBook:
+    """The fields of a book as they were typed; a number that is blank is left to the settings."""
+
+    groups: str
+    scan_depth: str
+    token_budget: str
+    is_recursive: str
+
+    @classmethod
+    def of(cls, groups: Iterable[str], book: Lorebook) -> Self:
+        """Return the fields that show a book."""
+        word = next(word for word, value in SWITCHES.items() if value is book.is_recursive)
+        numbers = ("" if value is None else str(value) for value in (book.scan_depth, book.token_budget))
+        depth, budget = numbers
+        return cls(groups=", ".join(groups), scan_depth=depth, token_budget=budget, is_recursive=word)
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The groups that were typed; none for `General` alone, which is what no group means."""
+        names = tuple(dict.fromkeys(" ".join(name.split()) for name in self.groups.split(",")))
+        names = tuple(filter(None, names))
+        return () if names == (GENERAL,) else names
+
+    def problem(self, kept: KeptLorebook) -> str:
+        """Return what is wrong with the first field that cannot be stored."""
+        for problem in problems_of(cleaned(replace(kept, groups=self.group_names))):
+            return problem
+        for name, called in (("scan_depth", "The scan depth"), ("token_budget", "The budget")):
+            text, most = getattr(self, name).strip(), _NUMBERS[name]
+            number = read_count(text)
+            if text and (number is None or number > most):
+                return f"{called} is a whole number up to {most:,}, or blank."
+        return ""
+
+    def put_into(self, book: Lorebook) -> Lorebook:
+        """Return the book with these fields, of which none has a problem."""
+        return replace(
+            book,
+            scan_depth=read_count(self.scan_depth),
+            token_budget=read_count(self.token_budget),
+            is_recursive=SWITCHES[self.is_recursive],
+        )
+
+
+class BookFieldsModal(OverlayModal[TypedBook]):
+    """Ends with what was typed; Esc ends it without."""
+
+    CSS_PATH = "lore.tcss"
+    AUTO_FOCUS = "#groups"
+    HELP = (
+        "A lorebook is for the groups that you name, with commas between them. How many of the newest "
+        "messages are scanned, and how many tokens its entries may take, is left to the settings when blank."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
+
+    def __init__(self, kept: KeptLorebook, typed: TypedBook, *, can_write: bool) -> None:
+        super().__init__()
+        self._kept = kept
+        self._typed = typed
+        self._can_write = can_write
+
+    def compose(self) -> ComposeResult:
+        """Compose the fields and the two answers."""
+        typed = self._typed
+        with Vertical(classes="box"):
+            yield Static(Content(self._kept.name), classes="title")
+            holder = f"{GENERAL}; or names with commas between them"
+            yield _line(
+                "For the groups", FormField(typed.groups, compact=True, placeholder=holder, id="groups")
+            )
+            for name, label in (("scan_depth", "Scan depth"), ("token_budget", "Budget in tokens")):
+                value = getattr(typed, name)
+                field = FormField(
+                    value, compact=True, max_length=9, placeholder="as the settings say", id=name
+                )
+                field.disabled = not self._can_write
+                yield _line(label, field)
+            words = [(word, word) for word in SWITCHES]
+            choice = GuardedSelect[str](
+                words, value=typed.is_recursive, allow_blank=False, compact=True, id="is_recursive"
+            )
+            choice.disabled = not self._can_write
+            yield _line("Entries activate others", choice)
+            yield Static("", id="problem", markup=False)
+            with Horizontal(classes="buttons"):
+                yield Button("Cancel", id="cancel")
+                yield Button("Save", id="save", classes="action")
+
+    @on(Button.Pressed, "#save")
+    def _save(self) -> None:
+        typed = self._now
+        problem = typed.problem(self._kept)
+        if problem:
+            self.query_one("#problem", Static).update(Content(problem))
+        else:
+            self.dismiss(typed)
+
+    @property
+    def _now(self) -> TypedBook:
+        chosen = self.query_one("#is_recursive", Select).value
+        return TypedBook(
+            groups=self._value("groups"),
+            scan_depth=self._value("scan_depth"),
+            token_budget=self._value("token_budget"),
+            is_recursive=chosen if isinstance(chosen, str) else self._typed.is_recursive,
+        )
+
+    def _value(self, field: str) -> str:
+        return self.query_one(f"#{field}", Input).value
+
+    @on(Button.Pressed, "#cancel")
+    def action_cancel(self) -> None:
+        """Close without a change."""
+        self.dismiss(None)
+
+
+def _line(label: str, field: Widget) -> Horizontal:
+    return Horizontal(Static(label, classes="label"), field, classes="line")
