@@ -6,7 +6,7 @@ import pytest
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import IllegalCommandError
-from core.domain.session.absence import LATEST_RETURN, read_away, require_here
+from core.domain.session.absence import LATEST_RETURN, PAUSED, read_away, require_here
 from core.domain.slot import Slot
 from tests.core.samples import session
 
@@ -55,7 +55,7 @@ def test_a_prompt_to_one_that_is_away_is_refused_with_what_to_do() -> None:
 
 
 def test_who_is_away_is_read_back_from_json_and_nothing_else_is() -> None:
-    assert read_away({"2": 12, "3": 0}) == {ORANGE: 12, YELLOW: 0}
-    for wrong in ({"9": 1}, {"2": -1}, {"2": "12"}, {"2": True}, {"2": LATEST_RETURN + 1}, {"x": 1}):
+    assert read_away({"1": PAUSED, "2": 12, "3": 0}) == {RED: PAUSED, ORANGE: 12, YELLOW: 0}
+    for wrong in ({"9": 1}, {"2": PAUSED - 1}, {"2": "12"}, {"2": True}, {"2": LATEST_RETURN + 1}, {"x": 1}):
         with pytest.raises(ValueError, match=r"."):
             read_away(wrong)
