@@ -28,7 +28,7 @@ from core.domain.requests.request import (
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.engine.changes.absences import paused_in_library, paused_slots
+from core.engine.changes.absences import paused_in_library, paused_slots, slots_of
 from core.engine.decisions import commands, lore_commands, tab1_commands
 from core.engine.decisions.lore_commands import LoreCopy
 from core.engine.decisions.recovery import recover, withdraw_queued_prompts
@@ -122,6 +122,11 @@ class SessionHandle(OpenSession):
         """Lock tab 1 and begin the first summary."""
         paused = await paused_in_library(self._store, self.snapshot, self._clock())
         return await self._ask(lambda snapshot: commands.lock(snapshot, self._clock(), paused))
+
+    async def paused(self) -> frozenset[Slot]:
+        """Return the slots that would be away if the chapter were locked now: paused in the library."""
+        paused = await paused_in_library(self._store, self.snapshot, self._clock())
+        return slots_of(self.snapshot.tab1, paused) & frozenset(self.snapshot.session.slots)
 
     async def end_pauses(self) -> None:
         """Bring back those that were away because of a pause in the library which is over."""

@@ -1,6 +1,6 @@
 """The question before tab 2 first opens: what is locked, and which model reads it (design 5 and 10)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import ClassVar
 
@@ -24,7 +24,7 @@ from storyengine_tui.screens.models.model_labels import (
     models_named,
     services_called,
 )
-from storyengine_tui.screens.setup.secrets_view import locked_lines
+from storyengine_tui.screens.setup.secrets_view import group_lines, locked_lines
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
@@ -50,6 +50,7 @@ class LockModal(TextDialog):
         self._configuration = configuration
         self._is_confirmed = is_confirmed
         self._request_id: RequestId | None = None
+        self._paused: Collection[Slot] = ()
 
     def compose(self) -> ComposeResult:
         """Compose the question; the same box shows the progress later."""
@@ -67,6 +68,16 @@ class LockModal(TextDialog):
         self.query_one("#progress").display = False
         if self._is_confirmed:
             self._begin()
+        else:
+            self.run_worker(self._say_who_is_paused(), group="paused", exit_on_error=False)
+
+    async def _say_who_is_paused(self) -> None:
+        try:
+            self._paused = await self._session.paused()
+        except StoryEngineError:
+            return  # The lock reports what is wrong with the store.
+        if self._paused and self.query_one("#confirm").display:  # It still asks.
+            self.query_one("#consequences", Static).update(self._consequences())
 
     def _consequences(self) -> Content:
         snapshot = self._session.snapshot
@@ -82,7 +93,10 @@ class LockModal(TextDialog):
         ]
         if blank:
             lines += ["", f"Still without an identity: {', '.join(blank)}."]
-        lines += locked_lines(snapshot)
+        lines += [*locked_lines(snapshot), *group_lines(snapshot)]
+        if self._paused:
+            gone = ", ".join(session.name_of(slot) for slot in sorted(self._paused))
+            lines += ["", f"Away at first, because they are paused in the library: {gone}."]
         reader = model_label_for(self._configuration, AgentRole.WORLD_LOCK)
         lines += ["", f"World and chapter are summarised once by {reader.model} {reader.where}."]
         lines += self._called(reader, dict(session.roster))

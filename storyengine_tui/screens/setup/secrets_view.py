@@ -14,6 +14,7 @@ from core.domain.secret import (
     Secret,
     label_of,
 )
+from core.domain.session.profile import audience_of_groups, groups_in
 from core.domain.session.session import Session
 from core.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line, is_blank
@@ -140,6 +141,15 @@ def locked_lines(snapshot: Snapshot) -> list[str]:
         plan = plan_of(secret, secret.known_by, snapshot.session)
         lines.append(f"  • “{first_words(secret.text)}” – {'; '.join(filter(None, (known, plan)))}")
     return lines
+
+
+def group_lines(snapshot: Snapshot) -> list[str]:
+    """Return what the lock dialog says about groups, where characters have some: who sees which."""
+    session, profiles = snapshot.session, snapshot.tab1.profiles
+    groups = groups_in(session.slots, profiles)
+    seen = [(group, audience_of_groups((group,), session.slots, profiles)) for group in groups]
+    lines = [f"  • {group}: {names_of(audience, session)}" for group, audience in seen]
+    return ["", "Who may know what is for a group; these stay as they are:", *lines] if lines else []
 
 
 def first_words(text: str) -> str:

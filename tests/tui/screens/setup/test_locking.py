@@ -1,5 +1,6 @@
 """From tab 1 to tab 2: asked once, saying what is locked and who reads it; cancelled, failed, retried."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,11 @@ from textual.widgets import Static
 from core.config.sections import AgentSettings, Profiles, ProfileSettings, ProviderName
 from core.config.settings import Settings
 from core.domain.errors import ErrorCode
+from core.domain.session.absence import PAUSED
 from core.domain.session.session import SessionState
+from core.domain.slot import Slot
+from core.engine.decisions.tab1_commands import Tab1Edit
+from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Pace, Script, ScriptMatch
 from storyengine_tui.screens.models.consent_modal import ConsentModal
@@ -204,3 +209,25 @@ async def test_consent_names_the_key_that_goes_along_and_never_shows_it(
         await until(pilot, lambda: "STORYENGINE_API_KEY" in str(line.content))
         assert "The key that is sent with it" in str(line.content)
         assert "sk-not" not in app.export_screenshot()
+
+
+async def test_the_dialog_says_who_sees_which_group_and_who_is_paused(desktop: Desktop) -> None:
+    async def make(engine: Engine) -> None:
+        session = await engine.open(await make_draft(engine))
+        characters = engine.library.characters
+        mira = replace((await characters.create("Mira")).profile, group="Harbour [/x]", groups_visible=())
+        await characters.pause(await characters.find("Mira"))
+        await session.edit_tab1(Tab1Edit(profiles={Slot.RED: mira}))
+        await session.aclose()
+
+    async with desktop.window(make) as (pilot, app):
+        modal = await ask(pilot)
+        consequences = modal.query_one("#consequences", Static)
+        await until(pilot, lambda: "paused in the library: Mira." in str(consequences.content))
+        lines = str(consequences.content).splitlines()
+        assert "  • General: Jonas [/x], Agent Yellow" in lines
+        assert "  • Harbour [/x]: Mira" in lines
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: state(app) is SessionState.ACTIVE)
+        assert app.session is not None
+        assert app.session.snapshot.session.away == {Slot.RED: PAUSED}
