@@ -8,10 +8,22 @@ and messages of four times the length, say with what the work for a message grow
 import random
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 
 from bench.measure import Figure, print_table
+from bench.synthetic_sessions import session, tab1
+from core.agents.context_builder import ContextBuilder
+from core.config.models import AgentRole, ModelAssignments, choose_models
+from core.config.sections import ProfileSettings
+from core.context.lore import ChapterLore
+from core.context.visibility import known_to
+from core.domain.ids import EventId, SessionId, new_uuid
+from core.domain.session.cast import Cast
+from core.domain.session.lore import ChapterLorebook
+from core.domain.slot import Slot
+from core.domain.story.event import Event, Role
 from core.library.lore.activation.scanner import LoreScanner
 from core.library.lore.activation.scene import Message, ScannedBook, ScanSettings, Scene
 from core.library.lore.book import Lorebook, LoreEntry
@@ -137,7 +149,55 @@ def figures(runs: int = 30) -> list[Figure]:
         Figure("lore: one message more, a tenth of the entries", small * 1_000, "ms", small / middle),
         Figure("lore: one message more, of four times the length", long * 1_000, "ms", long / middle),
         Figure("lore: active entries", len(activation.active), ""),
+        _in_play(lore, said, runs),
     ]
+
+
+def _in_play(lore: Lorebook, said: Sequence[Message], runs: int) -> Figure:
+    """Return what lore adds to the making of a character's input, in a chapter that goes on by a prompt."""
+    attached = ChapterLorebook(
+        name="Harbour",
+        entry_count=len(lore.entries),
+        file_hash="a" * 64,
+        copy_hash="a" * 64,
+        copy_length=1,
+        seed="bench",
+    )
+    told = ChapterLore(((attached, replace(lore, scan_depth=MESSAGES)),))
+    chapter, written = session(SessionId(new_uuid()), 1), tab1()
+    character = Cast(chapter, written)[Slot.RED]
+    events = [
+        Event(
+            id=EventId(new_uuid()),
+            session_id=chapter.id,
+            prompt_index=number,
+            ordinal=0,
+            role=Role.USER,
+            slot=None,
+            text=message.text,
+            created_at=chapter.created_at,
+        )
+        for number, message in enumerate(said, start=1)
+    ]
+    usual = choose_models(ProfileSettings(provider="scripted"))[AgentRole.CHARACTER]
+    wide = replace(usual, max_input_tokens=200_000, context_window=204_000)
+    builder = ContextBuilder(ModelAssignments(dict.fromkeys(AgentRole, wide), recent_context="stable"))
+    taken = []
+    for run in range(runs + 1):
+        now = replace(chapter, prompt_index=MESSAGES + run)
+        recent = events[run : run + MESSAGES]
+        seconds = []
+        for one in (ChapterLore(), told):
+            known = known_to(character, now, (), recent, lore=one)
+            began = process_time()
+            made = builder.character(known, "And now?")
+            seconds.append(process_time() - began)
+        assert made.lore, "no entry was active"
+        taken.append(seconds[1] - seconds[0])
+    middle = median(taken[1:]) * 1_000
+    return Figure(
+        "lore: added to an input, CPU, median", middle, "ms", None, f"≤ {GOAL_MS:g} ms", middle <= GOAL_MS
+    )
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ character and the number of messages alone, so a prompt that is asked again gets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, islice
 from threading import Lock
 from typing import Final
 
@@ -101,10 +102,12 @@ class FoundLore:
 
     def notes(self) -> tuple[LoreNote, ...]:
         """Return what became of every entry that the scene concerned, for the GM; those that are in first."""
-        notes = [_note(one.outcome, _why(one.outcome), is_in=True) for one in self.entries]
-        notes += [_note(one.outcome, _NO_ROOM, is_in=False) for one in self.dropped]
-        notes += [_note(one, _why(one), is_in=False) for one in self.refused]
-        return tuple(notes[:MOST_NOTES])
+        notes = chain(
+            (_note(one.outcome, _why(one.outcome), is_in=True) for one in self.entries),
+            (_note(one.outcome, _NO_ROOM, is_in=False) for one in self.dropped),
+            (_note(one, _why(one), is_in=False) for one in self.refused),
+        )
+        return tuple(islice(notes, MOST_NOTES))
 
 
 NO_LORE_FOUND: Final = FoundLore()
@@ -158,8 +161,8 @@ def _scene(knowledge: CharacterKnowledge, prompt_text: str) -> Scene:
 
 
 def _found(activation: Activation) -> FoundLore:
-    refused = (one for one in activation.considered if not one.is_active and one.reason not in _PASSED_OVER)
-    return FoundLore(activation.active, tuple(refused)[:MOST_NOTES], activation.lasting_log)
+    refused = (one for one in activation.refused if one.reason not in _PASSED_OVER)
+    return FoundLore(activation.active, tuple(islice(refused, MOST_NOTES)), activation.lasting_log)
 
 
 def _note(outcome: Outcome, why: str, *, is_in: bool) -> LoreNote:

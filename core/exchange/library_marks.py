@@ -52,10 +52,10 @@ def problems_of_lore(books: Sequence[ChapterLorebook], contents: Sequence[Conten
 
 
 def _is_lorebook(text: str) -> bool:
-    from core.library.card_lore import read_lore_file  # what reads cards is loaded where it is needed
+    from core.library.lore_copy import read_copy  # what reads lorebooks is loaded where it is needed
 
     try:
-        read_lore_file(text.encode(), "lorebook")
+        read_copy(text)
     except FileRefusedError:
         return False
     return True

@@ -1,7 +1,6 @@
 """The lorebooks of the library: from files and into files, archived, restored and deleted (design 14)."""
 
 import asyncio
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from core.library.json_document import parse_json
 from core.library.lore.book import Lorebook, LoreFormat
 from core.library.lore.kept import KeptLorebook, cleaned, problems_of
 from core.library.lore.writers import WRITTEN, write_lorebook
+from core.library.lore_copy import as_copy
 from core.library.names import find, free_name, name_key
 from core.library.refusal import FileRefusedError
 from core.library_store import LibraryStore
@@ -226,11 +226,11 @@ def _valid(book: KeptLorebook) -> KeptLorebook:
 
 
 def _copied(kept: KeptFile, name: str, groups: tuple[str, ...] = (), owner: Slot | None = None) -> LoreCopy:
-    """Return a copy of what a lorebook's file says, as ASCII: it is stored and exported as a text."""
+    """Return a copy of what a lorebook's file says; raise FileRefusedError for one that is too long."""
     file = read_lore_file(kept.content, kept.name)
     source = file.book.source
     document = source.document if source is not None else parse_json(kept.content, kept.name)
-    content = Content.of(json.dumps(document.value, separators=(",", ":")))
+    content = Content.of(as_copy(document.value))
     if len(content.text) > LONGEST_COPY:
         raise FileRefusedError(f"“{name}” is too long for a chapter; nothing was attached.")
     copied = ChapterLorebook(

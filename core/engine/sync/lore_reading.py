@@ -49,13 +49,13 @@ async def copies_of_lore(store: SessionStore, session_id: SessionId, books: Lore
 
 
 def _read(texts: Mapping[str, str]) -> dict[str, "Lorebook"]:
-    from core.library.card_lore import read_lore_file
+    from core.library.lore_copy import read_copy
     from core.library.refusal import FileRefusedError
 
     books = {}
     for copy_hash, text in texts.items():
         try:
-            books[copy_hash] = read_lore_file(text.encode(), "lorebook").book
+            books[copy_hash] = read_copy(text)
         except FileRefusedError:
             continue  # The caller says which book it is.
     return books

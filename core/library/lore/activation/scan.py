@@ -206,9 +206,9 @@ class Scan:
             self._open_for(self._buffer.recursion_terms())
 
     @property
-    def considered(self) -> list[int]:
-        """The ranks of the entries that were looked at."""
-        return sorted(self._active.keys() | self._refused.keys())
+    def refused(self) -> list[int]:
+        """The ranks of the entries that were looked at and are not active."""
+        return sorted(self._refused)
 
     def outcome(self, rank: int) -> Outcome:
         """Return what became of the entry of this rank."""

@@ -1,6 +1,6 @@
 """Activates entries: prepares books once, and then looks only at entries that the texts concern."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,9 +47,9 @@ class Activation:
         return tuple(map(self._scan.outcome, range(len(self._prepared.entries))))
 
     @property
-    def considered(self) -> tuple[Outcome, ...]:
-        """What became of the entries that a text concerned, in the order in which the budget goes to them."""
-        return tuple(map(self._scan.outcome, self._scan.considered))
+    def refused(self) -> Iterator[Outcome]:
+        """What became of the entries that a text concerned and that are not active, by their ranks."""
+        return map(self._scan.outcome, self._scan.refused)
 
     def outcome(self, book: str, uid: str) -> Outcome:
         """Return what became of one entry; raise KeyError for an entry that was not scanned."""
