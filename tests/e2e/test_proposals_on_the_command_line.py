@@ -185,3 +185,9 @@ def test_a_ceremony_that_was_killed_goes_on_and_asks_nothing_twice(
         assert raw.execute(SETTLED, [session]).fetchall() == [("done", 1), ("done", 1)]
     assert here.lines("cast", "proposals", "Gonzo") == before
     assert sum("from the chapter" in line for line in here.lines("cast", "proposals", "Kermit")) == 1
+    file = here.out / "killed.json"
+    here.lines("export", session, "--format", "json", "--out", file)
+    kinds = [one["kind"] for one in json.loads(file.read_text())["body"]["requests"]]
+    assert kinds.count("ceremony") == 2
+    [imported] = here.lines("import", file)
+    assert imported

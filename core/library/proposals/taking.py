@@ -42,10 +42,10 @@ def identity_mark(identity: str) -> Record:
 def fits(character: Character, proposal: Proposal) -> bool:
     """Whether the character has what the proposal would replace, and room for what it adds."""
     try:
-        changed = _applied(character, proposal)
+        _applied(character, proposal)
     except _MisfitError:
         return False
-    return not any(problems_of(cleaned(changed)))
+    return True
 
 
 def taken(character: Character, proposal: Proposal) -> Character:
@@ -69,6 +69,14 @@ def taken_back(character: Character, proposal: Proposal) -> Character:
 
 
 def _applied(character: Character, proposal: Proposal) -> Character:
+    """Return the changed character; raise _MisfitError where that is not possible, or could not be stored."""
+    changed = _changed(character, proposal)
+    if any(problems_of(cleaned(changed))):
+        raise _MisfitError
+    return changed
+
+
+def _changed(character: Character, proposal: Proposal) -> Character:
     before, after = proposal.before, proposal.after
     match proposal.part:
         case Part.SHORT_DESCRIPTION:
@@ -98,9 +106,6 @@ def _exchanged(
         found[place] = None
     kept: list[Item] = [item for item in found if item is not None]
     kept += map(made, after[len(before) :])
-    names = [name_key(item.name) for item in kept]
-    if len(set(names)) < len(names):
-        raise _MisfitError
     return tuple(kept)
 
 

@@ -68,8 +68,8 @@ def _records(records: tuple[Record, ...]) -> str:
 
 def _lines(record: Record, *, is_named: bool) -> list[str]:
     lines = [f"{record[NAME]}:"] if is_named else []
-    for key, value in record.items():
-        if key in _LABELS and value != "":
-            shown = value if isinstance(value, str) else f"{value:g}"
-            lines.append(f"{_LABELS[key]}: {shown}")
+    for key, label in _LABELS.items():
+        value = record.get(key, "")
+        if value != "":
+            lines.append(f"{label}: {value if isinstance(value, str) else f'{value:g}'}")
     return lines

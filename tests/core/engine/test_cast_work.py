@@ -2,13 +2,15 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, IllegalCommandError
-from core.domain.ids import CharacterId, SessionId, new_uuid
-from core.domain.proposal import Occasion, Part
+from core.domain.ids import CharacterId, ProposalId, SessionId, new_uuid
+from core.domain.proposal import Occasion, Part, Proposal, ProposalState
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.profile import Profile
@@ -17,6 +19,7 @@ from core.domain.slot import Slot
 from core.engine.session.cast_work import Begun, members_of
 from core.engine.session.session_handle import SessionHandle
 from core.library.characters.character import Topic, Trait
+from core.library.proposals.taking import change_of
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
 from tests.core.cast_room import (
     AGO,
@@ -285,7 +288,8 @@ async def test_the_ceremony_lets_topics_rise_and_fade_merges_and_asks_about_the_
 
 async def test_what_was_done_for_a_chapter_is_not_done_again_and_what_failed_is_tried_again() -> None:
     entries = changes(fault=Fault.REQUEST_ERROR, times=1), changes(change())
-    character = mira()
+    twins = Trait(name="Patient"), Trait(name="Patient!")
+    character = mira(traits=twins)
     async with ended(character, entries=entries) as (session, made):
         begun = await work_of(session).look_back(with_ceremony=True)
         [failed] = await settled(session, begun)
@@ -312,3 +316,36 @@ async def test_proposals_and_the_end_of_their_call_are_one_transaction() -> None
         [commit] = [one for one in made.store.commits if any(p.request_id for p in one.proposals)]
         assert [one.state for one in commit.requests] == [RequestState.DONE]
         assert len(commit.artifacts) == 1
+
+
+async def test_an_answer_that_repeats_its_prompt_is_not_proposed() -> None:
+    copied = "what this one character would do, and not what fits anybody"
+    payload: dict[str, object] = {"traits": [{"name": "Apt", "description": copied}, {"name": "Proud"}]}
+    made, [character] = library(mira(), entries=(answers("gaps", payload),))
+    await made.store.library.put_character(character)
+    async with made.opened() as session:
+        await session.wait(await work_of(session).fill_gaps(character))
+    assert [one.names for one in await proposed(made, character)] == [("Proud",)]
+
+
+async def test_a_topic_that_was_changed_is_not_neglected_but_one_that_only_faded_is() -> None:
+    wanted = Topic(name="Kites", exposure_now=0.3, exposure_desired=0.9)
+    for exposure, occasion, asked in ((0.2, Occasion.FADE, 2), (0.4, Occasion.EXPOSURE, 1)):
+        character = mira(topics=(wanted,))
+        async with ended(character, entries=(changes(),)) as (session, made):
+            before, after = change_of(wanted, exposure_now=exposure)
+            decided = Proposal(
+                id=ProposalId(new_uuid()),
+                character_id=character.id,
+                part=Part.TOPIC,
+                before=(before,),
+                after=(after,),
+                occasion=occasion,
+                state=ProposalState.TAKEN,
+                created_at=AGO,
+                settled_at=utc_now() - timedelta(hours=1),
+            )
+            made.store.library.add_proposals([decided])
+            begun = await work_of(session).look_back(with_ceremony=True)
+            assert len(begun.asked) == asked
+            await settled(session, begun)

@@ -100,7 +100,8 @@ async def ceremony(
             for line in begun.left_alone:
                 say(f"Left alone: {line}")
             if begun.asked:
-                say(f"Asking {work.model} {len(begun.asked):,} questions …")
+                count = "1 question" if len(begun.asked) == 1 else f"{len(begun.asked):,} questions"
+                say(f"Asking {work.model} {count} …")
             await _answered(engine, opened, begun.asked)
         finally:
             await opened.aclose()

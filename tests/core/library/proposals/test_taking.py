@@ -121,3 +121,13 @@ def test_what_was_changed_after_it_was_taken_is_not_taken_back() -> None:
     for proposal in (shorter(), addition("She sings."), stronger(), spoken_of()):
         with pytest.raises(IllegalCommandError, match="nothing was taken back"):
             taken_back(MIRA, proposal)
+
+
+def test_what_was_merged_is_not_taken_apart_where_a_name_has_another_trait_now() -> None:
+    two = replace(MIRA, traits=(*MIRA.traits, WAITING))
+    both = record_of(MIRA.traits[0]), record_of(WAITING)
+    proposal = proposed(MIRA, Part.TRAIT, both, (record_of(MIRA.traits[0]),))
+    merged = taken(two, proposal)
+    other = replace(merged, traits=(*merged.traits, replace(BRAVE, name="waiting")))
+    with pytest.raises(IllegalCommandError, match="nothing was taken back"):
+        taken_back(other, proposal)
