@@ -10,7 +10,7 @@ from core.domain.ids import CharacterId, new_uuid
 from core.exchange.chats.chapter_of_chat import chapter_of
 from core.exchange.chats.chat_log import read_chat
 from core.exchange.session_export import from_json, to_json
-from core.library.card_lore import book_of, read_lore_file, with_book
+from core.library.card_lore import LoreFile, book_of, read_lore_file, rewritten, with_book
 from core.library.cards.card import CardVersion
 from core.library.cards.card_file import CardFile, CardFormat, read_card
 from core.library.cards.report import report
@@ -21,6 +21,7 @@ from core.library.json_document import parse_json
 from core.library.lore.activation.scanner import LoreScanner
 from core.library.lore.activation.scene import Message, ScannedBook, ScanSettings, Scene
 from core.library.lore.book import Lorebook
+from core.library.lore.edits import with_entry
 from core.library.lore.readers import read_lorebook
 from core.library.lore.writers import WRITTEN, write_lorebook
 from core.library.names import free_name
@@ -28,6 +29,7 @@ from core.text.cleaning import clean, is_blank
 from tools.fuzz_texts import require_sentence
 
 NEW_NAME = "A new name"
+NEW_TEXT = "A new text."
 
 
 def check_card(content: bytes) -> None:
@@ -98,11 +100,27 @@ def check_chat(content: bytes) -> None:
 def check_lore(content: bytes) -> None:
     """A lorebook is read, written in every format, and scanned; or refused in a sentence."""
     try:
-        book = read_lore_file(content, "lore").book
+        file = read_lore_file(content, "lore")
     except StoryEngineError as error:
         require_sentence(error)
         return
-    _check_book(book)
+    _check_book(file.book)
+    _check_edit(content, file)
+
+
+def _check_edit(content: bytes, file: LoreFile) -> None:
+    """An edit of one entry is read again from the file, and nothing else in the book is different."""
+    if not file.book.entries:
+        return
+    edited = with_entry(file.book, replace(file.book.entries[-1], content=NEW_TEXT))
+    try:
+        made = rewritten(content, file, edited)
+        again = read_lore_file(made, "lore").book
+    except StoryEngineError as error:
+        require_sentence(error)
+        return
+    assert again == edited, "an edit of one entry changes something else"
+    assert rewritten(made, read_lore_file(made, "lore"), again) == made, "no edit changes the file"
 
 
 def _check_book(book: Lorebook) -> None:

@@ -129,6 +129,7 @@ def test_no_escape_of_a_card_or_a_book_reaches_the_output(here: Machine) -> None
     card, book, text = bad_files(here)
     for command in (
         ("cast", "show", card),
+        ("lore", "show", book),
         ("lore", "test", book, "--text", text),
         ("lore", "test", book, "--text", text, "--json"),
     ):

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from core.domain.errors import StoryEngineError
+from core.domain.errors import ChangedElsewhereError, StoryEngineError
 from core.library.card_lore import LoreFile
 from core.library.lore.book import Lorebook, LoreEntry
 from core.library.lore.edits import find_entry, free_uid, with_changes, with_entry, without_entry
@@ -46,6 +46,8 @@ class LoreDesk:
         self.show_saved: Callable[[], None] = lambda: None
         self.collect: Callable[[], None] = lambda: None
         self._typed = typed
+        self._is_overtaken = False
+        """Whether another window stored the book: until the GM says what to do, no save can succeed."""
         self.autosave = Autosave(self._save, lambda error: self.show_error(error), self._say_saved)
 
     @property
@@ -113,6 +115,7 @@ class LoreDesk:
         """Read the book again, and forget what was edited here since it was stored."""
         kept = await self._library.by_id(self.kept.id)
         self.kept, self.file = kept, await self._library.read(kept)
+        self._is_overtaken = False
         self.book, self.groups = self.file.book, kept.groups
         self.autosave.is_dirty = False
         self._typed.forget()
@@ -124,6 +127,7 @@ class LoreDesk:
         self.book = with_changes(file.book, self.file.book, self.book)
         self.groups = self.groups if self.groups != self.kept.groups else kept.groups
         self.kept, self.file = kept, file
+        self._is_overtaken = False
         self.autosave.touch()
         await self.autosave.flush()
 
@@ -133,10 +137,16 @@ class LoreDesk:
 
     async def _save(self) -> None:
         book, kept = self.book, replace(self.kept, groups=self.groups)
-        if book != self.file.book:
-            self._adopt(book, *await self._library.edit(kept, self.file, book))
-        elif kept != self.kept:
-            self.kept = await self._library.save(kept)
+        if self._is_overtaken:
+            raise ChangedElsewhereError
+        try:
+            if book != self.file.book:
+                self._adopt(book, *await self._library.edit(kept, self.file, book))
+            elif kept != self.kept:
+                self.kept = await self._library.save(kept)
+        except ChangedElsewhereError:
+            self._is_overtaken = True
+            raise
 
     def _adopt(self, book: Lorebook, kept: KeptLorebook, file: LoreFile) -> None:
         """Go on with what was stored of `book`; entries without a name of their own may have another now."""

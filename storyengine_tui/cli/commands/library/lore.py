@@ -145,7 +145,7 @@ async def export(
         LoreKind | None, typer.Option("--as", help="The format of JSON; otherwise as it was imported.")
     ] = None,
 ) -> None:
-    """Write a lorebook as a file; in its own format it is as it was imported."""
+    """Write a lorebook as a file; in its own format only what you edited is different from the import."""
     configuration = await unlocked()
     wanted = format_of(file)
     await asyncio.to_thread(refuse_present, file)
