@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from bench import context, installation, lore, opening, playing, queue, start
+from bench import book, context, installation, lore, opening, playing, queue, start
 from bench.measure import Figure, print_table, write_json
 from bench.screen import peers
 from bench.screen.figures import screen_figures
@@ -75,6 +75,12 @@ def _queue(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
         return asyncio.run(queue.measure(5 if arguments.quick else 60, Path(folder) / "postgres"))
 
 
+def _book(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
+    chapters, prompts = (3, 14) if arguments.quick else (book.CHAPTERS, book.PROMPTS)
+    with tempfile.TemporaryDirectory(prefix="storyengine-bench-", ignore_cleanup_errors=True) as folder:
+        return asyncio.run(book.measure(chapters, prompts, Path(folder) / "postgres"))
+
+
 def _context(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
     return context.figures("local" if arguments.quick else "openai")
 
@@ -98,6 +104,7 @@ PARTS: dict[str, Callable[[Samples, argparse.Namespace], list[Figure]]] = {
     "playing": _playing,
     "queue": _queue,
     "context": _context,
+    "book": _book,
     "lore": lambda _, arguments: lore.figures(10 if arguments.quick else 30),
     "installation": lambda *_: installation.figures(),
     "fresh": lambda *_: installation.fresh(),

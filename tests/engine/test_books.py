@@ -1,5 +1,7 @@
 """Books, played with the scripted provider: what a chapter hands on, and what that costs (design 14)."""
 
+import re
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 import pytest
@@ -15,12 +17,17 @@ from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.exchange.session_export import from_json
+from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from tests.store.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 
 PROMPTS = 21
+WHISPERED = 9
+"""Of fifteen prompts, counted from 0, the one that Mira alone hears."""
+_SLOT = re.compile(r"^Slot: (\d) ", re.MULTILINE)
+_WORD = re.compile(r"word\d\dn\d\dn\d\d")
 NAMES = {Slot.RED: "Mira", Slot.ORANGE: "Joss", Slot.YELLOW: "Rook"}
 
 
@@ -56,7 +63,7 @@ async def played(engine: Engine, session_id: SessionId, prompts: int = PROMPTS) 
     count = len(await engine.sessions())
     for number in range(prompts):
         slot = Slot(number % 3 + 1)
-        heard = Audience.of([Slot.RED]) if number % 5 == 4 and slot is Slot.RED else None
+        heard = Audience.of([Slot.RED]) if number % 15 == WHISPERED else None
         words = " ".join(f"word{count:02}n{number:02}n{at:02}" for at in range(12))
         await session.wait(await session.submit_prompt(slot, f"What of {words}?", heard_by=heard))
         await session.wait_idle()
@@ -118,7 +125,24 @@ async def test_the_gm_strikes_and_pins_lines_before_the_lock_and_changes_none(en
     await session.aclose()
 
 
-async def test_chapter_ten_costs_no_more_than_chapter_two_and_has_every_pin(engine: Engine) -> None:
+class Recording(ScriptedProvider):
+    """A script that keeps what each character was sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[tuple[Slot, str]] = []
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
+        text = "\n".join(message.content for message in request.messages)
+        if (found := _SLOT.search(text)) is not None:
+            self.sent.append((Slot(int(found[1])), text))
+        async for item in super().stream(request):
+            yield item
+
+
+async def test_chapter_ten_costs_no_more_than_chapter_two_and_every_input_has_the_pins() -> None:
+    model = Recording()
+    engine = Engine(MemoryStore(), model, defaults_for("scripted"), label="here")
     chapter = await begun(engine)
     await played(engine, chapter)
     costs: dict[int, list[int]] = {}
@@ -140,18 +164,21 @@ async def test_chapter_ten_costs_no_more_than_chapter_two_and_has_every_pin(engi
             await session.edit_tab1(Tab1Edit(carried=carried))
         assert all(text in {line.text for line in carried.lines if line.is_pinned} for text in pinned)
         await session.aclose()
+        before = len(model.sent)
         costs[number] = await played(engine, chapter)
     print("tokens of an input of each character, by chapter:", costs)
     for second, tenth in zip(costs[2], costs[10], strict=True):
         assert tenth <= 1.05 * second, costs
-    told = {
-        slot: "".join(one.text for one in (await engine.preview(chapter, slot, "And now?")).segments)
-        for slot in NAMES
-    }
     public, private_text = pinned
-    assert all(public in text for text in told.values())
-    assert private_text in told[Slot.RED]
-    assert private_text not in told[Slot.ORANGE] + told[Slot.YELLOW]
+    in_ten = model.sent[before:]
+    assert len(in_ten) == PROMPTS
+    assert all(public in text for _, text in in_ten)
+    assert all((private_text in text) == (slot is Slot.RED) for slot, text in in_ten)
+    # What was whispered to Mira is in no input of another, in any chapter.
+    for slot, text in model.sent:
+        outside = {word for word in _WORD.findall(text) if int(word[7:9]) % 15 == WHISPERED}
+        assert slot is Slot.RED or not outside, f"{slot} was sent {outside}"
+    assert any(f"n{WHISPERED:02}n" in text for slot, text in model.sent if slot is Slot.RED)
     [book] = await engine.library.books.listed()
     assert len(book.chapters) == 10
 
