@@ -7,7 +7,7 @@ input that has a token outside its label is a leak, and one that lacks a token i
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from core.domain.audience import Audience
@@ -73,6 +73,18 @@ class Ledger:
         token = f"Q{self.count}z"
         self.triggers[token] = key, label
         return token
+
+    def begin_next(self, places: Mapping[int, int | None]) -> None:
+        """Go on with the next chapter; `places` says whose place before it each one of its cast had.
+
+        None had none: who is new knows nothing of what was played. Lorebooks are known by place.
+        """
+        lore = {token: self.labels[token] for token in self.constant_lore}
+        known = {
+            token: frozenset(slot for slot, before in places.items() if before in self.label_of(token))
+            for token in (*self.labels, *self.secrets)
+        }
+        self.labels, self.secrets, self.told, self.pinned = known | lore, {}, {}, {}
 
     def label_of(self, token: str) -> Slots:
         if token in self.triggers:

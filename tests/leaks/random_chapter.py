@@ -1,67 +1,35 @@
 """A chapter in which everything happens at random: who is there, who hears what, takes, undo, crashes."""
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
-from core.config.models import defaults_for
 from core.context.carry_over import label_in
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import ReplyRequest
-from core.domain.secret import Secret
-from core.domain.session.carry_over import CarryKind
-from core.domain.session.limits import Limits
 from core.domain.session.session import SessionState
-from core.domain.slot import Slot, first_slots
+from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json
 from core.engine.decisions.tab1_commands import Tab1Edit
-from core.engine.engine import Engine
-from core.engine.session.session_handle import SessionHandle
 from core.engine.takes.commands import LockMark
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
-from tests.core.idle_hours import IdleHours
-from tests.core.samples import waiting
 from tests.leaks.canaries import (
     Ledger,
     Slots,
-    Spreader,
     audience_of,
-    from_earlier_chapters,
     look_back,
     slots_of,
     tokens_in,
 )
-from tests.leaks.lore import attach_books, random_profiles
-from tests.store.memory_store import MemoryStore
+from tests.leaks.random_setting import RandomSetting
 
-CHUNK = 3
-CHOICES = defaults_for("scripted")
+NEXT_STEPS = 5
+"""Steps of the chapter after, at most."""
 
 
-class RandomChapter:
-    """One chapter and its GM, drawn from a seed."""
-
-    def __init__(self, seed: int) -> None:
-        self.draw = random.Random(seed)
-        self.store = MemoryStore()
-        self.ledger = Ledger()
-        self.model = Spreader(self.ledger, self._expected)
-        self.hours = IdleHours()
-        late, hours = waiting(3600.0), self.hours.waiting
-        self.engine = Engine(self.store, self.model, CHOICES, label="here", backoffs=late, waiting=hours)
-        self.count = self.draw.randint(2, 5)
-        self.cast = first_slots(self.count)
-        self.ledger.cast = frozenset(self.cast)
-        self.present: Slots = frozenset(self.cast)
-        self.away: dict[int, int] = {}  # those who left for a while, as the program was told
-        self.reveals: list[tuple[str, Slots]] = []
-        self.carried: set[str] = set()  # the tokens of what comes over from an earlier chapter
-        self.session: SessionHandle
-        self.earlier = asyncio.all_tasks()
-        self.crashes = 0
+class RandomChapter(RandomSetting):
+    """One chapter and its GM, and some of the chapter after it."""
 
     async def play(self, steps: int) -> Ledger:
         """Play a chapter of random steps; return what was found."""
@@ -85,48 +53,6 @@ class RandomChapter:
             *(self._crash, self._restart, self._branch, self._move, self._correct_canon),
             *(self._idle, self._strike, self._pin, self._pin),
         ]
-
-    async def _begin(self) -> None:
-        session_id = await self.engine.create()
-        rows = self.store.database.sessions[session_id]
-        rows.session = replace(rows.session, limits=Limits(chunk_size=CHUNK))
-        labels = [self.draw.choice([self.ledger.cast, self._some(), frozenset()]) for _ in CarryKind]
-        carried, self.carried = from_earlier_chapters(self.ledger, labels)
-        rows.tab1 = replace(rows.tab1, carried=carried)
-        self.session = await self.engine.open(session_id)
-        everyone = self.ledger.cast
-        profiles = random_profiles(self.draw, everyone)
-        await self.session.edit_tab1(
-            Tab1Edit(
-                world="A sea of glass.",
-                chapter=f"It begins {self.ledger.new(everyone)}.",
-                agent_count=self.count,
-                profiles=profiles,
-            )
-        )
-        await attach_books(self.engine, self.session, self.draw, self.ledger, profiles)
-        await self.session.scene.edit_secrets([self._secret(number) for number in (1, 2, 3)])
-        await self.session.wait(await self.session.lock())
-        await self.session.afterthoughts.let_add(self.cast)
-
-    def _secret(self, number: int) -> Secret:
-        known_by, revealed_to = self._some(), self._some()
-        self.ledger.count += 1
-        token = f"Q{self.ledger.count}z"
-        self.ledger.secrets[token] = known_by
-        at = self.draw.choice([None, self.draw.randint(1, 8)])
-        if at is not None:
-            self.reveals.append((token, revealed_to))
-        return Secret(
-            number=number,
-            text=f"The secret is {token}.",
-            known_by=audience_of(known_by),
-            reveal_at=at,
-            reveal_to=None if at is None else audience_of(revealed_to),
-        )
-
-    def _some(self) -> Slots:
-        return frozenset(self.draw.sample(self.cast, self.draw.randint(1, self.count)))
 
     # What the GM does.
 
@@ -344,10 +270,39 @@ class RandomChapter:
     async def _hand_on(self) -> None:
         """Begin the next chapter: what it takes over is known to those alone who may know it."""
         await self._expected()
-        rows = self.store.database.sessions[await self.engine.library.books.next_chapter(self.session.id)]
+        following = await self.engine.library.books.next_chapter(self.session.id)
+        rows = self.store.database.sessions[following]
         for line in rows.tab1.carried.lines:
             for slot in slots_of(label_in(rows.session, line)) & self.ledger.cast:
                 self.ledger.check(line.text, slot, "the next chapter", set())
+        await self.session.aclose()
+        await self._go_on_in(following)
+        await self._play_next()
+
+    async def _play_next(self) -> None:
+        """Play some of the next chapter, in which somebody may be new and two may have changed places."""
+        places: dict[int, int | None] = {int(slot): int(slot) for slot in self.cast}
+        first, second = (int(slot) for slot in self.draw.sample(self.cast, 2))
+        match self.draw.choice(["as before", "somebody is new", "two change places"]):
+            case "somebody is new":
+                places[first] = None
+            case "two change places":
+                places[first], places[second] = second, first
+        self.ledger.begin_next(places)
+        self.ledger.labels |= self.of_tab1
+        self.reveals, self.carried = [], set()
+        names = {
+            slot: "A stranger" if before is None else Slot(before).default_name
+            for slot in self.cast
+            if (before := places[int(slot)]) != slot
+        }
+        await self.session.edit_tab1(Tab1Edit(chapter="It goes on.", names=names))
+        await self.session.scene.edit_secrets([self._secret(number) for number in (1, 2)])
+        await self.session.wait(await self.session.lock())
+        for _ in range(self.draw.randint(1, NEXT_STEPS)):
+            await self.draw.choice(self.steps)()
+            await self._settle()
+            await self._check()
 
     # What must hold.
 

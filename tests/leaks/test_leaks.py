@@ -64,6 +64,10 @@ def _handed_to_all(session: Any, *values: Any, real: Any = carry_over, **more: A
     return replace(made, lines=tuple(replace(line, known_to=names) for line in made.lines))
 
 
+def _by_place(session: Any, line: Any) -> Any:
+    return session.audience_of(slot for slot in session.slots if slot.default_name in line.known_to)
+
+
 def _asked_aloud(*values: Any, real: Any = takes.ask_again, **more: Any) -> Any:
     changes, request_id = real(*values, **more)
     loud = [replace(one, audience=EVERYONE) if one.id == request_id else one for one in changes.requests]
@@ -92,6 +96,7 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "secrets pass before they are revealed": ("core.context.visibility.Secrets.label_of", _everyone_knows),
     "what was before passes whatever its label is": ("core.context.visibility.label_in", _everyone_knows),
     "the others are told of a group": ("core.context.visibility.described", _with_groups),
+    "what was before goes by places and not by names": ("core.context.visibility.label_in", _by_place),
     "what is handed on is known to the whole cast": ("core.engine.library.books.carry_over", _handed_to_all),
     "pinned canon passes whatever its label is": ("core.context.visibility.with_gm_locks", _all_pins),
     "private memory is labelled as everyone's": ("core.engine.kinds.summary._block", _public_block),

@@ -1,0 +1,121 @@
+"""What a chapter is set up with at random: a cast in groups, texts of tab 1, secrets, lorebooks."""
+
+import asyncio
+import random
+from dataclasses import replace
+
+from core.config.models import defaults_for
+from core.domain.audience import Audience
+from core.domain.secret import Secret
+from core.domain.session.carry_over import CarryKind
+from core.domain.session.limits import Limits
+from core.domain.session.profile import audience_of_groups
+from core.domain.slot import first_slots
+from core.engine.decisions.tab1_commands import Tab1Edit
+from core.engine.engine import Engine
+from core.engine.session.session_handle import SessionHandle
+from tests.core.idle_hours import IdleHours
+from tests.core.samples import waiting
+from tests.leaks.canaries import (
+    Ledger,
+    Slots,
+    Spreader,
+    audience_of,
+    from_earlier_chapters,
+)
+from tests.leaks.lore import GROUPS, attach_books, random_profiles, seen_by
+from tests.store.memory_store import MemoryStore
+
+CHUNK = 3
+CHOICES = defaults_for("scripted")
+
+
+class RandomSetting:
+    """World, cast, secrets and lorebooks of a chapter, drawn from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)
+        self.store = MemoryStore()
+        self.ledger = Ledger()
+        self.model = Spreader(self.ledger, self._expected)
+        self.hours = IdleHours()
+        late, hours = waiting(3600.0), self.hours.waiting
+        self.engine = Engine(self.store, self.model, CHOICES, label="here", backoffs=late, waiting=hours)
+        self.count = self.draw.randint(2, 5)
+        self.cast = first_slots(self.count)
+        self.ledger.cast = frozenset(self.cast)
+        self.present: Slots = frozenset(self.cast)
+        self.away: dict[int, int] = {}  # those who left for a while, as the program was told
+        self.reveals: list[tuple[str, Slots]] = []
+        self.of_tab1: dict[str, Slots] = {}
+        self.carried: set[str] = set()  # the tokens of what comes over from an earlier chapter
+        self.session: SessionHandle
+        self.earlier = asyncio.all_tasks()
+        self.crashes = 0
+
+    async def _expected(self) -> set[str]:
+        """Return the tokens that are to be in every input of those who may know them."""
+        raise NotImplementedError
+
+    async def _begin(self) -> None:
+        session_id = await self.engine.create()
+        rows = self.store.database.sessions[session_id]
+        rows.session = replace(rows.session, limits=Limits(chunk_size=CHUNK))
+        labels = [self.draw.choice([self.ledger.cast, self._some(), frozenset()]) for _ in CarryKind]
+        carried, self.carried = from_earlier_chapters(self.ledger, labels)
+        rows.tab1 = replace(rows.tab1, carried=carried)
+        self.session = await self.engine.open(session_id)
+        everyone = self.ledger.cast
+        profiles = random_profiles(self.draw, everyone)
+        for slot, profile in profiles.items():
+            told = f"Known as {self._of_tab1(everyone)}."
+            alone = f"Order of {self._of_tab1(frozenset({slot}))}"
+            group = profile.group if self.draw.random() < 0.5 else alone
+            profiles[slot] = replace(profile, short_description=told, group=group)
+        await self.session.edit_tab1(
+            Tab1Edit(
+                world="A sea of glass.",
+                chapter=f"It begins {self.ledger.new(everyone)}.",
+                identities={slot: f"At heart {self._of_tab1(frozenset({slot}))}." for slot in self.cast},
+                agent_count=self.count,
+                profiles=profiles,
+            )
+        )
+        await attach_books(self.engine, self.session, self.draw, self.ledger, profiles)
+        await self.session.scene.edit_secrets([self._secret(number) for number in (1, 2, 3)])
+        await self.session.wait(await self.session.lock())
+        await self.session.afterthoughts.let_add(self.cast)
+
+    def _of_tab1(self, label: Slots) -> str:
+        """Return a token for a text of tab 1, which the places of the next chapter have as well."""
+        token = self.ledger.new(label)
+        self.of_tab1[token] = label
+        return token
+
+    def _tagged(self) -> tuple[Audience, Slots]:
+        """Return who knows what some groups have, as the program says and by a rule of our own."""
+        tags = tuple(self.draw.sample(GROUPS, self.draw.randint(1, 2)))
+        profiles = dict(self.session.snapshot.tab1.profiles)
+        return audience_of_groups(tags, self.cast, profiles), seen_by(profiles, self.ledger.cast, tags)
+
+    def _secret(self, number: int) -> Secret:
+        known_by, revealed_to = self._some(), self._some()
+        audience = audience_of(known_by)
+        if self.draw.random() < 0.5:
+            audience, known_by = self._tagged()
+        self.ledger.count += 1
+        token = f"Q{self.ledger.count}z"
+        self.ledger.secrets[token] = known_by
+        at = self.draw.choice([None, self.draw.randint(1, 8)])
+        if at is not None:
+            self.reveals.append((token, revealed_to))
+        return Secret(
+            number=number,
+            text=f"The secret is {token}.",
+            known_by=audience,
+            reveal_at=at,
+            reveal_to=None if at is None else audience_of(revealed_to),
+        )
+
+    def _some(self) -> Slots:
+        return frozenset(self.draw.sample(self.cast, self.draw.randint(1, self.count)))
