@@ -62,6 +62,46 @@ def test_messages_become_prompts_and_replies_and_names_the_cast() -> None:
     assert (session.title, session.prompt_index, session.next_slot) == ("A chat", 2, Slot.RED)
 
 
+WHOLE = {
+    "title": "",
+    "gen_started": "2024-06-05T15:07:00.000Z",
+    "gen_finished": "2024-06-05T15:07:09.000Z",
+    "send_date": "June 5, 2024 3:07pm",
+    "swipe_info": [{"send_date": "June 5, 2024 3:07pm", "gen_started": None, "extra": {"api": "x"}}] * 2,
+    "extra": {"api": "x", "model": "y", "token_count": 7, "display_text": "Shown.", "bookmark_link": "b"},
+    "force_avatar": "/thumbnail?type=avatar&file=Joss.png",
+    "original_avatar": "Joss.png",
+    "of_another_program": {"deep": [1.50]},
+}
+"""Every field of a message that a chat may have besides name, text and swipes."""
+METADATA = {
+    "note_prompt": "Rain.",
+    "note_interval": 1,
+    "note_depth": 4,
+    "main_chat": "Kara",
+    "integrity": "x",
+}
+HEADERS = (
+    {**HEADER, "chat_metadata": METADATA},
+    {"user_name": "unused", "character_name": "unused", "chat_metadata": METADATA},
+    None,
+)
+"""Those of a chat, of a newer one or of a group, and none, as older groups have it."""
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=["of a chat", "newer", "none"])
+def test_a_chat_of_any_age_and_of_a_group_is_read_with_every_field_that_it_may_have(header: object) -> None:
+    records = [
+        user("Who is there?", **WHOLE),
+        says("Kara", "I am.", "Nobody.", "I am.", **WHOLE),
+        says("Joss", "And I.", **WHOLE),
+    ]
+    made = chapter_of(read_chat(lines(*([header] if header else []), *records)), "A chat", NOW)
+    assert list(made.body.session.names.values())[:2] == ["Kara", "Joss"]
+    assert [text for *_, text in told(made)] == ["Who is there?", "I am.", "And I."]
+    assert (made.prompts, made.replies, made.further_takes) == (1, 2, 1)
+
+
 def test_swipes_become_takes_and_the_one_that_was_chosen_counts() -> None:
     made = chapter(user("Who is there?"), says("Kara", "Nobody.", "I am.", "Nobody.", "We are."))
     assert made.body.takes == (2,)

@@ -199,6 +199,47 @@ RECURSION = (
 )
 
 GROUP = {"groups": ("g",)}
+DECORATED = (
+    Case(
+        "@@recursive stands for the switch of the book",
+        "Risu",
+        [
+            entry("1", "lamp", content="@@recursive\nby the harbour"),
+            entry("2", "harbour", content="@@recursive\nDeep."),
+            entry("3", "deep", content="Dark."),
+        ],
+        LAMP,
+        {"1", "2"},
+    ),
+    Case(
+        "@@unrecursive lets a text activate none",
+        "Risu",
+        [entry("1", "lamp", content="@@unrecursive\nby the harbour"), entry("2", "harbour")],
+        LAMP,
+        {"1"},
+        ON,
+    ),
+    Case(
+        "@@no_recursive_search looks at messages alone",
+        "Risu",
+        chain(content="@@no_recursive_search\nDeep."),
+        LAMP,
+        {"1"},
+        ON,
+    ),
+    Case(
+        "@@ignore_on_max_context gives way to the others",
+        V3,
+        [
+            entry("1", "lamp", content="@@ignore_on_max_context\nxxxx", order=9),
+            entry("2", "lamp", content="xxxx", order=1),
+        ],
+        LAMP,
+        {"2"},
+        {"budget": 8},
+    ),
+)
+
 GROUPS = (
     Case(
         "of a group one is taken: by weight",
@@ -338,4 +379,4 @@ GROUPS = (
     ),
 )
 
-CASES = (*FILTERS, *RECURSION, *GROUPS)
+CASES = (*FILTERS, *RECURSION, *DECORATED, *GROUPS)

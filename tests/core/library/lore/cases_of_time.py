@@ -251,6 +251,7 @@ DECORATORS = (
     ),
     decorated("an unknown decorator changes nothing", "@@no_such_thing 5", True),
     decorated("@@match_full_word", "@@match_full_word", False, "lamps", "Risu"),
+    decorated("@@match_partial_word", "@@match_partial_word", True, "lamps", "Risu"),
     decorated("@@ within the text is text", "text\n@@dont_activate", True),
 )
 
