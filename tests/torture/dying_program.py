@@ -35,6 +35,8 @@ _OF_SCHEMAS = {
     "turn_delta": "summary",
     "afterthought": "decision",
     "heartbeat": "heartbeat",
+    "gaps": "gaps",
+    "changes": "ceremony",
 }
 _PROPOSES = "You help a human Game Master (GM) of Story Engine with one text of their own"
 """How the prompt begins for a proposal."""

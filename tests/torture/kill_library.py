@@ -216,10 +216,9 @@ def _others(torturer: Torturer, kept: Collection[str]) -> list[str]:
 
 def _do(torturer: Torturer, *arguments: str | Path) -> None:
     """Give a command that nobody kills; in this process, which is sooner done, where the program has it."""
+    home, settings = torturer.home, torturer.environment
     is_ours = arguments[0] == "operation"
-    ended = (
-        torturer.run([], *arguments)[0] if is_ours else torturer.home.call(*arguments, **torturer.environment)
-    )
+    ended = torturer.run([], *arguments)[0] if is_ours else home.call(*arguments, **settings)
     assert ended.returncode == 0, f"{arguments}: {ended.stderr}"
 
 
