@@ -135,7 +135,7 @@ def _trials(session_id: str, draft: str) -> list[LibraryTrial]:
     edit = ("book", "edit", "The Lamp", "--author")
     attach, detach = ("lore", "attach", "Harbour", draft), ("lore", "detach", "Harbour", draft)
     assist, proposals = ("cast", "assist", "Joss", "--in", session_id), ("cast", "proposals", "Joss")
-    take = (*proposals, "--take", "1", "--drop", "2")
+    take = (*proposals, "--take", "1")
     gone = partial(_without_chapters, (session_id, draft))
     return [
         *trials,
