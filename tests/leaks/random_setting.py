@@ -69,12 +69,13 @@ class RandomSetting:
         profiles = random_profiles(self.draw, everyone)
         for slot, profile in profiles.items():
             told = f"Known as {self._of_tab1(everyone)}."
-            name, group = (self._of_tab1(frozenset()) for _ in range(2))  # no input has these
+            name, seen, alone = (self._of_tab1(frozenset()) for _ in range(3))  # no input has these
             profiles[slot] = replace(
                 profile,
                 short_description=told,
                 aliases=(name,),
-                groups_visible=(*profile.groups_visible, group),
+                group=profile.group if self.draw.random() < 0.5 else f"Order of {alone}",
+                groups_visible=(*profile.groups_visible, seen),
             )
         await self.session.edit_tab1(
             Tab1Edit(

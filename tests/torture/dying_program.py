@@ -35,6 +35,8 @@ _OF_SCHEMAS = {
     "turn_delta": "summary",
     "afterthought": "decision",
     "heartbeat": "heartbeat",
+    "gaps": "gaps",
+    "changes": "ceremony",
 }
 _PROPOSES = "You help a human Game Master (GM) of Story Engine with one text of their own"
 """How the prompt begins for a proposal."""
@@ -211,6 +213,7 @@ def _install_library(seams: Seams) -> None:
     for what in ("character", "lorebook", "book"):
         seams.around(PostgresLibrary, f"put_{what}", f"library: {what} stored")
         seams.around(PostgresLibrary, f"purge_{what}", f"library: {what} purged")
+    seams.around(PostgresLibrary, "settle_proposals", "library: proposals settled")
     seams.around(db.library.library_store, "_put", "library: its row written")
     seams.around(db.library.library_store, "_create", "library: its chapter written")
 

@@ -2,7 +2,7 @@
 imported. Each is stored whole or not at all, and what was stored before is as it was."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,9 +15,14 @@ from tests.torture.kill_orders import Point
 from tests.torture.kill_scene import begin_played, end_played
 from tests.torture.kill_storage import drawn, play_one, rows, served, steps_of
 
-STORES: Final = ("library: ", "session created: ")
+STORES: Final = ("library: ", "session created: ", "lorebooks stored: ", "gaps done: ")
 """How the steps begin at which something is stored."""
 TITLE: Final = "Of the library"
+_REPLIES: Final = """
+[[reply]]
+match.schema = "gaps"
+payload = { short_description = "The last of the lamp.", traits = [{ name = "Watchful" }] }
+"""
 _BOOK: Final = {
     "name": "Harbour",
     "entries": {"0": {"uid": 0, "key": ["lamp"], "content": "By the harbour."}},
@@ -34,6 +39,8 @@ _STATE: Final = (
     "   WHERE character_id = id),"
     " (SELECT array_agg(cast_topic.name ORDER BY place) FROM cast_topic WHERE character_id = id),"
     " (SELECT md5(content) FROM cast_card WHERE character_id = id) FROM cast_member ORDER BY 1, 2",
+    "SELECT name, part, after::text, why, state FROM cast_proposal JOIN cast_member"
+    " ON cast_member.id = character_id ORDER BY 1, 2, 3",
     "SELECT name, groups, entry_count, md5(content), archived_at IS NULL FROM lorebook ORDER BY 1, 4",
     "SELECT book.title, author, description, book.archived_at IS NULL, array(SELECT session.title"
     " FROM book_chapter JOIN session ON session.id = session_id WHERE book_id = book.id ORDER BY place)"
@@ -41,7 +48,9 @@ _STATE: Final = (
     "SELECT title, state, prompt_index, session.archived_at IS NULL, world, chapter, carried::text,"
     " (SELECT count(*) FROM event WHERE session_id = id),"
     " (SELECT count(*) FROM canon WHERE session_id = id),"
-    " (SELECT count(*) FROM memory_block WHERE session_id = id)"
+    " (SELECT count(*) FROM memory_block WHERE session_id = id),"
+    " array(SELECT (number, name, groups, label, copy_hash)::text FROM session_lorebook"
+    "   WHERE session_id = id ORDER BY number)"
     " FROM session LEFT JOIN tab1_input ON tab1_input.session_id = id ORDER BY 1, 2, 3",
 )
 """Everything of the library and of its chapters that is no time, no id and no number of a version."""
@@ -73,7 +82,8 @@ def kill_library(torturer: Torturer, most: int | None = None) -> None:
     With `most` at about so many points: each command has its share, or some commands have one.
     """
     session_id = _begin(torturer)
-    trials = _trials(session_id)
+    [draft] = _others(torturer, [session_id])
+    trials = _trials(session_id, draft)
     share = None if most is None else max(1, round(most / len(trials)))
     for trial in torturer.random.sample(trials, min(len(trials), most or len(trials))):
         before = _prepared(torturer, trial)
@@ -101,13 +111,15 @@ def _begin(torturer: Torturer) -> str:
     home.write("chat.jsonl", "\n".join(map(json.dumps, _CHAT)))
     _do(torturer, "cast", "import", "kara.png")
     _do(torturer, "lore", "import", "harbour.json")
+    _do(torturer, "import", "chat.jsonl")
+    home.write("replies.toml", _REPLIES)
     _do(torturer, "book", "new", "The Lamp")
     _do(torturer, "book", "add", "The Lamp", session_id)
     _do(torturer, "export", session_id, "--out", home.work / "whole.json")
     return session_id
 
 
-def _trials(session_id: str) -> list[LibraryTrial]:
+def _trials(session_id: str, draft: str) -> list[LibraryTrial]:
     new = LibraryTrial(("cast", "import", "joss.json"), _gone("cast", "Joss"))
     lore = LibraryTrial(("lore", "import", "quay.json"), _gone("lore", "Quay"))
     made = LibraryTrial(("book", "new", "Another"), _gone("book", "Another"))
@@ -121,7 +133,10 @@ def _trials(session_id: str) -> list[LibraryTrial]:
             LibraryTrial(purged, (), (kept.command, put_away)),
         ]
     edit = ("book", "edit", "The Lamp", "--author")
-    gone = partial(_without_chapters, session_id)
+    attach, detach = ("lore", "attach", "Harbour", draft), ("lore", "detach", "Harbour", draft)
+    assist, proposals = ("cast", "assist", "Joss", "--in", session_id), ("cast", "proposals", "Joss")
+    take = (*proposals, "--take", "1")
+    gone = partial(_without_chapters, (session_id, draft))
     return [
         *trials,
         _operations(session_id, "grow older", "grow younger"),
@@ -133,6 +148,11 @@ def _trials(session_id: str) -> list[LibraryTrial]:
             (("book", "add", "The Lamp", session_id), *made.undo),
             (made.command,),
         ),
+        LibraryTrial(attach, (detach,)),
+        LibraryTrial(detach, (), (attach,)),
+        LibraryTrial(assist, new.undo, (new.command,)),
+        LibraryTrial(take, new.undo, (new.command, assist)),
+        LibraryTrial((*proposals, "--undo"), new.undo, (new.command, assist, take)),
         LibraryTrial(("next", session_id), undone_by=gone),
         LibraryTrial(
             ("next", session_id),
@@ -181,20 +201,24 @@ def _undo(torturer: Torturer, trial: LibraryTrial) -> None:
         _do(torturer, *command)
 
 
-def _without_chapters(kept: str, torturer: Torturer) -> None:
-    """Delete every chapter but one."""
+def _without_chapters(kept: Collection[str], torturer: Torturer) -> None:
+    """Delete every chapter but these."""
     torturer.forget()
-    with served(torturer) as url:
-        others = [str(one) for (one,) in rows(url, "SELECT id FROM session") if str(one) != kept]
-    for one in others:
+    for one in _others(torturer, kept):
         _do(torturer, "archive", one)
         _do(torturer, "purge", one, "--yes")
 
 
+def _others(torturer: Torturer, kept: Collection[str]) -> list[str]:
+    with served(torturer) as url:
+        return [str(one) for (one,) in rows(url, "SELECT id FROM session") if str(one) not in kept]
+
+
 def _do(torturer: Torturer, *arguments: str | Path) -> None:
     """Give a command that nobody kills; in this process, which is sooner done, where the program has it."""
+    home, settings = torturer.home, torturer.environment
     is_ours = arguments[0] == "operation"
-    ended = torturer.run([], *arguments)[0] if is_ours else torturer.home.call(*arguments)
+    ended = torturer.run([], *arguments)[0] if is_ours else home.call(*arguments, **settings)
     assert ended.returncode == 0, f"{arguments}: {ended.stderr}"
 
 
