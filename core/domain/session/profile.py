@@ -85,6 +85,18 @@ def lines_of(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found.values())
 
 
+def profile_text(profile: Profile) -> str:
+    """Return a profile on one line; empty for one that says nothing."""
+    said = ["From the library"] if profile.character_id is not None else []
+    said.append(f"also {', '.join(profile.aliases)}" if profile.aliases else "")
+    said.append(profile.short_description)
+    said.append("" if profile.group == GENERAL else f"group {profile.group}")
+    if profile.groups_visible != (GENERAL,):
+        seen = ", ".join(one for one in profile.groups_visible if one != profile.group)
+        said.append(f"sees {seen}" if seen else "sees no other group")
+    return " · ".join(filter(None, said))
+
+
 def problems_of(profile: Profile) -> Iterator[str]:
     """Yield, in sentences, what keeps a profile from being stored; it is `cleaned` before."""
     if len(profile.aliases) > MOST_ALIASES or any(len(one) > LONGEST_NAME for one in profile.aliases):

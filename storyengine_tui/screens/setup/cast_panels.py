@@ -14,13 +14,13 @@ from core.domain.ids import CharacterId
 from core.domain.session.cast import Cast, Character
 from core.domain.session.limits import LONGEST_NAME, Limits
 from core.domain.session.profile import (
-    GENERAL,
     LONGEST_SHORT_DESCRIPTION,
     MOST_ALIASES,
     MOST_GROUPS,
     NO_PROFILE,
     Profile,
     Profiles,
+    profile_text,
 )
 from core.domain.slot import Slot, first_slots
 from core.library.characters.in_chapter import SharedField, profile_with
@@ -132,7 +132,7 @@ class AgentPanel(Vertical):
 
     def _show_profile(self) -> None:
         line = self.query_one(".profile", Static)
-        line.update(_in_words(self.profile))
+        line.update(profile_text(self.profile))
         line.display = bool(self.profile)
 
     def _area_of(self, field: SharedField) -> CappedTextArea:
@@ -192,14 +192,6 @@ class AgentPanel(Vertical):
         self._show_profile()
         self._show_problem()
         self.post_message(self.Edited(self))
-
-
-def _in_words(profile: Profile) -> str:
-    said = [profile.short_description, "" if profile.group == GENERAL else f"group {profile.group}"]
-    if profile.groups_visible != (GENERAL,):
-        seen = ", ".join(one for one in profile.groups_visible if one != profile.group)
-        said.append(f"sees {seen}" if seen else "sees no other group")
-    return " · ".join(filter(None, ("From the library", *said)))
 
 
 class CastPanels(Vertical):

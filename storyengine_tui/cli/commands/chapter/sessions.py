@@ -21,6 +21,7 @@ from core.domain.secret import label_of
 from core.domain.session.absence import absence_text
 from core.domain.session.limits import LONGEST_CORRECTION
 from core.domain.session.lore import ChapterLorebook, label_now
+from core.domain.session.profile import profile_text
 from core.domain.session.session import Session, SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
@@ -180,6 +181,9 @@ async def show(session: SessionArgument) -> None:
     said = f"{chapter.prompt_index} prompts, {chapter.boundary} of them in memory"
     say(f"State: {STATE_LABELS[chapter.state]}, {said}")
     say("Cast: " + ", ".join(f"{slot.value} {name}" for slot, name in chapter.roster))
+    for one in snapshot.cast.playing:
+        if one.profile:
+            say(f"{one.name}: {profile_text(one.profile)}")
     if not chapter.here.is_everyone:
         say(f"Present: {names_of(chapter.here, chapter)}")
     for line in filter(None, (away_line(chapter), silence_line(chapter))):

@@ -6,7 +6,7 @@ import pytest
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import IllegalCommandError
-from core.domain.session.absence import LATEST_RETURN, PAUSED, read_away, require_here
+from core.domain.session.absence import LATEST_RETURN, PAUSED, absence_text, read_away, require_here
 from core.domain.slot import Slot
 from tests.core.samples import session
 
@@ -59,3 +59,10 @@ def test_who_is_away_is_read_back_from_json_and_nothing_else_is() -> None:
     for wrong in ({"9": 1}, {"2": PAUSED - 1}, {"2": "12"}, {"2": True}, {"2": LATEST_RETURN + 1}, {"x": 1}):
         with pytest.raises(ValueError, match=r"."):
             read_away(wrong)
+
+
+def test_one_that_is_paused_in_the_library_is_away_at_every_prompt() -> None:
+    mine = replace(session(prompts=3), away={ORANGE: PAUSED})
+    assert mine.is_away(ORANGE)
+    assert replace(mine, prompt_index=900).is_away(ORANGE)
+    assert absence_text(PAUSED) == "away while it is paused in the library"

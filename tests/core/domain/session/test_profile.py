@@ -1,8 +1,11 @@
 """What a slot has of a character of the library, and who sees which groups."""
 
+from uuid import UUID
+
 import pytest
 
 from core.domain.audience import EVERYONE, NOBODY, Audience
+from core.domain.ids import CharacterId
 from core.domain.session.profile import (
     GENERAL,
     Profile,
@@ -10,6 +13,7 @@ from core.domain.session.profile import (
     audience_of_groups,
     cleaned,
     problems_of,
+    profile_text,
 )
 from core.domain.slot import Slot, first_slots
 
@@ -71,3 +75,17 @@ def test_a_profile_is_cleaned_and_an_empty_one_says_nothing() -> None:
 def test_what_is_too_long_or_too_much_is_a_problem(profile: Profile) -> None:
     assert list(problems_of(profile))
     assert list(problems_of(GUEST)) == []
+
+
+@pytest.mark.parametrize(
+    ("profile", "said"),
+    [
+        (Profile(), ""),
+        (Profile(character_id=CharacterId(UUID(int=1))), "From the library"),
+        (WALLED_OFF, "group Harbour · sees no other group"),
+        (GUEST, "group Lamp · sees Harbour, General"),
+        (Profile(aliases=("Kay", "K"), short_description="The keeper."), "also Kay, K · The keeper."),
+    ],
+)
+def test_a_profile_is_said_on_one_line(profile: Profile, said: str) -> None:
+    assert profile_text(profile) == said

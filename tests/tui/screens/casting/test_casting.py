@@ -95,7 +95,7 @@ async def test_a_character_is_taken_into_an_empty_slot_as_a_copy_that_can_be_und
         await until(pilot, lambda: session.snapshot.session.names.get(Slot.RED) == "Kara [/x]")
         assert session.snapshot.tab1.identities[Slot.RED] == told
         assert session.snapshot.tab1.profile_of(Slot.RED) == before["Kara [/x]"].profile
-        assert told_of(panel) == "From the library · The keeper. · group Lamp"
+        assert told_of(panel) == "From the library · also Kay · The keeper. · group Lamp"
         assert await kept(app) == before
         panel.fields[1].focus()
         await pilot.press("ctrl+z")
