@@ -141,6 +141,7 @@ def _trials(session_id: str, draft: str) -> list[LibraryTrial]:
         *trials,
         _operations(session_id, "grow older", "grow younger"),
         _operations(session_id, "hide lore", "show lore"),
+        _operations(session_id, "write lore", "write lore back"),
         LibraryTrial((*edit, "N. N."), ((*edit, ""),)),
         LibraryTrial(("book", "remove", "The Lamp", session_id), (("book", "add", "The Lamp", session_id),)),
         LibraryTrial(
