@@ -7,7 +7,7 @@ from typing import Final
 from core.engine.library.service import Library
 from core.library.characters.character import Topic, Trait
 
-CHARACTER, LOREBOOK = "Kara", "Harbour"
+CHARACTER, LOREBOOK, LORE_TEXT = "Kara", "Harbour", "By the harbour."
 _OLDER: Final = " She is older now."
 
 
@@ -44,11 +44,11 @@ async def _show_lore(library: Library) -> None:
 
 async def _write_lore(library: Library) -> None:
     """Edit the text of an entry, within the file that the book came in."""
-    await _edit_lore(library, "Deep and dark.")
+    await _edit_lore(library, f"{LORE_TEXT} It is deep.")
 
 
 async def _write_lore_back(library: Library) -> None:
-    await _edit_lore(library, "Deep.")
+    await _edit_lore(library, LORE_TEXT)
 
 
 async def _edit_lore(library: Library, text: str) -> None:
