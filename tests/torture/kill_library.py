@@ -15,18 +15,30 @@ from tests.torture.kill_orders import Point
 from tests.torture.kill_scene import begin_played, end_played
 from tests.torture.kill_storage import drawn, play_one, rows, served, steps_of
 
-STORES: Final = ("library: ", "session created: ", "lorebooks stored: ", "gaps done: ")
+STORES: Final = ("library: ", "session created: ", "lorebooks stored: ", "gaps done: ", "ceremony ")
 """How the steps begin at which something is stored."""
 TITLE: Final = "Of the library"
 _REPLIES: Final = """
 [[reply]]
 match.schema = "gaps"
 payload = { short_description = "The last of the lamp.", traits = [{ name = "Watchful" }] }
+[[reply]]
+match.schema = "changes"
+[[reply.payload.changes]]
+prompt = 1
+quote = "prompt 1: what now?"
+about = "identity"
+name = ""
+text = "Asked without end."
+value = 0
+why = "It lasts."
 """
 _BOOK: Final = {
     "name": "Harbour",
     "entries": {"0": {"uid": 0, "key": ["lamp"], "content": "By the harbour."}},
 }
+_OURS: Final = {"story_engine": {"topics": [{"name": "The sea", "exposure_now": 0.5}]}}
+"""A topic that no prompt mentions: a ceremony proposes to let it fade."""
 _CHAT: Final = (
     {"user_name": "GM", "character_name": "Kara"},
     {"name": "GM", "is_user": True, "mes": "Who is there?"},
@@ -74,6 +86,8 @@ class LibraryTrial:
     before: tuple[Command, ...] = ()
     undone_by: Callable[[Torturer], None] | None = None
     """What takes away a chapter that was made."""
+    has_steps: bool = False
+    """Whether it stores one thing after the other; given again, it does what is left of them."""
 
 
 def kill_library(torturer: Torturer, most: int | None = None) -> None:
@@ -103,9 +117,9 @@ def _begin(torturer: Torturer) -> str:
     """Have a chapter that has ended, in a book, and a character and a lorebook with their files."""
     session_id = begin_played(torturer, TITLE)
     play_one(torturer, TITLE)
-    home = torturer.home
+    home, joss = torturer.home, {**V2["data"], "name": "Joss", "extensions": _OURS}
     (home.work / "kara.png").write_bytes(picture(t_ext("chara", packed(V2)), t_ext("ccv3", packed(V3))))
-    (home.work / "joss.json").write_bytes(text_of({**V2, "data": {**V2["data"], "name": "Joss"}}))
+    (home.work / "joss.json").write_bytes(text_of({**V2, "data": joss}))
     home.write("harbour.json", json.dumps(_BOOK))
     home.write("quay.json", json.dumps({**_BOOK, "name": "Quay"}))
     home.write("chat.jsonl", "\n".join(map(json.dumps, _CHAT)))
@@ -135,12 +149,14 @@ def _trials(session_id: str, draft: str) -> list[LibraryTrial]:
     edit = ("book", "edit", "The Lamp", "--author")
     attach, detach = ("lore", "attach", "Harbour", draft), ("lore", "detach", "Harbour", draft)
     assist, proposals = ("cast", "assist", "Joss", "--in", session_id), ("cast", "proposals", "Joss")
+    archive, restore = ("cast", "archive", "Kara"), ("cast", "restore", "Kara")
     take = (*proposals, "--take", "1")
     gone = partial(_without_chapters, (session_id, draft))
     return [
         *trials,
         _operations(session_id, "grow older", "grow younger"),
         _operations(session_id, "hide lore", "show lore"),
+        _operations(session_id, "write lore", "write lore back"),
         LibraryTrial((*edit, "N. N."), ((*edit, ""),)),
         LibraryTrial(("book", "remove", "The Lamp", session_id), (("book", "add", "The Lamp", session_id),)),
         LibraryTrial(
@@ -151,6 +167,7 @@ def _trials(session_id: str, draft: str) -> list[LibraryTrial]:
         LibraryTrial(attach, (detach,)),
         LibraryTrial(detach, (), (attach,)),
         LibraryTrial(assist, new.undo, (new.command,)),
+        LibraryTrial(("ceremony", session_id), (*new.undo, restore), (archive, new.command), has_steps=True),
         LibraryTrial(take, new.undo, (new.command, assist)),
         LibraryTrial((*proposals, "--undo"), new.undo, (new.command, assist, take)),
         LibraryTrial(("next", session_id), undone_by=gone),
@@ -181,9 +198,9 @@ def _kill(
     # What was imported has no calls of its own, so the reader's rules are not for it.
     torturer.look(only=played)
     now = _state(torturer)
-    assert now in (before, after), f"{point} of {trial.command}: half of it was stored"
+    assert trial.has_steps or now in (before, after), f"{point} of {trial.command}: half of it was stored"
     assert ended.returncode or now == after, f"{point} of {trial.command}: it says that it is done"
-    if now == before:
+    if now != after:
         _do(torturer, *trial.command)
         assert _state(torturer) == after
 

@@ -7,7 +7,7 @@ from typing import Final
 from core.engine.library.service import Library
 from core.library.characters.character import Topic, Trait
 
-CHARACTER, LOREBOOK = "Kara", "Harbour"
+CHARACTER, LOREBOOK, LORE_TEXT = "Kara", "Harbour", "By the harbour."
 _OLDER: Final = " She is older now."
 
 
@@ -42,9 +42,27 @@ async def _show_lore(library: Library) -> None:
     await library.lore.save(replace(await library.lore.find(LOREBOOK), groups=()))
 
 
+async def _write_lore(library: Library) -> None:
+    """Edit the text of an entry, within the file that the book came in."""
+    await _edit_lore(library, f"{LORE_TEXT} It is deep.")
+
+
+async def _write_lore_back(library: Library) -> None:
+    await _edit_lore(library, LORE_TEXT)
+
+
+async def _edit_lore(library: Library, text: str) -> None:
+    kept = await library.lore.find(LOREBOOK)
+    file = await library.lore.read(kept)
+    entries = tuple(replace(one, content=text) for one in file.book.entries)
+    await library.lore.edit(kept, file, replace(file.book, entries=entries))
+
+
 OPERATIONS_OF_LIBRARY: Final[dict[str, Callable[[Library], Awaitable[None]]]] = {
     "grow older": _grow_older,
     "grow younger": _grow_younger,
     "hide lore": _hide_lore,
     "show lore": _show_lore,
+    "write lore": _write_lore,
+    "write lore back": _write_lore_back,
 }

@@ -46,7 +46,8 @@ FULL_LIBRARY = 200
 """Points of what is stored in the library; each command has its share."""
 FULL_RUNS = 120
 FULL_SOAK = 5_000
-FULL_CHAPTERS = 20_000
+FULL_CHAPTERS = 8_000
+"""Each is followed by a part of the next one, and has four times the inputs that it has alone."""
 _COUNTS = re.compile(r"(\d+) (passed|failed|skipped|error)")
 
 
