@@ -148,7 +148,7 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
             "Prompt blocks", "Your own rules for the agents, and their variants", app.action_prompt_blocks
         )
         yield SystemCommand(
-            "Lorebooks of this chapter", "Attach some of the library, or detach them", app.action_chapter_lore
+            "Lorebooks in play", "Attach some of the library, or detach them", app.action_chapter_lore
         )
         yield SystemCommand(
             "Calls",

@@ -9,6 +9,7 @@ from core.domain.session.profile import GENERAL, Profile
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
+from core.store import SessionStore
 from tests.leaks.canaries import Ledger, Slots
 
 GROUPS = (GENERAL, "Guild", "Lamp")
@@ -58,7 +59,9 @@ async def attach_books(
         ledger.constant_lore.add(token)
         labelled.append((groups, label, token))
     for number, (groups, label, token) in enumerate(labelled):
-        entries = [{"constant": True, "content": f"@@recursive\nAlways {token}."}]
+        entries: list[dict[str, Any]] = [
+            {"constant": True, "sticky": 3, "content": f"@@recursive\nAlways {token}."}
+        ]
         for _, other, key in labelled[:number] + labelled[number + 1 :]:
             entries.append(
                 {"key": [key], "content": f"@@recursive\nAfter {ledger.set_off(key, label & other)}."}
@@ -73,3 +76,9 @@ async def attach_books(
         book = (await engine.library.lore.import_lore(content, f"{number}.json")).book
         copy = await engine.library.lore.copy_of(book)
         await session.attach_lore(replace(copy, book=replace(copy.book, groups=groups)))
+
+
+async def uses_are_those_stored(session: SessionHandle, store: SessionStore) -> bool:
+    """Whether the window knows what replies say of active entries as it is stored, once it has read it."""
+    known = session.snapshot.lore_uses
+    return known is None or known == tuple(await store.lore_uses(session.id))

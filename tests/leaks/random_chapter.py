@@ -22,6 +22,7 @@ from tests.leaks.canaries import (
     slots_of,
     tokens_in,
 )
+from tests.leaks.lore import uses_are_those_stored
 from tests.leaks.random_setting import RandomSetting
 
 NEXT_STEPS = 5
@@ -346,6 +347,7 @@ class RandomChapter(RandomSetting):
             for token in tokens_in(compact_json(block.payload)) - self.ledger.secrets.keys():
                 if not slots_of(block.audience) & self.ledger.cast <= self.ledger.label_of(token):
                     self.ledger.leaks.append(f"a block for {block.audience.mask} has {token}")
+        assert await uses_are_those_stored(self.session, self.store)
         slot = self.draw.choice(self.cast)
         context = await self.engine.preview(self.session.id, slot, "And now?")
         told = "\n".join(message.content for message in context.messages)

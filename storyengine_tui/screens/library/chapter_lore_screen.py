@@ -80,7 +80,7 @@ class ChapterLoreScreen(ListScreen[None, LoreRow]):
 
     def compose(self) -> ComposeResult:
         """Compose a heading above the list."""
-        yield Static("Lorebooks of this chapter", id="heading", markup=False)
+        yield Static("Lorebooks in play", id="heading", markup=False)
         yield from self.compose_list("lore", NONE_THERE)
 
     async def reload(self) -> None:

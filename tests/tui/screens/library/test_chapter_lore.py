@@ -82,7 +82,7 @@ def cells(screen: ChapterLoreScreen) -> list[list[str]]:
 @pytest.mark.anyio
 async def test_a_book_is_attached_taken_over_again_and_detached(desktop: Desktop) -> None:
     async with desktop.window(make_books) as (pilot, app):
-        assert "Lorebooks of this chapter" in {one.title for one in app.get_system_commands(app.screen)}
+        assert "Lorebooks in play" in {one.title for one in app.get_system_commands(app.screen)}
         screen = await books_of(pilot, app)
         assert cells(screen) == [["Guild", "1", "Guild", ""], ["Harbour [x]", "4", "General", ""]]
         await pilot.press("enter")
