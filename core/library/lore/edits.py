@@ -67,6 +67,7 @@ def with_changes(book: Lorebook, before: Lorebook, after: Lorebook) -> Lorebook:
 
 def _is_same(there: LoreEntry | None, began: LoreEntry) -> bool:
     """Whether it is the same entry, though perhaps edited: by its name, its keys or its text."""
-    if there is None:
-        return False
-    return there.name == began.name or there.keys == began.keys or there.content == began.content
+    if there is None or there == began:
+        return there == began
+    pairs = ((there.name, began.name), (there.keys, began.keys), (there.content, began.content))
+    return any(now and now == then for now, then in pairs)

@@ -197,6 +197,35 @@ def test_keys_that_are_expressions_by_a_switch_stay_expressions_beside_extension
     assert (again.position, again.keys) == (Position.AT_DEPTH, (r"/a\/b/",))
 
 
+@pytest.mark.parametrize("said", [{}, {"position": "before_char"}, {"extensions": {"position": 1}}])
+@pytest.mark.parametrize("position", Position)
+def test_a_place_that_the_format_cannot_say_itself_goes_into_the_extensions(
+    said: dict[str, Any], position: Position
+) -> None:
+    content = spaced({"entries": [{"keys": ["a"], "content": "x", "enabled": True, **said}]})
+    file = read_lore_file(content, "It")
+    moved = with_entry(file.book, replace(file.book.entries[0], position=position))
+    made = rewritten(content, file, moved)
+    assert read_lore_file(made, "It").book == moved
+    is_plain = position in (Position.BEFORE_CHARACTER, Position.AFTER_CHARACTER)
+    assert (b"extensions" in made) is ("extensions" in said or not is_plain)
+
+
+def test_the_other_copy_of_a_card_keeps_what_is_its_own() -> None:
+    entries = [dict(V2["data"]["character_book"]["entries"][0], id=number) for number in range(2)]
+    older = {**V2["data"]["character_book"], "entries": [entries[0], {**entries[1], "insertion_order": 77}]}
+    newer = {**older, "entries": entries}
+    copies = t_ext("chara", packed(in_card(V2, older))), t_ext("ccv3", packed(in_card(V3, newer)))
+    content = picture(*copies)
+    file = read_lore_file(content, "It")
+    changed = with_entry(file.book, replace(file.book.entries[0], content="New."))
+    card = read_lore_file(rewritten(content, file, changed), "It").card
+    assert card is not None
+    assert card.twin is not None
+    listed = card.twin.get("data", "character_book", "entries")
+    assert [(one["content"], one["insertion_order"]) for one in listed] == [("New.", 5), ("It is old.", 77)]
+
+
 @pytest.mark.parametrize("value", ["x", [1], 5])
 def test_what_has_no_room_for_a_field_is_refused_with_one_sentence(value: Any) -> None:
     content = spaced({"entries": [{"keys": ["a"], "content": "x", "enabled": True, "extensions": value}]})
@@ -250,3 +279,17 @@ def test_edits_of_two_windows_come_together_entry_by_entry() -> None:
     ]
     assert both.token_budget == 9
     assert find_entry(both, "3") is None
+
+
+def test_an_entry_that_was_changed_elsewhere_is_not_deleted_from_here() -> None:
+    begun = Lorebook(entries=(entry("1", "a"), entry("2", "b")))
+    there = with_entry(begun, entry("2", "theirs"))
+    here = without_entry(without_entry(begun, "1"), "2")
+    assert with_changes(there, begun, here).entries == (entry("2", "theirs"),)
+
+
+def test_an_edit_is_not_put_into_an_entry_that_has_become_another() -> None:
+    begun = Lorebook(entries=(entry("0", "a"), entry("1", "b")))
+    there = Lorebook(entries=(entry("0", "b", content="text-of-1"),))
+    here = with_entry(begun, entry("0", "a", "more"))
+    assert [one.keys for one in with_changes(there, begun, here).entries] == [("b",), ("a", "more")]
