@@ -248,6 +248,13 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         if self.session is not None:
             self.do(self.workspace.open_next(self.session.id))
 
+    def action_proposals(self) -> None:
+        """Show what is proposed for the characters of the library."""
+        from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen
+
+        if self.engine is not None:
+            self.push_screen(ProposalsScreen(self.engine.library.proposals))
+
     def action_look_back(self, with_ceremony: bool) -> None:
         """Ask what the chapter that has ended means for its characters."""
         from storyengine_tui.screens.library.proposals.look_back import look_back

@@ -113,6 +113,8 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
                 yield SystemCommand("What this chapter changed", text, changes)
                 text = "Also what fades, what says the same, and topics that wait; as proposals"
                 yield SystemCommand("Hold the ceremony", text, partial(app.action_look_back, True))
+            text = "What is proposed for characters of the library; take it, drop it, undo that"
+            yield SystemCommand("Proposals", text, app.action_proposals)
         for tab, name, text in (
             ("setup", "World", "Tab 1: world, chapter and cast"),
             ("play", "Play", "Tab 2: prompt the characters"),

@@ -1,12 +1,14 @@
-"""Kills in the engine room: prompts to several, additions and strikes, who is silent or away, proposals, a
-queue that is paused, and work beside the play that makes room. What was begun can be finished, and an answer
-that is stored is not asked for again."""
+"""Kills in the engine room: prompts to several, additions and strikes, who is silent or away, proposals for a
+text and for a character, a queue that is paused, and work beside the play that makes room. What was begun can
+be finished, and an answer that is stored is not asked for again."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
+from tests.core.library.cards.card_samples import V2
 from tests.torture.dying_program import ONE_PLACE
 from tests.torture.kill_matrix import MOST_RUNS_IN_VAIN, Torturer
 from tests.torture.kill_operations import Operation, give, of, points_of
@@ -20,7 +22,7 @@ SELECT (SELECT COALESCE(bool_or(is_paused), false) FROM queue_state),
     prompt_index, adds_unasked, may_be_silent, hint_after, away::text,
     (SELECT count(*) FROM event WHERE session_id = id),
     (SELECT array_agg(take ORDER BY prompt_index) FROM canon WHERE session_id = id),
-    (SELECT count(*) FROM llm_request WHERE session_id = id AND kind IN ('assist', 'heartbeat')
+    (SELECT count(*) FROM llm_request WHERE session_id = id AND kind IN ('assist', 'heartbeat', 'gaps')
         AND state = 'done'),
     (SELECT count(*) FROM llm_request WHERE session_id = id AND kind = 'reply'
         AND state IN ('pending', 'processing', 'failed'))
@@ -68,6 +70,7 @@ _ROUND: Final = (
     Operation(("hint", "{}", "9"), ("session stored",), after=(("hint", "{}", "0"),)),
     Operation(("operation", "point out", "{}"), ("heartbeat",)),
     Operation(("operation", "propose", "{}"), ("assist", "proposal")),
+    Operation(("cast", "assist", "Kara", "--in", "{}"), ("gaps",)),
     Operation(
         ("operation", "make room", "{}"),
         ("assist", "proposal", "reply", "work beside", _PLACE),
@@ -83,6 +86,8 @@ def kill_beside(torturer: Torturer, most: int | None = None) -> None:
     """Kill each operation at the steps of its own: it is done, or it can be given again, or finished."""
     session_id = begin_played(torturer, "In the engine room")
     torturer.environment |= _SETTINGS
+    torturer.home.write("kara.json", json.dumps(V2))
+    assert torturer.home.call("cast", "import", "kara.json").returncode == 0
     operations = [_tidied(operation) for operation in _ROUND]
     _reply(torturer, _REPLIES)
     for operation, points in points_of(torturer, operations, session_id, most).items():

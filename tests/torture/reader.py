@@ -21,9 +21,9 @@ _OPEN = ("pending", "processing")
 _FINISHED = ("ENDED", "NARRATING")
 _LONG_PART = 40_000
 """Characters of prompts and replies that may be summarised before their chunk is full."""
-_BESIDE = ("assist", "afterthought", "heartbeat")
+_BESIDE = ("assist", "afterthought", "heartbeat", "gaps", "ceremony")
 """Kinds that run beside the play."""
-_MORE_ANSWERS = ("summary", "narrative", "afterthought", "heartbeat")
+_MORE_ANSWERS = ("summary", "narrative", "afterthought", "heartbeat", "ceremony")
 """Kinds of which a request has more answers than one, or none and is done all the same."""
 _STATE_OF = {"LOCKING": "lock", "SUMMARIZING": "summary", "NARRATING": "narrative"}
 _KEPT: dict[str, LiteralString] = {

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from core.agents.proposals.asking import Question
 from core.domain.clock import utc_now
-from core.domain.errors import ErrorCode, IllegalCommandError
+from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.ids import CharacterId, ProposalId, SessionId, new_uuid
 from core.domain.proposal import Occasion, Part, Proposal, ProposalState
 from core.domain.requests.request import RequestState
@@ -16,6 +17,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.profile import Profile
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.engine.kinds.cast.work import Work
 from core.engine.session.cast_work import Begun, members_of
 from core.engine.session.session_handle import SessionHandle
 from core.library.characters.character import Topic, Trait
@@ -349,3 +351,24 @@ async def test_a_topic_that_was_changed_is_not_neglected_but_one_that_only_faded
             begun = await work_of(session).look_back(with_ceremony=True)
             assert len(begun.asked) == asked
             await settled(session, begun)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "3", "null", "{}", "[" * 100_000),
+        '{"question": "gaps"}',
+        '{"question": "gaps", "character": 3}',
+        '{"question": "gaps", "character": "Mira"}',
+        '{"question": [], "character": "018f0000-0000-7000-8000-000000000000"}',
+        '{"question": "gaps", "character": "018f0000-0000-7000-8000-000000000000", "topics": 3}',
+    ],
+)
+def test_a_request_of_a_file_that_is_about_nothing_is_refused_with_a_sentence(text: str) -> None:
+    with pytest.raises(StoryEngineError, match="cannot be read"):
+        Work.from_text(text)
+
+
+def test_work_is_read_as_it_was_written() -> None:
+    work = Work(Question.QUESTIONS, CharacterId(new_uuid()), ("The sea [/x]", "Oil"))
+    assert Work.from_text(work.to_text()) == work

@@ -195,13 +195,17 @@ async def test_what_a_chapter_changed_is_in_the_palette_once_it_has_ended_and_op
         told = f"She lost her brother to the sea. {PLAIN}"
         await until(pilot, lambda: sides(screen)[1] == told)
         assert "Because: “took my brother” He is gone for good." in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        found["Proposals"].callback()
+        await proposals(pilot, app, 3)
 
 
 @pytest.mark.anyio
 async def test_a_chapter_that_goes_on_offers_neither(desktop: Desktop) -> None:
     async with desktop.window(make_cast) as (_, app):
         titles = {command.title for command in app.get_system_commands(app.screen)}
-        assert not titles & {"Hold the ceremony", "What this chapter changed"}
+        assert not titles & {"Hold the ceremony", "What this chapter changed", "Proposals"}
 
 
 def test_picture_of_proposals(shown: Shown, desktop: Desktop) -> None:
