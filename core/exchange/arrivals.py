@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from core.exchange.chats.chapter_of_chat import chapter_of
 from core.exchange.chats.chat_log import read_chat
+from core.exchange.library_files import ENDINGS
 from core.exchange.session_export import SessionBody
 from core.library.card_lore import read_lore_file
 from core.library.cards.card import is_card
@@ -68,6 +69,13 @@ def dropped_paths(text: str) -> tuple[Path, ...]:
         return ()
     is_whole = 0 < len(paths) <= MOST_PATHS and all(path.is_absolute() for path in paths)
     return paths if is_whole else ()
+
+
+def droppable_file(text: str) -> str:
+    """Return the name of the first file that was dropped, where all of them may be imported; else nothing."""
+    paths = dropped_paths(text)
+    may_be = all(path.suffix.casefold() in (*ENDINGS, CHAT_ENDING) and path.is_file() for path in paths)
+    return clean_line(paths[0].name) if paths and may_be else ""
 
 
 def _path(word: str) -> Path:

@@ -1,5 +1,6 @@
 """Opens screens over the chapter; each is imported when it is first needed."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +41,10 @@ BURST = 0.5
 """Most seconds between two letters of a text that is typed quickly."""
 
 
+MAYBE_DROPPED = ("/", "~/", "'", '"', "file://")
+"""How the text begins that a terminal writes for a file that is dropped on it."""
+
+
 class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
     """An app with a chapter, over which lists, dialogs and help can be opened."""
 
@@ -76,7 +81,20 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
                     self.chapter.show_early_text()
                     return
                 self._focus_field_for(event)
+                if isinstance(event, events.Paste) and event.text.startswith(MAYBE_DROPPED):
+                    self.run_worker(self._tell_of_drop(event.text), group="drop", exit_on_error=False)
         await super().on_event(event)
+
+    async def _tell_of_drop(self, text: str) -> None:
+        """Say where a file can be imported that was dropped on a field; its path is text there."""
+
+        def droppable() -> str:
+            from core.exchange.arrivals import droppable_file
+
+            return droppable_file(text)
+
+        if name := await asyncio.to_thread(droppable):
+            self.notify(f"“{name}” can be imported: drop it on the library (F5).", markup=False)
 
     def _focus_field_for(self, event: events.Key | events.Paste) -> None:
         """Focus the field for a text that is typed or pasted while another widget has the focus.

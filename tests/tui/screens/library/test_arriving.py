@@ -18,6 +18,7 @@ from storyengine_tui.screens.library.lore_screen import LoreScreen
 from storyengine_tui.screens.library.shelf_screen import ShelfScreen
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.bad_text import KINDS, acts
 from tests.core.exchange.test_arrivals import CHAT
 from tests.core.library.cards.card_samples import V2, V3, packed, picture, t_ext, text_of
@@ -168,6 +169,24 @@ async def test_a_paste_into_the_field_to_find_stays_there(desktop: Desktop) -> N
         await until(pilot, lambda: screen._field.value == "/etc/hosts")
         assert app.screen is screen
         assert not screen.query_one("#trouble", Banner).display
+
+
+async def test_a_card_that_is_dropped_on_a_field_stays_text_and_the_gm_is_told_where_to_drop_it(
+    desktop: Desktop, tmp_path: Path
+) -> None:
+    card = tmp_path / "kara [x].json"
+    card.write_bytes(text_of(V3))
+    async with desktop.window(draft, size=(120, 40)) as (pilot, app):
+        world = app.chapter.query_one("#world", CappedTextArea)
+        app.post_message(events.Paste(f"'{tmp_path / 'nothing.json'}' "))
+        app.post_message(events.Paste("/narrate It snows. "))
+        app.post_message(events.Paste(f"'{card}'"))
+        await until(pilot, lambda: "kara [x].json" in world.text)
+        await until(pilot, lambda: len(app._notifications) > 0, patience=5)
+        assert [one.message for one in app._notifications] == [
+            "“kara [x].json” can be imported: drop it on the library (F5)."
+        ]
+        assert "It snows." in world.text
 
 
 def test_the_question_about_a_card(desktop: Desktop, pictures_match: PicturesMatch) -> None:
