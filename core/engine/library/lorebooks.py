@@ -22,6 +22,7 @@ from core.library.cards.writing import WrittenCard, new_file, write_card
 from core.library.characters.character import KeptFile
 from core.library.json_document import parse_json
 from core.library.lore.book import Lorebook, LoreFormat
+from core.library.lore.edits import with_known
 from core.library.lore.kept import KeptLorebook, cleaned, problems_of
 from core.library.lore.writers import WRITTEN, write_lorebook
 from core.library.lore_copy import as_copy
@@ -138,17 +139,19 @@ class LoreLibrary:
         """
         before = await self._store.lore_file(kept.id)
         content = await asyncio.to_thread(rewritten, before.content, file, book)
-        return await self._store_file(kept, KeptFile(before.name, content))
+        return await self._store_file(kept, KeptFile(before.name, content), book)
 
     async def convert(self, kept: KeptLorebook, file: LoreFile) -> tuple[KeptLorebook, LoreFile]:
         """Store a lorebook in place of its file of a format that is read and not written."""
         book = replace(file.book, name=file.book.name or kept.name)
         document = await asyncio.to_thread(write_lorebook, book, LoreFormat.LOREBOOK_V3)
         name = f"{_stem(file.name)}.json"
-        return await self._store_file(kept, KeptFile(name, document.text.encode()))
+        return await self._store_file(kept, KeptFile(name, document.text.encode()), book)
 
-    async def _store_file(self, kept: KeptLorebook, made: KeptFile) -> tuple[KeptLorebook, LoreFile]:
-        file = await asyncio.to_thread(read_lore_file, made.content, made.name)
+    async def _store_file(
+        self, kept: KeptLorebook, made: KeptFile, book: Lorebook
+    ) -> tuple[KeptLorebook, LoreFile]:
+        file = await asyncio.to_thread(_read_again, made, book)
         changed = replace(
             kept,
             entry_count=len(file.book.entries),
@@ -244,6 +247,12 @@ def _copied(kept: KeptFile, name: str, groups: tuple[str, ...] = (), owner: Slot
         seed=_UNSEEDED,
     )
     return LoreCopy(copied, content)
+
+
+def _read_again(made: KeptFile, book: Lorebook) -> LoreFile:
+    """Return what is in a file that was made of `book`; blocking."""
+    file = read_lore_file(made.content, made.name)
+    return replace(file, book=with_known(file.book, book))
 
 
 def _stem(file_name: str) -> str:

@@ -1,6 +1,7 @@
 """A lorebook while it is edited: every change is kept at once, and stored by itself soon after."""
 
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from core.engine.library.lorebooks import LoreLibrary
 
 NEW_NAME = "New entry"
+_SHARE = 4
+"""Times as long as the last save nothing is stored by itself after it."""
+_LONGEST_REST = 10.0
+"""Seconds of that at most."""
 
 
 class LoreDesk:
@@ -139,6 +144,7 @@ class LoreDesk:
         book, kept = self.book, replace(self.kept, groups=self.groups)
         if self._is_overtaken:
             raise ChangedElsewhereError
+        began = time.monotonic()
         try:
             if book != self.file.book:
                 self._adopt(book, *await self._library.edit(kept, self.file, book))
@@ -147,16 +153,17 @@ class LoreDesk:
         except ChangedElsewhereError:
             self._is_overtaken = True
             raise
+        # A file holds what is typed until then, so that a large book leaves the time to the keys.
+        self.autosave.rest_seconds = min((time.monotonic() - began) * _SHARE, _LONGEST_REST)
 
     def _adopt(self, book: Lorebook, kept: KeptLorebook, file: LoreFile) -> None:
         """Go on with what was stored of `book`; entries without a name of their own may have another now."""
         self.kept, self.file = kept, file
         new = {old.uid: one.uid for old, one in zip(book.entries, file.book.entries, strict=True)}
         self.editing = new.get(self.editing, self.editing)
-        if self.book is book:
-            self.book = file.book
-        else:
-            self.book = with_changes(file.book, _renamed(book, new), _renamed(self.book, new))
+        edited, self.book = self.book, file.book
+        if edited is not book:
+            self.book = with_changes(file.book, _renamed(book, new), _renamed(edited, new))
 
     def _say_saved(self) -> None:
         if not self.autosave.is_dirty:
@@ -165,7 +172,10 @@ class LoreDesk:
 
 
 def _renamed(book: Lorebook, new: dict[str, str]) -> Lorebook:
-    entries = (replace(one, uid=new.get(one.uid, one.uid)) for one in book.entries)
+    entries = (
+        one if new.get(one.uid, one.uid) == one.uid else replace(one, uid=new[one.uid])
+        for one in book.entries
+    )
     return replace(book, entries=tuple(entries))
 
 

@@ -26,6 +26,8 @@ class Autosave:
         self._save = save
         self._on_error = on_error
         self._on_saved = on_saved
+        self.rest_seconds = 0.0
+        """Seconds after a save in which none is made by itself, for what takes long to store."""
         self._touched = asyncio.Event()
         self.is_dirty = False
         """Whether something typed is not stored yet."""
@@ -74,6 +76,7 @@ class Autosave:
                 self._on_error(error)
                 await asyncio.sleep(RETRY_SECONDS)
                 self._touched.set()
+            await asyncio.sleep(self.rest_seconds)
 
     async def _debounce(self) -> None:
         loop = asyncio.get_running_loop()
