@@ -65,6 +65,7 @@ class AgentPanel(Vertical):
         self._identity_area.helped = HelpedText("identity", f"Identity of {stored.name}", slot)
         self._counter = CharCounter(limits.identity, length=len(stored.identity))
         self._profile = stored.profile
+        self._shown_profile = NO_PROFILE
         self._clash = ""
 
     def compose(self) -> ComposeResult:
@@ -131,6 +132,9 @@ class AgentPanel(Vertical):
         self.post_message(self.Edited(self))
 
     def _show_profile(self) -> None:
+        if self.profile == self._shown_profile:
+            return  # An update lays the page out again, and this is asked with every letter.
+        self._shown_profile = self.profile
         line = self.query_one(".profile", Static)
         line.update(profile_text(self.profile))
         line.display = bool(self.profile)
