@@ -182,3 +182,13 @@ def test_a_lorebook_is_made_shown_and_given_groups(fresh: Machine) -> None:
     assert "is for Crew, Guests." in fresh.call("lore", "groups", "Harbour").stdout
     assert "is for General." in fresh.call("lore", "groups", "Harbour", "General").stdout
     assert fresh.call("lore", "groups", "Harbour", *map(str, range(21))).returncode == 8
+
+
+def test_a_lorebook_that_is_deleted_takes_what_was_typed_into_it_along(fresh: Machine) -> None:
+    fresh.call("lore", "new", "Sea")
+    [line] = fresh.call("lore", "list").stdout.splitlines()
+    kept = fresh.data / f"lore-{line.split(chr(9))[-1]}"
+    kept.write_text("x")
+    fresh.call("lore", "archive", "Sea")
+    assert fresh.call("lore", "purge", "Sea", "--yes").returncode == 0
+    assert not kept.exists()

@@ -27,6 +27,7 @@ from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import command, console, print_bytes, say
+from storyengine_tui.screens.shared.kept_text import KeptText
 
 if TYPE_CHECKING:
     from core.library.lore.activation.scanner import Activation
@@ -179,13 +180,15 @@ async def restore(name: Name) -> None:
 @command(app)
 async def purge(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
     """Delete an archived lorebook for good."""
-    async with running_catalog(await unlocked()) as catalog:
+    configuration = await unlocked()
+    async with running_catalog(configuration) as catalog:
         book = await catalog.library.lore.find(name, is_archived=True)
         question = f"Delete “{book.name}” for good? It cannot be brought back."
         if not yes and not confirm(question, otherwise="Add --yes to delete it."):
             say("Nothing was deleted.")
             return
         await catalog.library.lore.purge(book)
+        KeptText.entry_of(book.id, configuration.paths.data).forget()
     say(f"Deleted “{book.name}”.")
 
 
