@@ -18,6 +18,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
@@ -260,7 +261,13 @@ async def show_library(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> N
     await take(pilot, "12-next-chapter")
     await pilot.press("f5", "3")
     await take(pilot, "11-library")
-    await pilot.press("escape")
+    await pilot.press("4", "enter")
+    await still(pilot)
+    await pilot.press("t")
+    await still(pilot)
+    app.post_message(Paste(play["tried"].strip()))
+    await take(pilot, "13-lore")
+    await pilot.press("escape", "escape", "escape")
 
 
 class Billed(ScriptedProvider):
