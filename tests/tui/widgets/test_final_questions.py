@@ -65,7 +65,15 @@ def test_a_modal_screen_with_an_answer_of_yes_or_no_is_one_of_these_questions() 
     shown = {"TitleModal", "SlotNameModal", "VariantModal", "WelcomeModal", "HelpScreen", "StoryPalette"}
     shown |= {"ModelOnceModal", "BranchModal", "ReplyModal", "RebuildModal", "ViewpointModal"}
     shown |= {"HearersModal", "NarrationModal", "DiceModal", "RevealModal", "ReasonModal", "HintModal"}
-    shown |= {"ExportModal", "BookModal", "FileModal", "NameModal"}
+    shown |= {
+        "ExportModal",
+        "BookModal",
+        "BookFieldsModal",
+        "FileModal",
+        "NameModal",
+        "DetailsModal",
+        "PauseModal",
+    }
     shown |= {"AwayModal", "SilenceModal", "CalledModal", "AddersModal"}
     bases = {"OverlayModal", "LineModal", "AddedLineModal", "GuardedCommandPalette"}
     assert others == shown | bases
