@@ -267,6 +267,7 @@ async def test_a_key_that_comes_twice_begins_one_chapter(desktop: Desktop) -> No
 
     async with desktop.window(make) as (pilot, app):
         screen = await shelf(pilot, "2", ChaptersScreen)
+        assert isinstance(screen, ChaptersScreen)
         titles = [row[0] for row in cells(screen)]
         screen.query_one(DataTable).move_cursor(row=titles.index("Dawn"))
         await until(pilot, lambda: screen.chosen is not None and screen.chosen.title == "Dawn")
