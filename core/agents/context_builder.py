@@ -76,9 +76,7 @@ class ContextBuilder:
         self._newest: tuple[PromptBlocks, ContextBuilder] | None = None
         self._plain: ContextBuilder | None = None
         """The builder without prompt blocks, of one that has some."""
-        self._newest_input: tuple[tuple[AgentSetup, CharacterKnowledge, str, bool, bool], Context] | None = (
-            None
-        )
+        self._newest_input: tuple[_Asked, Context] | None = None
         self._lore = _LoreDoor(choices.lore_percent)
         self._setups = {
             role: AgentSetup.load(role, choice, digesters[choice.style]) for role, choice in choices.items()
@@ -202,7 +200,8 @@ class ContextBuilder:
     ) -> Context:
         """Return the input of a character, from what it knows; its recent events are those after
         `recent_from`. With `needs_words` it continues a reply, and gets no rule of silence. `is_new` is
-        whether `prompt_text` is a prompt of the GM that is not among the events: lore is looked for in it too.
+        whether `prompt_text` is a prompt of the GM that is not among the events: lore is looked for in it
+        too.
 
         Where the character may know a lorebook, this may take a second: call it in a thread.
         """
@@ -258,6 +257,9 @@ class ContextBuilder:
         """Return the input of one part; `previous_tail` is the prose before it, or its end."""
         setup = self._setups[AgentRole.NARRATIVE]
         return narrative.build_context(setup, knowledge, part, definition, previous_tail)
+
+
+_Asked = tuple[AgentSetup, CharacterKnowledge, str, bool, bool]
 
 
 class _LoreDoor:

@@ -190,7 +190,7 @@ class PostgresLibrary:
             await _put(connection, BOOK, mapping.book_values(book), {})
             taken = BOOK_CHAPTER.c.session_id.in_(book.chapters)
             losing = select(BOOK_CHAPTER.c.book_id).where(taken, BOOK_CHAPTER.c.book_id != book.id)
-            # Who has read one of those books does not put the chapter back without knowing.
+            # An edit of such a book as it was before would put the chapter back.
             grown = update(BOOK).where(BOOK.c.id.in_(losing)).values(version=BOOK.c.version + 1)
             await connection.execute(grown)
             its = (BOOK_CHAPTER.c.book_id == book.id) | taken
