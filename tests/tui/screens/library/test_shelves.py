@@ -179,19 +179,6 @@ async def test_a_card_is_imported_edited_exported_archived_and_deleted(
         assert not await app.engine.library.characters.listed(is_archived=True)
 
 
-async def test_the_next_chapter_begins_from_the_book_and_opens(desktop: Desktop) -> None:
-    async with desktop.window(make_library) as (pilot, app):
-        screen = await shelf(pilot, "1", BooksScreen)
-        await pilot.press("down", "c")
-        await until(pilot, lambda: app.screen is app.chapter)
-        assert app.session is not None
-        assert app.session.snapshot.tab1.carried
-        assert app.engine is not None
-        [book] = await app.engine.library.books.listed()
-        assert book.number_of(app.session.id) == 2
-        assert not screen.is_attached
-
-
 async def test_a_chapter_goes_into_a_book_and_out_of_it(desktop: Desktop) -> None:
     async with desktop.window(make_library) as (pilot, app):
         screen = await shelf(pilot, "2", ChaptersScreen)
@@ -258,6 +245,12 @@ async def test_where_a_book_goes_on_already_the_gm_is_asked_before_a_chapter_com
         await pilot.click("#confirm")
         await until(pilot, lambda: app.screen is app.chapter)
         assert await sizes() == [3]
+        assert app.session is not None
+        assert app.session.snapshot.tab1.carried
+        assert app.engine is not None
+        [book] = await app.engine.library.books.listed()
+        assert book.number_of(app.session.id) == 2
+        assert not screen.is_attached
 
 
 async def test_a_key_that_comes_twice_begins_one_chapter(desktop: Desktop) -> None:
