@@ -86,8 +86,8 @@ class LibraryStore(Protocol):
         """Return the book that a chapter is in, if it is in one."""
 
     async def put_book(self, book: Book, *, new_chapter: Changes | None = None) -> None:
-        """Store a book and the order of its chapters; a chapter is taken out of the book it was in.
-
+        """Store a book and the order of its chapters; a chapter is taken out of the book it was in,
+        which has the next version then.
         A `new_chapter`, which `book` has among its chapters, is stored in the same transaction.
         """
 

@@ -76,7 +76,7 @@ class ContextBuilder:
         self._newest: tuple[PromptBlocks, ContextBuilder] | None = None
         self._plain: ContextBuilder | None = None
         """The builder without prompt blocks, of one that has some."""
-        self._newest_input: tuple[tuple[AgentSetup, CharacterKnowledge, str, bool], Context] | None = None
+        self._newest_input: tuple[_Asked, Context] | None = None
         self._lore = _LoreDoor(choices.lore_percent)
         self._setups = {
             role: AgentSetup.load(role, choice, digesters[choice.style]) for role, choice in choices.items()
@@ -199,8 +199,9 @@ class ContextBuilder:
         is_new: bool = True,
     ) -> Context:
         """Return the input of a character, from what it knows; its recent events are those after
-        `recent_from`. With `needs_words` it gets no rule of silence. `is_new` is whether `prompt_text` is a
-        prompt of the GM that is not among the events: lore is looked for in it too.
+        `recent_from`. With `needs_words` it continues a reply, and gets no rule of silence. `is_new` is
+        whether `prompt_text` is a prompt of the GM that is not among the events: lore is looked for in it
+        too.
 
         Where the character may know a lorebook, this may take a second: call it in a thread.
         """
@@ -211,12 +212,13 @@ class ContextBuilder:
             kept = max(session.limits.chunk_size, self._recent_prompts)
             start = min(session.boundary, session.prompt_index - kept)
             knowledge = knowledge.since(start)
-        asked = (setup, knowledge, prompt_text, is_new)
+        asked = (setup, knowledge, prompt_text, needs_words, is_new)
         newest = self._newest_input  # read once: another thread may replace it
         if newest is None or newest[0] != asked:
             lore = None
             if knowledge.lore:
-                lore = self._lore.reader.find(setup, knowledge, prompt_text if is_new else "")
+                new = prompt_text if is_new else ""
+                lore = self._lore.reader.find(setup, knowledge, new, continues=needs_words)
             newest = asked, character.build_context(setup, knowledge, prompt_text, lore)
             self._newest_input = newest
         return newest[1]
@@ -255,6 +257,9 @@ class ContextBuilder:
         """Return the input of one part; `previous_tail` is the prose before it, or its end."""
         setup = self._setups[AgentRole.NARRATIVE]
         return narrative.build_context(setup, knowledge, part, definition, previous_tail)
+
+
+_Asked = tuple[AgentSetup, CharacterKnowledge, str, bool, bool]
 
 
 class _LoreDoor:

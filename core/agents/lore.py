@@ -32,6 +32,7 @@ from core.library.lore.activation.scene import (
     Scene,
     budget_of,
 )
+from core.library.lore.book import Position
 from core.library.macros import MacroNames
 from core.text.cleaning import clean_line
 from core.text.delimiters import SegmentName
@@ -54,6 +55,12 @@ _PASSED_OVER: Final = frozenset(
 )
 """Reasons that are not worth a note: no text matched the entry, or its author turned it off."""
 _NO_ROOM: Final = "The input has no room for it: what the story itself needs comes first."
+_NO_OUTLET: Final = "It is for an outlet, and nothing in the input of a chapter names one."
+_NORMAL: Final = "normal"
+_CONTINUE: Final = "continue"
+"""The kinds of generation in which an entry may be active; the names are SillyTavern's."""
+_IDENTITY: Final = ("description", "personality")
+"""The fields of a card that become an identity (`core.library.characters.from_card`)."""
 _BUDGETS: Final = (Reason.BUDGET, Reason.BOOK_BUDGET)
 
 
@@ -66,6 +73,8 @@ class FoundLore:
     log: tuple[Activated, ...] = ()
     dropped: tuple[ActiveEntry, ...] = ()
     """Those that were active, and had no room."""
+    unplaced: tuple[ActiveEntry, ...] = ()
+    """Those that were active for an outlet."""
 
     def segments(self, setup: AgentSetup) -> tuple[Segment, ...]:
         """Return the section; nothing where no entry has a text."""
@@ -105,6 +114,7 @@ class FoundLore:
         notes = chain(
             (_note(one.outcome, _why(one.outcome), is_in=True) for one in self.entries),
             (_note(one.outcome, _NO_ROOM, is_in=False) for one in self.dropped),
+            (_note(one.outcome, _NO_OUTLET, is_in=False) for one in self.unplaced),
             (_note(one, _why(one), is_in=False) for one in self.refused),
         )
         return tuple(islice(notes, MOST_NOTES))
@@ -122,11 +132,21 @@ class LoreReader:
         self._scanners: dict[tuple[Slot, PromptStyle], LoreScanner] = {}
         self._turn = Lock()
 
-    def find(self, setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text: str = "") -> FoundLore:
-        """Return the lore for an input; blocking. `prompt_text` is a prompt of the GM that is new."""
+    def find(
+        self,
+        setup: AgentSetup,
+        knowledge: CharacterKnowledge,
+        prompt_text: str = "",
+        *,
+        continues: bool = False,
+    ) -> FoundLore:
+        """Return the lore for an input; blocking. `prompt_text` is a prompt of the GM that is new.
+
+        `continues` says whether the input asks for more of a reply.
+        """
         own, lore = knowledge.character, knowledge.lore
         books = [ScannedBook(book, about.name, _origin(about)) for about, book in lore.books]
-        scene = _scene(knowledge, prompt_text)
+        scene = _scene(knowledge, prompt_text, _CONTINUE if continues else _NORMAL)
         settings = ScanSettings(budget=budget_of(setup.budget, self._percent))
         with self._turn:
             scanner = self._scanners.get((own.slot, setup.style))
@@ -140,7 +160,7 @@ def _origin(about: ChapterLorebook) -> Origin:
     return Origin.WORLD if about.owner is None else Origin.CHARACTER
 
 
-def _scene(knowledge: CharacterKnowledge, prompt_text: str) -> Scene:
+def _scene(knowledge: CharacterKnowledge, prompt_text: str, trigger: str) -> Scene:
     session, own, lore = knowledge.session, knowledge.character, knowledge.lore
     messages = [
         Message(event.prompt_index, event.text, session.name_of(event.slot) if event.slot else "")
@@ -156,13 +176,17 @@ def _scene(knowledge: CharacterKnowledge, prompt_text: str) -> Scene:
         seed=f"{lore.books[0][0].seed}/{int(own.slot)}",
         names=MacroNames(char=own.name),
         character=own.name,
+        fields=dict.fromkeys(_IDENTITY, own.identity),
+        trigger=trigger,
         log=[Activated(use.book, use.uid, use.digest, use.at) for use in lore.uses],
     )
 
 
 def _found(activation: Activation) -> FoundLore:
     refused = (one for one in activation.refused if one.reason not in _PASSED_OVER)
-    return FoundLore(activation.active, tuple(islice(refused, MOST_NOTES)), activation.lasting_log)
+    placed = tuple(one for one in activation.active if one.place.position is not Position.OUTLET)
+    unplaced = tuple(one for one in activation.active if one.place.position is Position.OUTLET)
+    return FoundLore(placed, tuple(islice(refused, MOST_NOTES)), activation.lasting_log, unplaced=unplaced)
 
 
 def _note(outcome: Outcome, why: str, *, is_in: bool) -> LoreNote:
@@ -172,6 +196,8 @@ def _note(outcome: Outcome, why: str, *, is_in: bool) -> LoreNote:
 def _why(outcome: Outcome) -> str:
     if outcome.reason is Reason.KEY and outcome.message is not None and not outcome.parent:
         return f"“{outcome.key}” is in prompt {outcome.message}, or in a reply to it."
+    if outcome.reason is Reason.KEY and outcome.message is None and not outcome.parent:
+        return f"“{outcome.key}” is in its identity."
     return outcome.sentence
 
 

@@ -117,6 +117,13 @@ class IllegalCommandError(StoryEngineError):
         super().__init__(ErrorCode.ILLEGAL_COMMAND, message)
 
 
+class BookGoesOnError(IllegalCommandError):
+    """A next chapter was asked for where there is one already; asked again, it goes in between."""
+
+    def __init__(self, book: str, number: int) -> None:
+        super().__init__(f"“{book}” goes on with chapter {number:,} already; no other one was begun.")
+
+
 class LimitExceededError(StoryEngineError):
     """A text that is longer than its field."""
 

@@ -90,6 +90,10 @@ class Proposal:
         """Whether the GM has not decided yet."""
         return self.state is ProposalState.OPEN
 
+    def is_after(self, session_id: SessionId) -> bool:
+        """Whether it is from the end of a chapter, and not a gap that was asked about meanwhile."""
+        return self.session_id == session_id and self.occasion is not Occasion.GAPS
+
     @property
     def names(self) -> tuple[str, ...]:
         """The traits or topics that it is about, those that it replaces first; none for a text."""

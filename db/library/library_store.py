@@ -188,7 +188,12 @@ class PostgresLibrary:
             if new_chapter is not None:
                 await _create(connection, new_chapter)
             await _put(connection, BOOK, mapping.book_values(book), {})
-            its = (BOOK_CHAPTER.c.book_id == book.id) | BOOK_CHAPTER.c.session_id.in_(book.chapters)
+            taken = BOOK_CHAPTER.c.session_id.in_(book.chapters)
+            losing = select(BOOK_CHAPTER.c.book_id).where(taken, BOOK_CHAPTER.c.book_id != book.id)
+            # An edit of such a book as it was before would put the chapter back.
+            grown = update(BOOK).where(BOOK.c.id.in_(losing)).values(version=BOOK.c.version + 1)
+            await connection.execute(grown)
+            its = (BOOK_CHAPTER.c.book_id == book.id) | taken
             await connection.execute(delete(BOOK_CHAPTER).where(its))
             if rows := mapping.chapter_values(book):
                 await connection.execute(insert(BOOK_CHAPTER), rows)

@@ -263,8 +263,10 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
     def action_next_chapter(self) -> None:
         """Begin the chapter after the open one, and open it."""
+        from storyengine_tui.screens.chapter.next_chapter import begin_next
+
         if self.session is not None:
-            self.do(self.workspace.open_next(self.session.id))
+            self.do(begin_next(self, self.workspace, self.session.id))
 
     def action_proposals(self) -> None:
         """Show what is proposed for the characters of the library."""

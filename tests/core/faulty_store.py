@@ -84,7 +84,8 @@ class FaultyStore(MemoryStore):
     async def newest_canon(
         self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
     ) -> Sequence[Event]:
-        return await self.canon(session_id)
+        canon = await self.canon(session_id)
+        return [event for event in canon if known_to is None or known_to in event.audience]
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:
         if self.failures_of_following:

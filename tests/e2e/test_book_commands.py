@@ -52,6 +52,11 @@ def test_the_next_chapter_of_a_chapter_without_a_book_begins_one(fresh: Machine)
     assert said[0].startswith("Began chapter 2 of “Dawn” as session ")
     assert any(", known to Kara, Joss: " in line for line in said)
     assert len(fresh.lines("sessions")) == 2
+    [first] = [line.split("\t")[0] for line in fresh.lines("sessions") if "Dawn" in line]
+    again = fresh.call("next", first)
+    assert again.returncode == 8
+    assert "“Dawn” goes on with chapter 2 already" in " ".join(again.stderr.split())
+    assert fresh.lines("next", first, "--again")[0].startswith("Began chapter 2 of “Dawn”")
 
 
 def test_a_book_is_made_changed_and_deleted(fresh: Machine) -> None:

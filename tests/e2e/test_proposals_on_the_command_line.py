@@ -114,7 +114,23 @@ def test_a_chapter_is_looked_back_at_by_its_book_and_no_one_twice(
     assert "\x1b" not in held.stdout
     listed = here.call("cast", "proposals").stdout
     again = here.call("ceremony", "the proposed book", **settings)
-    assert again.stdout == "Left alone: Stattler is static: only you change it\n" + listed
+    said = "Looking back at “The Proposed Chapter”.\nLeft alone: Stattler is static: only you change it\n"
+    assert again.stdout == said + listed
+
+
+def test_after_the_next_chapter_was_begun_the_ceremony_is_of_the_last_that_has_ended(
+    here: Machine, settings: dict[str, str]
+) -> None:
+    assert here.pipe(card("Fozzie"), "cast", "import", "-").returncode == 0
+    asked = here.call("cast", "assist", "Fozzie", **settings)
+    assert "to fill a gap" in asked.stdout, "what is not of the chapter"
+    assert here.call("next", here.lines("book", "show", "the proposed book")[1].split()[-1]).returncode == 0
+    for chapter in ("the proposed book", "last"):
+        held = here.call("ceremony", chapter, **settings)
+        assert held.returncode == 0, held.stderr
+        assert held.stdout.startswith("Looking back at “The Proposed Chapter”.")
+        assert "from the chapter, prompt 1" in held.stdout
+        assert "to fill a gap" not in held.stdout
 
 
 @pytest.mark.parametrize(

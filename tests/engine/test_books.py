@@ -8,7 +8,7 @@ import pytest
 
 from core.config.models import defaults_for
 from core.domain.audience import Audience
-from core.domain.errors import IllegalCommandError, StorageError
+from core.domain.errors import BookGoesOnError, IllegalCommandError, StorageError
 from core.domain.ids import SessionId
 from core.domain.session.carry_over import CarryKind
 from core.domain.session.profile import Profile
@@ -99,6 +99,20 @@ async def test_a_chapter_that_has_not_ended_hands_nothing_on(engine: Engine) -> 
         await engine.library.books.next_chapter(first)
     assert not await engine.library.books.listed()
     assert len(await engine.sessions()) == 1
+
+
+async def test_a_chapter_that_the_book_has_already_is_not_begun_again_unless_the_gm_insists(
+    engine: Engine,
+) -> None:
+    first = await begun(engine)
+    await played(engine, first, 7)
+    second = await engine.library.books.next_chapter(first)
+    with pytest.raises(BookGoesOnError, match="“The Lamp” goes on with chapter 2 already"):
+        await engine.library.books.next_chapter(first)
+    assert len(await engine.sessions()) == 2
+    between = await engine.library.books.next_chapter(first, again=True)
+    [book] = await engine.library.books.listed()
+    assert book.chapters == (first, between, second)
 
 
 async def test_the_gm_strikes_and_pins_lines_before_the_lock_and_changes_none(engine: Engine) -> None:

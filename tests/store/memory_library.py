@@ -98,9 +98,9 @@ class MemoryLibrary:
         if new_chapter is not None:
             self.create(new_chapter)
         for other in list(self._books.values()):
-            if other.id != book.id:
-                left = tuple(one for one in other.chapters if one not in book.chapters)
-                self._books[other.id] = replace(other, chapters=left)
+            left = tuple(one for one in other.chapters if one not in book.chapters)
+            if other.id != book.id and left != other.chapters:
+                self._books[other.id] = replace(other, chapters=left, version=other.version + 1)
 
     async def purge_book(self, book_id: BookId) -> None:
         _purge(self._books, book_id)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from core.context.carry_over import Told, carry_over
 from core.domain.clock import Clock
-from core.domain.errors import IllegalCommandError
+from core.domain.errors import BookGoesOnError, IllegalCommandError
 from core.domain.ids import BookId, SessionId, new_uuid
 from core.domain.secret import label_of
 from core.domain.session.carry_over import CarryOver
@@ -97,17 +97,20 @@ class BookLibrary:
         """Delete an archived book for good; its chapters are kept, in no book."""
         await self._store.purge_book(book.id)
 
-    async def next_chapter(self, session_id: SessionId) -> SessionId:
+    async def next_chapter(self, session_id: SessionId, *, again: bool = False) -> SessionId:
         """Store the chapter after this one and return its id; it is not locked, and its text is empty.
 
         World, cast, narrative definition, prompt blocks and lorebooks are those of this chapter, with what it
         hands on.
-        A chapter that is in no book begins one. Raises IllegalCommandError unless the chapter has ended.
+        A chapter that is in no book begins one. Raises IllegalCommandError unless the chapter has ended, and
+        BookGoesOnError where the book has a chapter after it, unless it is asked for `again`.
         """
         snapshot = await self._sessions.load(session_id)
         book = await self._store.book_of(session_id)
         number = 1 if book is None else book.number_of(session_id)
         carried = await self._handed_on(snapshot, number)
+        if book is not None and number < len(book.chapters) and not again:
+            raise BookGoesOnError(book.title, number + 1)
         copies = await copies_of_lore(self._sessions, session_id, snapshot.lore)
         made = replace(_after(snapshot, carried, self._clock), contents=copies)
         if book is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
-from core.domain.ids import CharacterId
+from core.domain.ids import CharacterId, SessionId
 from core.domain.proposal import Proposal, ProposalState
 from core.library.characters.character import Character
 from core.library.characters.checks import cleaned
@@ -32,8 +32,13 @@ class ProposalLibrary:
         self._store = store
         self._clock = clock
 
-    async def offered(self, character_id: CharacterId | None = None) -> list[Offered]:
-        """Return what is open for a character, or for all, by characters and then oldest first."""
+    async def offered(
+        self, character_id: CharacterId | None = None, *, session_id: SessionId | None = None
+    ) -> list[Offered]:
+        """Return what is open for a character, or for all, by characters and then oldest first.
+
+        With a session only what its end has brought.
+        """
         found: dict[CharacterId, list[Proposal]] = {}
         for one in await self._store.proposals(character_id):
             found.setdefault(one.character_id, []).append(one)
@@ -41,6 +46,7 @@ class ProposalLibrary:
             Offered(one, character, not fits(character, one))
             for character in await self._store.characters()
             for one in found.get(character.id, ())
+            if session_id is None or one.is_after(session_id)
         ]
 
     async def take(self, proposal: Proposal) -> Character:

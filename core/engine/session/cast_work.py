@@ -22,6 +22,7 @@ from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
 from core.engine.kinds.cast.work import Work, sheet_of
 from core.engine.queue.background import BackgroundWorker
+from core.engine.session.session_reader import SessionReader
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
 from core.library.characters.character import Character
@@ -31,8 +32,9 @@ from core.library.proposals.of_chapter import of_exposure, of_fading, of_merging
 from core.snapshot import Changes
 from core.store import SessionStore
 
-_OVER: Final = (SessionState.ENDED, SessionState.NARRATING)
-NOT_OVER: Final = "What a chapter changed is seen at its end: end it first (End Chapter on tab 2)."
+OVER: Final = (SessionState.ENDED, SessionState.NARRATING)
+"""The states of a chapter that has ended."""
+NOTOVER: Final = "What a chapter changed is seen at its end: end it first (End Chapter on tab 2)."
 NOBODY: Final = "No character of this chapter is in the library; tab 1 keeps one there (palette)."
 NO_GAPS: Final = "It has a short description, three traits and three topics; nothing is missing."
 
@@ -97,12 +99,12 @@ class CastWork:
         """
         self._require_writer()
         session, now = self._writer.snapshot.session, self._clock()
-        if session.state not in _OVER or session.unsummarised:
-            raise IllegalCommandError(NOT_OVER)
+        if session.state not in OVER or session.unsummarised:
+            raise IllegalCommandError(NOTOVER)
         members = members_of(session, self._writer.snapshot.tab1, await self._store.library.characters())
         if not members:
             raise IllegalCommandError(NOBODY)
-        canon = await self._store.canon(session.id)
+        reader = SessionReader(self._store, session.id)
         requests: list[BackgroundRequest] = []
         proposals: list[Proposal] = []
         left_alone: list[str] = []
@@ -110,7 +112,7 @@ class CastWork:
             if why := _why_not(character, now):
                 left_alone.append(f"{character.name} {why}")
                 continue
-            texts = [event.text for event in canon if event.slot is slot]
+            texts = [event.text for event in await reader.witnessed_by(slot) if event.slot is slot]
             known = await self._store.library.proposals(character.id, is_open=False)
             proposals += _without_model(character, texts, known, session, now, with_ceremony=with_ceremony)
             requests.append(self._asking(Work(Question.CHANGES, character.id), slot))

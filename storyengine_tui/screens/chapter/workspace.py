@@ -167,10 +167,13 @@ class Workspace:
         if self.session is not None:
             await self.open(await self.require_engine().branch(self.session.id, at))
 
-    async def open_next(self, session_id: SessionId) -> None:
-        """Store the chapter after a session and open it; raises StoryEngineError."""
+    async def open_next(self, session_id: SessionId, *, again: bool = False) -> None:
+        """Store the chapter after a session and open it; raises StoryEngineError.
+
+        Where the book goes on already that is BookGoesOnError, unless it is asked for `again`.
+        """
         await self._flush(session_id)
-        await self.open(await self.require_engine().library.books.next_chapter(session_id))
+        await self.open(await self.require_engine().library.books.next_chapter(session_id, again=again))
 
     async def retitle(self, session_id: SessionId, title: str) -> None:
         """Give a session another title."""

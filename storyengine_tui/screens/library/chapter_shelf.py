@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 
 from core.domain.ids import SessionId
 from core.domain.session.session import SessionState, SessionSummary
+from storyengine_tui.screens.chapter.next_chapter import begin_next
 from storyengine_tui.screens.library.save_points_screen import SaveSlotsScreen
 from storyengine_tui.screens.library.shelf_screen import ShelfScreen
 from storyengine_tui.screens.library.title_modal import BookModal, TitleModal
@@ -24,6 +25,8 @@ class ChapterShelf(ShelfScreen[Row]):
         Binding("c", "next_chapter", "Next chapter", show=False),
         Binding("b", "put_into_book", "Into a book", show=False),
     ]
+
+    _is_beginning = False
 
     @property
     @abstractmethod
@@ -83,8 +86,17 @@ class ChapterShelf(ShelfScreen[Row]):
 
     def action_next_chapter(self) -> None:
         """Begin the chapter after the one under the cursor, and open it."""
-        if self.chapter is not None and self.is_readable():
-            self.do(self.close_after(self._workspace.open_next(self.chapter.id)))
+        # A key that comes twice asks for one chapter.
+        if self.chapter is not None and self.is_readable() and not self._is_beginning:
+            self._is_beginning = True
+            self.do(self._begin_next(self.chapter.id))
+
+    async def _begin_next(self, session_id: SessionId) -> None:
+        try:
+            if await begin_next(self.app, self._workspace, session_id):
+                self.dismiss()
+        finally:
+            self._is_beginning = False
 
     def action_put_into_book(self) -> None:
         """Ask for the book that the chapter under the cursor belongs to."""

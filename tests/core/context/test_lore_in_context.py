@@ -239,3 +239,35 @@ def test_names_of_entries_are_one_line_of_data_and_bounded() -> None:
     [note] = built(knowledge(told)).lore
     assert note.entry.startswith("[red]Lamp and more")
     assert len(note.entry) <= 60
+
+
+def test_an_entry_may_ask_for_words_of_the_identity_and_f7_says_so() -> None:
+    asked = entry("tower", "keeper", matches_description=True)
+    other = entry("mind", "keeper", matches_personality=True)
+    known = knowledge(lore(asked, other, entry("plain", "keeper")))
+    own = replace(known.character, identity="The keeper of the light.")
+    made = built(replace(known, character=own))
+    assert [note.entry for note in made.lore if note.is_in] == ["mind", "tower"]
+    assert {note.why for note in made.lore} == {"“keeper” is in its identity."}
+    assert "Text of plain." not in section(made)
+
+
+def test_an_entry_for_a_continued_reply_is_in_no_other_input() -> None:
+    told = lore(entry("more", "well", triggers=("continue",)), entry("new", "well", triggers=("normal",)))
+    known = knowledge(told)
+    builder = ContextBuilder(choices(8_000))
+    fresh = section(builder.character(known, "Well?"))
+    again = section(builder.character(known, "Well?", needs_words=True))
+    assert ("Text of new." in fresh, "Text of more." in fresh) == (True, False)
+    assert ("Text of new." in again, "Text of more." in again) == (False, True)
+
+
+def test_an_entry_for_an_outlet_is_left_out_with_the_reason() -> None:
+    kept = entry("sea", "well", position=Position.OUTLET, outlet="sea")
+    made = built(knowledge(lore(kept, entry("lamp", "well"))))
+    assert "Text of sea." not in section(made)
+    [note] = [one for one in made.lore if not one.is_in]
+    assert (note.entry, note.why) == (
+        "sea",
+        "It is for an outlet, and nothing in the input of a chapter names one.",
+    )

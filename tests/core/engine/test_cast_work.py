@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from core.agents.proposals.asking import Question
+from core.domain.audience import Audience
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.ids import CharacterId, ProposalId, SessionId, new_uuid
@@ -286,6 +287,16 @@ async def test_the_ceremony_lets_topics_rise_and_fade_merges_and_asks_about_the_
     assert found[Occasion.FADE].after == ({"name": "Bread", "exposure_now": 0.15},)
     assert found[Occasion.MERGE].names == ("Patient!", "Patient")
     assert found[Occasion.NEGLECT].after == ({"name": "Kites", "approach": "Who still flies a kite?"},)
+
+
+async def test_what_a_character_does_not_know_does_not_count_as_mentioned() -> None:
+    character = mira()
+    async with ended(character) as (session, made):
+        rows = made.store._one
+        unheard = Audience.of([Slot.ORANGE])
+        rows.events = {key: replace(one, audience=unheard) for key, one in rows.events.items()}
+        await work_of(session).look_back()
+        assert Occasion.EXPOSURE not in {one.occasion for one in await proposed(made, character)}
 
 
 async def test_what_was_done_for_a_chapter_is_not_done_again_and_what_failed_is_tried_again() -> None:

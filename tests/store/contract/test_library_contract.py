@@ -180,6 +180,21 @@ async def test_a_book_keeps_the_order_of_its_chapters_and_a_chapter_is_in_one_bo
         await store.library.put_book(book(title="ANOTHER"))
 
 
+async def test_a_book_that_lost_a_chapter_is_not_written_over_as_it_was_before(store: SessionStore) -> None:
+    moved, kept = chapters.new_session(), chapters.new_session()
+    for session in (moved, kept):
+        await store.create(chapters.creation(session))
+    lamp, other = book(kept.id, moved.id), book(title="Other")
+    bystander = book(title="Third")
+    for one in (lamp, other, bystander):
+        await store.library.put_book(one)
+    await store.library.put_book(replace(other, chapters=(moved.id,)))
+    with pytest.raises(ChangedElsewhereError):
+        await store.library.put_book(replace(lamp, author="N. N."))
+    found = {one.title: (one.chapters, one.version) for one in await store.library.books()}
+    assert found == {"The Lamp": ((kept.id,), 2), "Other": ((moved.id,), 2), "Third": ((), 1)}
+
+
 async def test_a_new_chapter_is_stored_in_its_book_or_not_at_all(store: SessionStore) -> None:
     session, late = chapters.new_session(), chapters.new_session()
     one = book(session.id)

@@ -1,7 +1,7 @@
 """Activates entries: prepares books once, and then looks only at entries that the texts concern."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from core.library.lore.activation.buffer import Remembered, ScanBuffer
@@ -29,6 +29,8 @@ class Prepared:
     deepest: int
     levels: list[int]
     """The levels of recursion that entries wait for, lowest first; empty where there is no recursion."""
+    fields: frozenset[str]
+    """The fields of a scene that some entry asks for; no other is searched."""
 
 
 class Activation:
@@ -101,6 +103,8 @@ class LoreScanner:
         settings = settings or ScanSettings()
         prepared = self._prepare(books, scene, settings)
         self._remembered = Remembered(before=self._remembered.now)
+        wanted = {name: text for name, text in scene.fields.items() if name in prepared.fields}
+        scene = replace(scene, fields=wanted)
         buffer = ScanBuffer(scene, settings, self._index, self._remembered)
         scan = Scan(prepared.entries, prepared.users, prepared.always, prepared.deepest, prepared.levels)
         scan.run(buffer, scene, settings, self._count_tokens, prepared.ranks)
@@ -146,6 +150,7 @@ def _prepared(compiler: Compiler, books: Sequence[ScannedBook], settings: ScanSe
         {(entry.book.label, entry.entry.uid): rank for rank, entry in enumerate(entries)},
         max((entry.depth for entry in entries), default=0),
         sorted({_level(entry) for entry in entries} - {0}),
+        frozenset(name for entry in entries for name in entry.fields),
     )
 
 

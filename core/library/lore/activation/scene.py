@@ -4,12 +4,28 @@ The messages are those that the slot may know: the caller chooses them (design 1
 """
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from core.library.lore.book import Lorebook, LoreEntry
 from core.library.macros import MacroNames
+
+DIGESTED: Final = (
+    *("uid", "name", "keys", "secondary", "content", "is_enabled", "is_constant", "is_selective", "logic"),
+    *("order", "position", "depth", "role", "outlet", "probability", "uses_probability", "scan_depth"),
+    *("case_sensitive", "whole_words", "uses_regex", "priority", "ignores_budget", "excludes_recursion"),
+    *("prevents_recursion", "delay_until_recursion", "groups", "is_group_override", "group_weight"),
+    *("group_scoring", "sticky", "cooldown", "delay", "matches_persona", "matches_description"),
+    *("matches_personality", "matches_depth_prompt", "matches_scenario", "matches_notes", "triggers"),
+    *("filter_names", "filter_tags", "filter_excludes"),
+)
+"""The fields of an entry that its digest is made of."""
+_VERSION: Final = 1
+"""Of the form of digests: another one ends every timer of the chapters that are stored."""
+_PLAIN: Final = LoreEntry(uid="")
 
 
 class Origin(StrEnum):
@@ -113,8 +129,14 @@ class Scene:
 
 
 def digest_of(entry: LoreEntry) -> str:
-    """Return what tells an entry from what it is after an edit."""
-    return hashlib.blake2b(repr(entry).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    """Return what tells an entry from what it is after an edit.
+
+    It is stored with replies, so it stays the same in later versions of the program: a field that is added to
+    entries is left out where an entry does not use it.
+    """
+    said = {name: getattr(entry, name) for name in DIGESTED if getattr(entry, name) != getattr(_PLAIN, name)}
+    text = json.dumps([_VERSION, said], sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def budget_of(context: int, percent: float = 25.0, most: int = 0) -> int:

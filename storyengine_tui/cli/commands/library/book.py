@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from core.domain.errors import BookGoesOnError, IllegalCommandError
 from core.domain.ids import SessionId
 from core.domain.session.session import SessionSummary
 from core.engine.catalog import SessionCatalog
@@ -160,11 +161,19 @@ async def purge(name: Title, yes: Annotated[bool, typer.Option("--yes", help="Do
     say(f"Deleted “{found.title}”.")
 
 
-async def next_(session: SessionArgument) -> None:
+async def next_(
+    session: SessionArgument,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also where the book goes on already: in between.")
+    ] = False,
+) -> None:
     """Begin the next chapter of a book: world and cast come along, and what this chapter hands on."""
     async with running_catalog(await unlocked()) as catalog:
         books = catalog.library.books
-        fresh = await books.next_chapter(await find_session(catalog, session))
+        try:
+            fresh = await books.next_chapter(await find_session(catalog, session), again=again)
+        except BookGoesOnError as error:
+            raise IllegalCommandError(f"{error.message} With --again one begins in between.") from error
         of_book = await books.of(fresh)
         carried = (await catalog.reader(fresh).load()).tab1.carried
     where = f"chapter {of_book.number_of(fresh)} of “{of_book.title}”" if of_book else "the next chapter"

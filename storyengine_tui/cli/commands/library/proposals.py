@@ -10,10 +10,11 @@ from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.proposal import Proposal
 from core.domain.requests.request import Request, RequestState
+from core.domain.session.session import title_from
 from core.engine.catalog import SessionCatalog
 from core.engine.engine import Engine
 from core.engine.library.proposals import Offered
-from core.engine.session.cast_work import CastWork
+from core.engine.session.cast_work import OVER, CastWork
 from core.engine.session.session_handle import SessionHandle
 from core.library.proposals.words import about, origin, proposed, there
 from core.text.cleaning import clean_line
@@ -28,6 +29,7 @@ Numbers = Annotated[
     list[int] | None,
     typer.Option(min=1, metavar="NUMBER", help="By its number in the list.", show_default=False),
 ]
+_END_ONE = "end one first (End Chapter on tab 2)"
 HOW = "Decide with `storyengine cast proposals` (--take NUMBER, --drop NUMBER, --all, --undo)."
 
 
@@ -43,8 +45,9 @@ async def assist(
         opened = await engine.open(await find_session(engine, in_))
         try:
             work = _work(opened)
+            asked = await work.fill_gaps(character)
             say(f"Asking {work.model} what “{character.name}” lacks …")
-            await _answered(engine, opened, [await work.fill_gaps(character)])
+            await _answered(engine, opened, [asked])
         finally:
             await opened.aclose()
         _list(await engine.library.proposals.offered(character.id))
@@ -85,7 +88,8 @@ async def proposals(
 
 async def ceremony(
     chapter: Annotated[
-        str, typer.Argument(metavar="SESSION|BOOK", help="A chapter, or a book for its last.")
+        str,
+        typer.Argument(metavar="SESSION|BOOK", help="A chapter, or a book for the last one that has ended."),
     ],
     only_changes: Annotated[
         bool, typer.Option("--only-changes", help="What the chapter changed, and nothing else.")
@@ -96,6 +100,7 @@ async def ceremony(
         opened = await engine.open(await _chapter(engine, chapter))
         try:
             work = _work(opened)
+            say(f"Looking back at “{_title_of(opened)}”.")
             begun = await work.look_back(with_ceremony=not only_changes)
             for line in begun.left_alone:
                 say(f"Left alone: {line}")
@@ -105,17 +110,28 @@ async def ceremony(
             await _answered(engine, opened, begun.asked)
         finally:
             await opened.aclose()
-        _list(await engine.library.proposals.offered())
+        _list(await engine.library.proposals.offered(), opened.id)
 
 
 async def _chapter(catalog: SessionCatalog, name: str) -> SessionId:
-    """Return the chapter that a session or the title of a book means."""
+    """Return the chapter that a session means, or the last one that has ended: of all, or of a book."""
+    over = [one.id for one in await catalog.sessions() if one.is_readable and one.state in OVER]
+    if name == "last":
+        if not over:
+            raise IllegalCommandError(f"No chapter has ended yet; {_END_ONE}.")
+        return over[0]
     with suppress(StoryEngineError):
         return await find_session(catalog, name)
     book = await catalog.library.books.find(name)
-    if not book.chapters:
-        raise IllegalCommandError(f"“{book.title}” has no chapter yet.")
-    return book.chapters[-1]
+    found = next((one for one in reversed(book.chapters) if one in over), None)
+    if found is None:
+        raise IllegalCommandError(f"No chapter of “{book.title}” has ended yet; {_END_ONE}.")
+    return found
+
+
+def _title_of(opened: SessionHandle) -> str:
+    snapshot = opened.snapshot
+    return clean_line(title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world))
 
 
 def _work(opened: SessionHandle) -> CastWork:
@@ -150,11 +166,17 @@ def _numbered(offered: Sequence[Offered], numbers: Sequence[int] | None) -> list
     return found
 
 
-def _list(offered: Sequence[Offered]) -> None:
-    if not offered:
+def _list(offered: Sequence[Offered], session_id: SessionId | None = None) -> None:
+    """List proposals, or those after one chapter, with their numbers among all."""
+    numbered = [
+        (number, one)
+        for number, one in enumerate(offered, start=1)
+        if session_id is None or one.proposal.is_after(session_id)
+    ]
+    if not numbered:
         say("Nothing is proposed.")
         return
-    for number, one in enumerate(offered, start=1):
+    for number, one in numbered:
         mark = " (outdated: what it was for has changed)" if one.is_outdated else ""
         say(f"{number}. {one.character.name}: {about(one.proposal)}, {origin(one.proposal)}{mark}")
         say(f"   there:    {clean_line(there(one.proposal))}")

@@ -30,10 +30,10 @@ async def look_back(
     if begun.asked:
         app.notify(f"Asking {session.cast_work.model}; go on meanwhile, F7 has the calls.", markup=False)
     await answered(session, begun.asked)
-    if not await library.offered():
+    if not await library.offered(session_id=session.id):
         app.notify("This chapter changed nothing that could be proposed.", markup=False)
     elif len(app.screen_stack) == 1:
-        app.push_screen(ProposalsScreen(library))
+        app.push_screen(ProposalsScreen(library, session_id=session.id))
     else:
         app.notify("There are proposals for your characters: F5, 3, then c.", markup=False)
 

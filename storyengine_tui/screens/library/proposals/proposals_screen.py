@@ -10,7 +10,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
-from core.domain.ids import CharacterId
+from core.domain.ids import CharacterId, SessionId
 from core.library.proposals.words import about, origin, proposed, there
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.library.list_screen import ListScreen
@@ -45,11 +45,18 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
     ]
 
     def __init__(
-        self, library: "ProposalLibrary", character_id: CharacterId | None = None, name: str = ""
+        self,
+        library: "ProposalLibrary",
+        character_id: CharacterId | None = None,
+        name: str = "",
+        *,
+        session_id: SessionId | None = None,
     ) -> None:
         super().__init__()
         self._library = library
         self._character_id = character_id
+        self._session_id = session_id
+        """The chapter after which they are proposed; None for those of any."""
         self._title = f"Proposed for {name}" if name else "Proposed for your characters"
         self._decided = character_id
         """The character whose last decision is undone; None before one was made for one of many."""
@@ -72,7 +79,7 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
 
     async def reload(self) -> None:
         """Read what is open."""
-        rows = await self._library.offered(self._character_id)
+        rows = await self._library.offered(self._character_id, session_id=self._session_id)
         origins = 26
         names = 0 if self._character_id is not None else max(12, min(24, self.size.width // 5))
         room = max(20, self.size.width - origins - names - 20)

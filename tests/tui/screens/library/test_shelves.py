@@ -179,19 +179,6 @@ async def test_a_card_is_imported_edited_exported_archived_and_deleted(
         assert not await app.engine.library.characters.listed(is_archived=True)
 
 
-async def test_the_next_chapter_begins_from_the_book_and_opens(desktop: Desktop) -> None:
-    async with desktop.window(make_library) as (pilot, app):
-        screen = await shelf(pilot, "1", BooksScreen)
-        await pilot.press("down", "c")
-        await until(pilot, lambda: app.screen is app.chapter)
-        assert app.session is not None
-        assert app.session.snapshot.tab1.carried
-        assert app.engine is not None
-        [book] = await app.engine.library.books.listed()
-        assert book.number_of(app.session.id) == 2
-        assert not screen.is_attached
-
-
 async def test_a_chapter_goes_into_a_book_and_out_of_it(desktop: Desktop) -> None:
     async with desktop.window(make_library) as (pilot, app):
         screen = await shelf(pilot, "2", ChaptersScreen)
@@ -236,3 +223,49 @@ async def test_an_ended_chapter_offers_the_next_one(desktop: Desktop) -> None:
         await until(pilot, lambda: app.session is not None and bool(app.session.snapshot.tab1.carried))
         assert app.session is not None
         assert app.session.snapshot.session.name_of(Slot.RED)
+
+
+async def test_where_a_book_goes_on_already_the_gm_is_asked_before_a_chapter_comes_in_between(
+    desktop: Desktop,
+) -> None:
+    async def sizes() -> list[int]:
+        async with desktop.engine() as engine:
+            return [len(book.chapters) for book in await engine.library.books.listed()]
+
+    async with desktop.window(make_library) as (pilot, app):
+        screen = await shelf(pilot, "1", BooksScreen)
+        await pilot.press("down", "c")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        assert "“Grey Point” goes on with chapter 2 already" in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert await sizes() == [2]
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.click("#confirm")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert await sizes() == [3]
+        assert app.session is not None
+        assert app.session.snapshot.tab1.carried
+        assert app.engine is not None
+        [book] = await app.engine.library.books.listed()
+        assert book.number_of(app.session.id) == 2
+        assert not screen.is_attached
+
+
+async def test_a_key_that_comes_twice_begins_one_chapter(desktop: Desktop) -> None:
+    async def make(engine: Engine) -> None:
+        await ended(engine, "Dawn")
+        await make_draft(engine)
+
+    async with desktop.window(make) as (pilot, app):
+        screen = await shelf(pilot, "2", ChaptersScreen)
+        assert isinstance(screen, ChaptersScreen)
+        titles = [row[0] for row in cells(screen)]
+        screen.query_one(DataTable).move_cursor(row=titles.index("Dawn"))
+        await until(pilot, lambda: screen.chosen is not None and screen.chosen.title == "Dawn")
+        screen.action_next_chapter()
+        screen.action_next_chapter()
+        await until(pilot, lambda: app.screen is app.chapter)
+        async with desktop.engine() as engine:
+            assert len(await engine.sessions()) == 3
