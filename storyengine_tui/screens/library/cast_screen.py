@@ -93,9 +93,10 @@ class CastScreen(KeptShelf[Character]):
         self._proposed = Counter(one.character.id for one in offered)
         return listed
 
-    async def take(self, content: bytes, name: str) -> bool:
+    async def take(self, content: bytes, name: str) -> tuple[bool, bool]:
         """Store the character of a card."""
-        return (await self._characters.import_card(content, name)).is_new
+        done = await self._characters.import_card(content, name)
+        return done.is_new, bool(done.not_taken)
 
     async def written(self, row: Character, format_: CardFormat) -> WrittenCard:
         """Return the card of a character."""

@@ -66,6 +66,10 @@ async def import_(
     files: Annotated[
         list[Path], typer.Argument(help=f"Cards, or folders of them; {PASTE} reads JSON from standard input.")
     ],
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Take its groups and model from a card too, and whether it is static."),
+    ] = False,
 ) -> None:
     """Take characters into the library; each file is kept as it is."""
     found = await asyncio.to_thread(files_in, files)
@@ -73,7 +77,7 @@ async def import_(
         characters = catalog.library.characters
 
         async def take(content: bytes, name: str) -> tuple[str, tuple[str, ...], bool]:
-            done = await characters.import_card(content, name)
+            done = await characters.import_card(content, name, is_trusted=trust)
             return done.character.name, done.report, done.is_new
 
         await import_each(found, take)
