@@ -94,9 +94,9 @@ class DetailsModal(OverlayModal[bool]):
         return replace(
             self._character,
             short_description=text("short"),
-            aliases=tuple(text("aliases").split(BETWEEN.strip())),
+            aliases=_names_in(text("aliases"), self._character.aliases),
             group=text("group"),
-            groups_visible=tuple(text("sees").split(BETWEEN.strip())),
+            groups_visible=_names_in(text("sees"), self._character.groups_visible),
             is_static=self.query_one("#static", GuardedSelect).value is True,
         )
 
@@ -121,3 +121,11 @@ class DetailsModal(OverlayModal[bool]):
     def action_cancel(self) -> None:
         """Close without storing anything."""
         self.dismiss(False)
+
+
+def _names_in(text: str, before: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names in a line; one of `before` that has the separator in it stays one name."""
+    separator = BETWEEN.strip()
+    for name in sorted(before, key=len, reverse=True):
+        text = text.replace(name, name.replace(separator, "\0"))
+    return tuple(name.replace("\0", separator) for name in text.split(separator))
