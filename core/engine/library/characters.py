@@ -1,12 +1,12 @@
 """The characters of the library: from cards and into cards, archived, restored and deleted (design 14)."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from core.domain.clock import Clock
-from core.domain.errors import IllegalCommandError
+from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.ids import CharacterId, new_uuid
 from core.domain.session.profile import NO_PROFILE, Profile
 from core.library.cards.card_file import CardFile, CardFormat, has_both_copies, read_card
@@ -136,6 +136,25 @@ class CharacterLibrary:
         Raises StorageError where it was changed elsewhere meanwhile, or where a name is someone else's.
         """
         return await self._put(replace(character, updated_at=self._clock()))
+
+    async def by_id(self, character_id: CharacterId) -> Character:
+        """Return a character as it is stored; raise ChangedElsewhereError for one that is not on the list."""
+        for one in await self._store.characters():
+            if one.id == character_id:
+                return one
+        raise ChangedElsewhereError
+
+    async def change(self, character_id: CharacterId, change: Callable[[Character], Character]) -> Character:
+        """Read a character again, store what `change` makes of it, and return it as it is stored.
+
+        What else was changed of it meanwhile stays. `change` raises ChangedElsewhereError where its own field
+        is not what it was.
+        """
+        try:
+            return await self.save(change(await self.by_id(character_id)))
+        except ChangedElsewhereError:
+            # Once more: it may have been stored between reading and storing.
+            return await self.save(change(await self.by_id(character_id)))
 
     async def pause(self, character: Character, until: datetime | None = None) -> Character:
         """Pause a character until a time, or until it is resumed, and return it as it is stored.

@@ -47,7 +47,7 @@ async def test_what_is_told_of_a_character_and_its_groups_are_edited_line_by_lin
         sees = screen.query_one("#sees", LineField)
         await until(pilot, lambda: screen.focused is sees)
         sees.load_text("")
-        await pilot.press("tab", "enter", "down", "enter")
+        await pilot.press("tab", *"far:dear", "tab", "enter", "down", "enter")
         await until(pilot, lambda: screen.query_one("#static", GuardedSelect).value is True)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, CastScreen))
@@ -55,6 +55,7 @@ async def test_what_is_told_of_a_character_and_its_groups_are_edited_line_by_lin
         kept = await joss(app)
         assert kept.aliases[-2:] == ("Jo", "Jonas")
         assert (kept.group, kept.groups_visible, kept.is_static) == ("Harbour", (), True)
+        assert kept.model == "far:dear"
 
 
 async def test_a_name_that_another_has_is_refused_and_what_was_typed_stays(desktop: Desktop) -> None:
