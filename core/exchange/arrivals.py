@@ -19,6 +19,7 @@ from core.library.cards.card_file import CardFile, CardFormat, read_card
 from core.library.cards.charx import is_archive
 from core.library.cards.png import SIGNATURE
 from core.library.cards.report import report
+from core.library.characters.from_card import brought_by, claims_of
 from core.library.json_document import parse_json
 from core.library.lore.readers import holds_lorebook
 from core.library.refusal import FileRefusedError
@@ -50,6 +51,8 @@ class Arrival:
     content: bytes
     name: str
     lines: tuple[str, ...]
+    claims: str = ""
+    """What a card says of itself that only the GM can grant."""
     chat: SessionBody | None = None
 
 
@@ -100,6 +103,7 @@ def arrival_of(content: bytes, file_name: str, now: datetime, *, prefers_lore: b
         content=content,
         name=clean_line(card.card.name) or "A character without a name",
         lines=tuple(_of_card(card)),
+        claims=claims_of(card.card),
     )
 
 
@@ -120,7 +124,11 @@ def _is_json(content: bytes) -> bool:
 
 def _of_card(file: CardFile) -> Sequence[str]:
     kind = "JSON" if file.format is CardFormat.JSON else file.format.upper()
-    return (f"A character card of version {file.card.version}, {kind}.", *report(file))
+    return (
+        f"A character card of version {file.card.version}, {kind}.",
+        *report(file),
+        *brought_by(file.card),
+    )
 
 
 def _lorebook(content: bytes, file_name: str) -> Arrival:

@@ -7,7 +7,7 @@ import typer
 from storyengine_tui.cli.commands.chapter import exchange, scene, sessions, slots, speaking, takes
 from storyengine_tui.cli.commands.chapter.cost import cost
 from storyengine_tui.cli.commands.chapter.play import play
-from storyengine_tui.cli.commands.library import book, cast, lore, proposals
+from storyengine_tui.cli.commands.library import book, cast, lore, nature, proposals
 from storyengine_tui.cli.commands.models import consent, model
 from storyengine_tui.cli.commands.system import database, queue
 from storyengine_tui.cli.commands.system.doctor import doctor
@@ -31,7 +31,7 @@ app.add_typer(model.app, name="model")
 app.add_typer(slots.app, name="slots")
 app.add_typer(book.app, name="book")
 command(app, "next")(book.next_)
-for cast_work in (proposals.assist, proposals.proposals):
+for cast_work in (proposals.assist, proposals.proposals, nature.trait, nature.topic):
     command(cast.app)(cast_work)
 app.add_typer(cast.app, name="cast")
 command(app)(proposals.ceremony)

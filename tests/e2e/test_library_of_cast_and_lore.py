@@ -192,3 +192,28 @@ def test_a_lorebook_that_is_deleted_takes_what_was_typed_into_it_along(fresh: Ma
     fresh.call("lore", "archive", "Sea")
     assert fresh.call("lore", "purge", "Sea", "--yes").returncode == 0
     assert not kept.exists()
+
+
+def test_traits_topics_and_model_are_set_listed_and_removed(fresh: Machine) -> None:
+    fresh.call("cast", "import", written(fresh, "kara.json", text_of(V3)))
+    assert fresh.call("cast", "trait", "Kara").stdout.strip() == "“Kara” has no trait yet."
+    made = fresh.call("cast", "trait", "K", "Patient", "--text", "She waits. [/x]", "--sentiment", "-0.5")
+    assert made.stdout.strip() == "Patient (strength 0.5, sentiment -0.5): She waits. [/x]"
+    changed = fresh.call("cast", "trait", "K", "patient", "--name", "Proud", "--strength", "0.75")
+    assert changed.stdout.strip() == "Proud (strength 0.75, sentiment -0.5): She waits. [/x]"
+    refused = fresh.call("cast", "trait", "K", "Proud", "--strength", "2")
+    assert refused.returncode == 8
+    assert "A trait has a strength from 0 to 1" in " ".join(refused.stderr.split())
+    told = ("--perspective", "A thief.", "--approach", "Rows.", "--stake", "Her brother.")
+    topic = fresh.call("cast", "topic", "K", "The sea", *told, "--now", "0.25", "--wanted", "1")
+    assert topic.stdout.strip() == (
+        "The sea (sentiment 0, exposure now 0.25, exposure wanted 1): A thief."
+        " Approach: Rows. Personal stake: Her brother."
+    )
+    fresh.call("cast", "set", "K", "--model", "far:dear")
+    shown = fresh.call("cast", "show", "K").stdout
+    assert "Model: far:dear" in shown
+    assert "Trait Proud (" in shown
+    assert fresh.call("cast", "trait", "K", "Proud", "--remove").stdout.strip() == "“Kara” has no trait yet."
+    assert fresh.call("cast", "trait", "K", "Proud", "--remove").returncode == 8
+    assert fresh.call("cast", "topic", "K", "--remove").returncode == 8

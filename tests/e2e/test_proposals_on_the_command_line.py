@@ -71,7 +71,7 @@ def settings(served: tuple[Machine, str]) -> dict[str, str]:
     here = served[0]
     replies = here.write("proposed-replies.toml", REPLIES)
     for content in (card("Mirabel"), card("Stattler", is_static=True)):
-        assert here.pipe(content, "cast", "import", "-").returncode == 0
+        assert here.pipe(content, "cast", "import", "--trust", "-").returncode == 0
     script = here.write("proposed.toml", SCRIPT)
     made = here.call("play", script, "--provider", "scripted", "--replies", replies, "--out", here.out)
     assert made.returncode == 0, made.stderr

@@ -9,9 +9,12 @@ from core.domain.session.profile import Profile, Profiles
 from core.domain.slot import Slot
 from core.engine.catalog import SessionCatalog
 from core.engine.decisions.tab1_commands import Tab1Edit
+from core.engine.library.characters import NOT_TAKEN, CharacterLibrary
 from core.engine.save_points.service import SavePoints
 from core.exchange.session_export import from_json, read_body, to_json
+from core.library.cards.card_file import CardFormat
 from db.store import PostgresStore
+from tests.core.library.cards.card_samples import V2, text_of
 from tests.engine.windows import create, done, play, window
 from tests.store.servers import plain_url
 
@@ -40,3 +43,26 @@ async def test_branches_save_points_and_copies_have_them_and_the_lock_keeps_them
         assert (await store.load(session_id)).tab1.profiles == PROFILES
     with psycopg.connect(plain_url(url)) as raw, pytest.raises(psycopg.Error, match="is locked"):
         raw.execute("UPDATE tab1_input SET profiles = '{}' WHERE session_id = %s", (session.id,))
+
+
+async def test_a_card_from_outside_is_taken_without_groups_and_without_the_names_of_others(
+    store: PostgresStore,
+) -> None:
+    library = CharacterLibrary(store.library, utc_now)
+    await library.create("Kara")
+    ours = {"aliases": ["Kara", "Shade"], "group": "Crew", "groups_visible": ["Guests"], "is_static": True}
+    value = {**V2, "data": {**V2["data"], "name": "Spy", "extensions": {"story_engine": ours}}}
+    done = await library.import_card(text_of(value), "spy.json")
+    spy = await library.find("Shade")
+    assert (spy.aliases, spy.group, spy.is_static) == (("Shade",), "General", False)
+    assert done.not_taken == "group Crew; sees Guests; static"
+    assert done.report[-3:] == (
+        "It says of itself: group Crew; sees Guests; static.",
+        NOT_TAKEN,
+        "“Kara” is a name of another character; it was left out.",
+    )
+    assert (await library.export_card(spy, CardFormat.JSON)).content == text_of(value)
+    second = {**value, "data": {**value["data"], "name": "Second"}}
+    trusted = await library.import_card(text_of(second), "second.json", is_trusted=True)
+    assert (trusted.character.group, trusted.character.is_static) == ("Crew", True)
+    assert (trusted.not_taken, NOT_TAKEN in trusted.report) == ("", False)

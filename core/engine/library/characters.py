@@ -1,12 +1,12 @@
 """The characters of the library: from cards and into cards, archived, restored and deleted (design 14)."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from core.domain.clock import Clock
-from core.domain.errors import IllegalCommandError
+from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.ids import CharacterId, new_uuid
 from core.domain.session.profile import NO_PROFILE, Profile
 from core.library.cards.card_file import CardFile, CardFormat, has_both_copies, read_card
@@ -14,7 +14,13 @@ from core.library.cards.report import report
 from core.library.cards.writing import GREY, Colour, WrittenCard, new_file, write_card
 from core.library.characters.character import Character, KeptFile
 from core.library.characters.checks import cleaned, problems_of
-from core.library.characters.from_card import card_with, character_of
+from core.library.characters.from_card import (
+    brought_by,
+    card_with,
+    character_of,
+    claims_of,
+    other_names_of,
+)
 from core.library.names import find, free_name, name_key
 from core.library.refusal import FileRefusedError
 from core.library_store import LibraryStore
@@ -22,6 +28,7 @@ from core.text.cleaning import clean_line, is_blank
 
 LIST_HINT = "List them with `storyengine cast list`."
 NAMELESS = "A character without a name"
+NOT_TAKEN = "None of that was taken; d in the list of the cast (F5, 3) or `storyengine cast set` says it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,8 @@ class CardImport:
     character: Character
     report: tuple[str, ...]
     is_new: bool = True
+    not_taken: str = ""
+    """What the card says of itself that only the GM can grant, and that was not taken."""
 
 
 class CharacterLibrary:
@@ -63,10 +72,11 @@ class CharacterLibrary:
         origin = (one for one in kept if one.id == character_id)
         return next(origin, None) or next((one for one in kept if key in map(name_key, one.names)), None)
 
-    async def import_card(self, content: bytes, file_name: str) -> CardImport:
+    async def import_card(self, content: bytes, file_name: str, *, is_trusted: bool = False) -> CardImport:
         """Store the character in a card, with the file as it is; raise FileRefusedError with one sentence.
 
-        A file that was imported before is not stored again.
+        A file that was imported before is not stored again. Only of a card that the GM trusts its groups
+        and its model are taken, and whether it is static.
         """
         file = await asyncio.to_thread(read_card, content, file_name)
         kept = KeptFile(file.name, content)
@@ -75,13 +85,13 @@ class CharacterLibrary:
         for one in present:
             if one.imported is not None and one.imported.file_hash == file_hash:
                 return CardImport(one, (f"It is in the library already, as “{one.name}”.",), is_new=False)
-        character, lines = _made(file, present, file_hash, self._clock)
+        character, lines = _made(file, present, file_hash, self._clock, is_trusted=is_trusted)
         try:
             character = _valid(character)
         except IllegalCommandError as error:
             raise FileRefusedError(f"{file.name}: {error.message}") from error
         await self._store.put_character(character, card=kept)
-        return CardImport(character, lines)
+        return CardImport(character, lines, not_taken="" if is_trusted else claims_of(file.card))
 
     async def card(self, character: Character) -> CardFile:
         """Return the card of a character with what the GM changed, in the file that it came in."""
@@ -126,6 +136,25 @@ class CharacterLibrary:
         Raises StorageError where it was changed elsewhere meanwhile, or where a name is someone else's.
         """
         return await self._put(replace(character, updated_at=self._clock()))
+
+    async def by_id(self, character_id: CharacterId) -> Character:
+        """Return a character as it is stored; raise ChangedElsewhereError for one that is not on the list."""
+        for one in await self._store.characters():
+            if one.id == character_id:
+                return one
+        raise ChangedElsewhereError
+
+    async def change(self, character_id: CharacterId, change: Callable[[Character], Character]) -> Character:
+        """Read a character again, store what `change` makes of it, and return it as it is stored.
+
+        What else was changed of it meanwhile stays. `change` raises ChangedElsewhereError where its own field
+        is not what it was.
+        """
+        try:
+            return await self.save(change(await self.by_id(character_id)))
+        except ChangedElsewhereError:
+            # Once more: it may have been stored between reading and storing.
+            return await self.save(change(await self.by_id(character_id)))
 
     async def pause(self, character: Character, until: datetime | None = None) -> Character:
         """Pause a character until a time, or until it is resumed, and return it as it is stored.
@@ -177,16 +206,23 @@ def _taken(characters: Sequence[Character]) -> frozenset[str]:
 
 
 def _made(
-    file: CardFile, present: Sequence[Character], file_hash: str, clock: Clock
+    file: CardFile, present: Sequence[Character], file_hash: str, clock: Clock, *, is_trusted: bool
 ) -> tuple[Character, tuple[str, ...]]:
     """Return the character in a card and the report of its import."""
     taken = _taken(present)
     wanted = NAMELESS if is_blank(clean_line(file.card.name)) else file.card.name
     name = free_name(wanted, taken)
-    character = character_of(file.card, CharacterId(new_uuid()), name, taken, clock())
+    character = character_of(file.card, CharacterId(new_uuid()), name, taken, clock(), is_trusted=is_trusted)
     if character.imported is not None:
         character = replace(character, imported=replace(character.imported, file_hash=file_hash))
-    lines = report(file)
+    lines = (*report(file), *brought_by(file.card))
+    if claims_of(file.card) and not is_trusted:
+        lines = (*lines, NOT_TAKEN)
+    lines += tuple(
+        f"“{one}” is a name of another character; it was left out."
+        for one in other_names_of(file.card)
+        if name_key(one) in taken
+    )
     if name_key(name) != name_key(wanted):
         lines = (f"“{name}” is its name in the library; the card keeps its own.", *lines)
     return character, lines

@@ -171,9 +171,10 @@ def members_of(
     """Return the characters of the library that play in a chapter, each with its first slot.
 
     A slot is of the character that it was taken from; one that was made by hand, of the one with its name.
+    Other names do not count: a card from outside brings its own, and would be told what that slot knows.
     """
     by_id = {one.id: one for one in characters}
-    by_name = {name_key(name): one for one in characters for name in one.names}
+    by_name = {name_key(one.name): one for one in characters}
     found: dict[CharacterId, tuple[Slot, Character]] = {}
     for slot, name in session.roster:
         taken_from = tab1.profile_of(slot).character_id

@@ -1,6 +1,6 @@
 """What may be stored of a character: bounds of its texts, lists and numbers (design 14)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -17,6 +17,11 @@ LONGEST_TEXT: Final = 2_000
 LONGEST_IDENTITY: Final = 1_000_000
 """Far more than a chapter takes: a card is kept whole, and the GM chooses what goes into a chapter."""
 LONGEST_MODEL: Final = 200
+BOUNDS: Final[Mapping[type, str]] = {
+    Trait: "A trait has a strength from 0 to 1 and a sentiment from -1 to 1.",
+    Topic: "A topic has a sentiment from -1 to 1, and exposures from 0 to 1.",
+}
+"""The ranges of the numbers, as the GM is told them."""
 Item = TypeVar("Item", Trait, Topic)
 
 
@@ -75,7 +80,7 @@ def _problems_of_traits(traits: tuple[Trait, ...]) -> Iterator[str]:
         if len(one.description) > LONGEST_TEXT:
             yield f"The description of a trait has at most {LONGEST_TEXT:,} characters."
         if not (0 <= one.strength <= 1 and -1 <= one.sentiment <= 1):
-            yield "A trait has a strength from 0 to 1 and a sentiment from -1 to 1."
+            yield BOUNDS[Trait]
 
 
 def _problems_of_topics(topics: tuple[Topic, ...]) -> Iterator[str]:
@@ -85,7 +90,7 @@ def _problems_of_topics(topics: tuple[Topic, ...]) -> Iterator[str]:
             yield f"Each text of a topic has at most {LONGEST_TEXT:,} characters."
         exposures = (one.exposure_now, one.exposure_desired)
         if not (-1 <= one.sentiment <= 1 and all(0 <= exposure <= 1 for exposure in exposures)):
-            yield "A topic has a sentiment from -1 to 1, and exposures from 0 to 1."
+            yield BOUNDS[Topic]
 
 
 def _problems_of_list(what: str, items: tuple[Item, ...], most: int) -> Iterator[str]:

@@ -2,8 +2,10 @@
 
 A card that nothing was changed of is written as it was read. What a card has no field for (other names,
 traits, topics, groups) goes into its extensions, once there is some of it, and is read from there again.
+A card is text from outside: what gives it rights or a price is taken only where the GM says so.
 """
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from datetime import datetime
@@ -26,6 +28,8 @@ from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
 
 EXTENSION: Final = "story_engine"
+GRANTED: Final = ("group", "groups_visible", "is_static", "model")
+"""What a card cannot give itself: who may know what follows from groups, and a model has its price."""
 _BETWEEN: Final = "\n\n"
 _SENTIMENTS: Final = ("sentiment",)
 Item = TypeVar("Item", Trait, Topic)
@@ -36,18 +40,59 @@ def identity_of(card: Card) -> str:
     return _BETWEEN.join(filter(str.strip, (card.text("description"), card.text("personality"))))
 
 
+def other_names_of(card: Card) -> tuple[str, ...]:
+    """Return the other names in a card: its nickname, and those that this program wrote."""
+    nickname = head(clean_line(card.text("nickname")), LONGEST_NAME)
+    return tuple(filter(None, (nickname, *_ours(card).get("aliases", ()))))
+
+
+def claims_of(card: Card) -> str:
+    """Return what a card says of itself that only the GM can grant; empty where it says nothing of it."""
+    read = _ours(card)
+    group, visible = read.get("group", GENERAL), read.get("groups_visible", (GENERAL,))
+    said = [f"group {group}"] if group != GENERAL else []
+    if visible != (GENERAL,):
+        said.append(f"sees {', '.join(visible)}" if visible else "sees no other group")
+    said += ["static"] if read.get("is_static") else []
+    said += [f"model {clean_line(read['model'])}"] if read.get("model") else []
+    return "; ".join(said)
+
+
+def brought_by(card: Card) -> tuple[str, ...]:
+    """Return, in sentences, what this program wrote into a card, and what else it says of itself."""
+    read, names = _ours(card), other_names_of(card)
+    parts = ["a short description"] if read.get("short_description") else []
+    parts += [_counted(len(read[what]), what) for what in ("traits", "topics") if read.get(what)]
+    claims = claims_of(card)
+    return (
+        *((f"It is also called {', '.join(names)}.",) if names else ()),
+        *((f"It brings {', '.join(parts)}.",) if parts else ()),
+        *((f"It says of itself: {claims}.",) if claims else ()),
+    )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what if count > 1 else what.removesuffix('s')}"
+
+
 def character_of(
-    card: Card, character_id: CharacterId, name: str, taken: Collection[str], now: datetime
+    card: Card,
+    character_id: CharacterId,
+    name: str,
+    taken: Collection[str],
+    now: datetime,
+    *,
+    is_trusted: bool = False,
 ) -> Character:
     """Return the character in a card under a name that is free in the library.
 
-    Its other names are left out whose keys are in `taken`, because someone else has them.
+    Its other names are left out whose keys are in `taken`, because someone else has them. Only of a card
+    that is trusted its groups and its model are taken, and whether it is static.
     """
     identity = identity_of(card)
-    ours = card.extensions.get(EXTENSION)
-    read = _read(ours) if isinstance(ours, dict) else {}
-    nickname = head(clean_line(card.text("nickname")), LONGEST_NAME)
-    aliases = [one for one in (nickname, *read.pop("aliases", ())) if one and name_key(one) not in taken]
+    read = {field: value for field, value in _ours(card).items() if is_trusted or field not in GRANTED}
+    read.pop("aliases", None)
+    aliases = [one for one in other_names_of(card) if name_key(one) not in taken]
     character = cleaned(
         Character(
             id=character_id,
@@ -75,7 +120,10 @@ def card_with(character: Character, card: Card | None) -> Card:
         for field, text in _split(character.identity, card).items():
             card = card.with_field(field, text)
     if _rest_of(character) != imported.rest:
-        card = card.with_extension(EXTENSION, _written(character))
+        before, there = json.loads(imported.rest), card.extensions.get(EXTENSION)
+        # What the GM did not change stays as the card says it, also what was not taken from it.
+        changed = {name: value for name, value in _written(character).items() if value != before.get(name)}
+        card = card.with_extension(EXTENSION, {**(there if isinstance(there, dict) else {}), **changed})
     return card
 
 
@@ -118,6 +166,11 @@ def _written(character: Character) -> dict[str, Any]:
 
 def _fields(item: Trait | Topic) -> dict[str, Any]:
     return {field.name: getattr(item, field.name) for field in fields(item)}
+
+
+def _ours(card: Card) -> dict[str, Any]:
+    ours = card.extensions.get(EXTENSION)
+    return _read(ours) if isinstance(ours, dict) else {}
 
 
 def _read(ours: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from core.engine.library.characters import CharacterLibrary
 
 PAUSED = "“{}” is {} in the library: once the chapter is locked it is away until that is over."
+MODEL = "“{}” is meant for the model {}: F6 sets that for its slot."
 NONE_THERE = "The library has no character yet: F5, then 3 and i imports cards, n makes one."
 
 
@@ -31,6 +32,8 @@ async def take_character(app: App[Any], library: "CharacterLibrary", slot: SlotT
             return
         if paused := pause_text(character, utc_now()):
             app.notify(PAUSED.format(character.name, paused), markup=False)
+        if character.model:
+            app.notify(MODEL.format(character.name, character.model), markup=False)
         rows = compared(character, slot.agent_name, slot.identity, slot.profile)
         is_empty = is_blank(slot.agent_name) and is_blank(slot.identity)
         if is_empty and all(len(row.library) <= slot.room_for(row.field) for row in rows):

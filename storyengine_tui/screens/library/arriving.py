@@ -25,6 +25,10 @@ SHELF_OF: Final = {
 }
 NOTHING: Final = "What was pasted is no card, no lorebook and no file; nothing was imported."
 PASTED: Final = "The pasted text"
+CLAIMED: Final = (
+    "Whoever is in a group knows what is for that group, “static” keeps the program from changing it, and a "
+    "model has its price. Left out, the character is in General; you can set all of it later."
+)
 _NAMED: Final = 20
 """Files that are named in the question, of many."""
 
@@ -79,13 +83,29 @@ class ArrivingShelf(ListScreen[None, Row]):
         )
 
         def take(is_wanted: bool | None) -> None:
-            if is_wanted:
+            if is_wanted and arrival.claims:
+                self._ask_for_trust(arrival)
+            elif is_wanted:
                 self.do(self._take(arrival))
 
         self.app.push_screen(question, take)
 
-    async def _take(self, arrival: Arrival) -> None:
-        name, is_new = await self._store(arrival)
+    def _ask_for_trust(self, arrival: Arrival) -> None:
+        """Ask whether a card is given what it says of itself; it is imported either way."""
+        question = ConfirmModal(
+            "Take what the card says of itself, too?",
+            f"{arrival.claims}\n\n{CLAIMED}",
+            confirm="Take it too",
+            cancel="Leave it out",
+        )
+
+        def take(is_trusted: bool | None) -> None:
+            self.do(self._take(arrival, is_trusted=is_trusted is True))
+
+        self.app.push_screen(question, take)
+
+    async def _take(self, arrival: Arrival, *, is_trusted: bool = False) -> None:
+        name, is_new = await self._store(arrival, is_trusted=is_trusted)
         done = f"“{name}” was imported" if is_new else f"It is in the library already, as “{name}”"
         self.show_shelf(SHELF_OF[arrival.kind], done)
 
@@ -106,7 +126,7 @@ class ArrivingShelf(ListScreen[None, Row]):
 
     async def _take_each(self, files: Sequence[Path]) -> None:
         """Import each file as a whole or not at all; say what became of them."""
-        taken, known, refused = 0, 0, list[str]()
+        taken, known, claims, refused = 0, 0, 0, list[str]()
         shelf = self.SHELF
         for file in files:
             try:
@@ -116,24 +136,27 @@ class ArrivingShelf(ListScreen[None, Row]):
                 refused.append(error.message)
             else:
                 taken, known, shelf = taken + is_new, known + (not is_new), SHELF_OF[arrival.kind]
-        self.show_shelf(shelf, outcome_of(taken, known, refused))
+                claims += bool(is_new and arrival.claims)
+        self.show_shelf(shelf, outcome_of(taken, known, refused, claims))
 
-    async def _store(self, arrival: Arrival) -> tuple[str, bool]:
+    async def _store(self, arrival: Arrival, *, is_trusted: bool = False) -> tuple[str, bool]:
         """Store it; return its name in the library, and whether it is new there."""
         engine = self._workspace.require_engine()
         if arrival.chat is not None:
             await engine.import_body(arrival.chat)
             return arrival.name, True
         if arrival.kind is ArrivalKind.CHARACTER:
-            card = await engine.library.characters.import_card(arrival.content, arrival.file_name)
+            characters = engine.library.characters
+            card = await characters.import_card(arrival.content, arrival.file_name, is_trusted=is_trusted)
             return card.character.name, card.is_new
         lore = await engine.library.lore.import_lore(arrival.content, arrival.file_name)
         return lore.book.name, lore.is_new
 
 
-def outcome_of(taken: int, known: int, refused: Sequence[str]) -> str:
-    """Return what became of files, in one line."""
+def outcome_of(taken: int, known: int, refused: Sequence[str], claims: int = 0) -> str:
+    """Return what became of files, in one line; `claims` is of how many the groups were not taken."""
     parts = [f"{taken:,} imported"]
     parts += [f"{known:,} known already"] if known else []
+    parts += [f"{claims:,} without the group, model or “static” that the card says (d)"] if claims else []
     parts += [f"{len(refused):,} refused ({refused[0]})"] if refused else []
     return "; ".join(parts)

@@ -22,6 +22,7 @@ from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.details_modal import DetailsModal, PauseModal
 from storyengine_tui.screens.library.identity_modal import IdentityModal
 from storyengine_tui.screens.library.kept_shelf import KeptShelf
+from storyengine_tui.screens.library.nature.nature_screen import NatureScreen
 from storyengine_tui.screens.library.proposals.look_back import answered
 from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen
 from storyengine_tui.screens.library.title_modal import NameModal
@@ -46,11 +47,12 @@ class CastScreen(KeptShelf[Character]):
         "x writes one as .json, .png or .charx. Only what you changed is different in the card then. a "
         "archives, v shows the archive, where r restores and p deletes for good. d has what the others are "
         "told of it, its other names and groups; u pauses it until a day, or resumes it. g lets a model "
-        "propose what a character lacks, and c shows what is proposed."
+        "propose what a character lacks, and c shows what is proposed. e has its traits and topics."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("d", "details", "Details"),
         # Without a place in the line of keys, which is full; the row that has proposals names the key.
+        Binding("e", "nature", "Traits and topics", show=False),
         Binding("u", "pause", "Pause", show=False),
         Binding("c", "proposals", "Proposals", show=False),
         Binding("g", "gaps", "Fill gaps", show=False),
@@ -93,9 +95,10 @@ class CastScreen(KeptShelf[Character]):
         self._proposed = Counter(one.character.id for one in offered)
         return listed
 
-    async def take(self, content: bytes, name: str) -> bool:
+    async def take(self, content: bytes, name: str) -> tuple[bool, bool]:
         """Store the character of a card."""
-        return (await self._characters.import_card(content, name)).is_new
+        done = await self._characters.import_card(content, name)
+        return done.is_new, bool(done.not_taken)
 
     async def written(self, row: Character, format_: CardFormat) -> WrittenCard:
         """Return the card of a character."""
@@ -144,6 +147,15 @@ class CastScreen(KeptShelf[Character]):
 
         if self.chosen is not None:
             self.app.push_screen(DetailsModal(self.chosen, store), reload)
+
+    def action_nature(self) -> None:
+        """Edit the traits and topics of the character under the cursor."""
+
+        def reload(_: None) -> None:
+            self.do(self.reload())
+
+        if self.chosen is not None:
+            self.app.push_screen(NatureScreen(self._characters, self.chosen), reload)
 
     def action_pause(self) -> None:
         """Pause the character under the cursor, after asking until when; resume one that is paused."""
@@ -219,6 +231,6 @@ class CastScreen(KeptShelf[Character]):
         """Tell the footer what is possible; proposals show once there are some."""
         if action == "proposals":
             return not self._shows_archived and self.chosen is not None and bool(self._proposed)
-        if action in ("details", "pause", "gaps"):
+        if action in ("details", "nature", "pause", "gaps"):
             return not self._shows_archived and bool(self.rows)
         return super().check_action(action, parameters)

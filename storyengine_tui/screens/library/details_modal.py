@@ -16,6 +16,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.session.limits import LONGEST_NAME
 from core.domain.session.profile import LONGEST_SHORT_DESCRIPTION, MOST_ALIASES, MOST_GROUPS
 from core.library.characters.character import Character
+from core.library.characters.checks import LONGEST_MODEL
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs import line_modal
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
@@ -44,7 +45,8 @@ class DetailsModal(OverlayModal[bool]):
     HELP = (
         "The others on stage are told the short description. Other names find the character wherever you "
         "type a name. A secret or a lorebook for a group is for those who belong to it or see it; without a "
-        "group it is for General. Semicolons stand between several names or groups."
+        "group it is for General. Semicolons stand between several names or groups. The model is a note for "
+        "you: a chapter is played by the models that are set for its slots."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel"),
@@ -71,6 +73,9 @@ class DetailsModal(OverlayModal[bool]):
                     yield Static(label, classes="dialog--label")
                     yield LineField(text, limit=limit, id=name)
             with Horizontal(classes="dialog--choice"):
+                yield Static("Model", classes="dialog--label")
+                yield LineField(one.model, limit=LONGEST_MODEL, id="model")
+            with Horizontal(classes="dialog--choice"):
                 yield Static("Changed by", classes="dialog--label")
                 yield GuardedSelect(
                     CHANGED_BY, value=one.is_static, allow_blank=False, compact=True, id="static"
@@ -94,9 +99,10 @@ class DetailsModal(OverlayModal[bool]):
         return replace(
             self._character,
             short_description=text("short"),
-            aliases=tuple(text("aliases").split(BETWEEN.strip())),
+            aliases=_names_in(text("aliases"), self._character.aliases),
             group=text("group"),
-            groups_visible=tuple(text("sees").split(BETWEEN.strip())),
+            groups_visible=_names_in(text("sees"), self._character.groups_visible),
+            model=text("model"),
             is_static=self.query_one("#static", GuardedSelect).value is True,
         )
 
@@ -121,3 +127,11 @@ class DetailsModal(OverlayModal[bool]):
     def action_cancel(self) -> None:
         """Close without storing anything."""
         self.dismiss(False)
+
+
+def _names_in(text: str, before: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names in a line; one of `before` that has the separator in it stays one name."""
+    separator = BETWEEN.strip()
+    for name in sorted(before, key=len, reverse=True):
+        text = text.replace(name, name.replace(separator, "\0"))
+    return tuple(name.replace("\0", separator) for name in text.split(separator))

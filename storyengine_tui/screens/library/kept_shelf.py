@@ -74,8 +74,8 @@ class KeptShelf(ShelfScreen[Kept]):
         """Return the rows."""
 
     @abstractmethod
-    async def take(self, content: bytes, name: str) -> bool:
-        """Store what is in a file; return whether it is new."""
+    async def take(self, content: bytes, name: str) -> tuple[bool, bool]:
+        """Store what is in a file; return whether it is new, and whether it says what was not taken."""
 
     @abstractmethod
     async def written(self, row: Kept, format_: CardFormat) -> WrittenCard:
@@ -117,15 +117,15 @@ class KeptShelf(ShelfScreen[Kept]):
     async def _import(self, path: Path) -> None:
         """Import each file as a whole or not at all; say what became of them."""
         files = await asyncio.to_thread(files_in, [path])
-        taken, known, refused = 0, 0, list[str]()
+        taken, known, claims, refused = 0, 0, 0, list[str]()
         for file in files:
             try:
-                is_new = await self.take(await read_file(file, LARGEST_FILE), file.name)
+                is_new, has_claims = await self.take(await read_file(file, LARGEST_FILE), file.name)
             except FileRefusedError as error:
                 refused.append(error.message)
             else:
-                taken, known = taken + is_new, known + (not is_new)
-        self._outcome = outcome_of(taken, known, refused)
+                taken, known, claims = taken + is_new, known + (not is_new), claims + has_claims
+        self._outcome = outcome_of(taken, known, refused, claims)
 
     def action_export(self) -> None:
         """Ask for a file, and write the row under the cursor into it."""

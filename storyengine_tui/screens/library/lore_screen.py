@@ -60,9 +60,9 @@ class LoreScreen(KeptShelf[KeptLorebook]):
         """Return the lorebooks."""
         return await self._lore.listed(is_archived=is_archived)
 
-    async def take(self, content: bytes, name: str) -> bool:
+    async def take(self, content: bytes, name: str) -> tuple[bool, bool]:
         """Store a lorebook."""
-        return (await self._lore.import_lore(content, name)).is_new
+        return (await self._lore.import_lore(content, name)).is_new, False
 
     async def written(self, row: KeptLorebook, format_: CardFormat) -> WrittenCard:
         """Return a lorebook as a file."""

@@ -235,16 +235,17 @@ def test_a_slot_is_of_the_character_that_it_was_taken_from_and_else_of_the_one_w
     one, other = mira(aliases=("The Keeper",)), mira(name="Jon")
     cast = Session(
         id=SessionId(new_uuid()),
-        names={Slot.RED: "the  keeper", Slot.ORANGE: "Someone", Slot.YELLOW: "Mira"},
+        names={Slot.RED: "the  keeper", Slot.ORANGE: "Someone", Slot.YELLOW: "mira"},
         created_at=AGO,
         updated_at=AGO,
     )
     taken = Profile(character_id=other.id)
     gone = Profile(character_id=CharacterId(new_uuid()))
-    assert members_of(cast, Tab1Inputs(), (one, other)) == [(Slot.RED, one)]
+    # A card from outside says its other names itself: by them it would be told what the slot RED knows.
+    assert members_of(cast, Tab1Inputs(), (one, other)) == [(Slot.YELLOW, one)]
     assert members_of(cast, Tab1Inputs(profiles={Slot.ORANGE: taken}), (one, other)) == [
-        (Slot.RED, one),
         (Slot.ORANGE, other),
+        (Slot.YELLOW, one),
     ]
     assert members_of(cast, Tab1Inputs(profiles={Slot.RED: gone}), (one, other)) == [(Slot.YELLOW, one)]
 

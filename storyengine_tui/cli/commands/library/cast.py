@@ -14,6 +14,7 @@ from core.exchange.library_files import files_in, format_of, read_file, refuse_p
 from core.library.cards.card_file import LARGEST_FILE, CardFile, read_card
 from core.library.cards.report import placements, report
 from core.library.characters.character import Character
+from core.library.characters.nature import TITLES, Nature, is_number, items_of, kind_of, texts_of
 from core.library.characters.pause import EXPECTED, pause_text, read_end
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
@@ -66,6 +67,10 @@ async def import_(
     files: Annotated[
         list[Path], typer.Argument(help=f"Cards, or folders of them; {PASTE} reads JSON from standard input.")
     ],
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Take its groups and model from a card too, and whether it is static."),
+    ] = False,
 ) -> None:
     """Take characters into the library; each file is kept as it is."""
     found = await asyncio.to_thread(files_in, files)
@@ -73,7 +78,7 @@ async def import_(
         characters = catalog.library.characters
 
         async def take(content: bytes, name: str) -> tuple[str, tuple[str, ...], bool]:
-            done = await characters.import_card(content, name)
+            done = await characters.import_card(content, name, is_trusted=trust)
             return done.character.name, done.report, done.is_new
 
         await import_each(found, take)
@@ -133,18 +138,17 @@ def _described(one: Character) -> list[str]:
         "Static: only you change it." if one.is_static else "",
         pause_text(one, utc_now()).capitalize(),
     ]
-    about += [
-        f"Trait {trait.name} (strength {trait.strength:g}, sentiment {trait.sentiment:g})"
-        + (f": {clean_line(trait.description)}" if trait.description else "")
-        for trait in one.traits
-    ]
-    about += [
-        f"Topic {topic.name} (sentiment {topic.sentiment:g}, exposure {topic.exposure_now:g} "
-        f"of {topic.exposure_desired:g})"
-        + (f": {clean_line(topic.perspective)}" if topic.perspective else "")
-        for topic in one.topics
-    ]
+    about += [f"{kind_of(item).capitalize()} {item_line(item)}" for item in items_of(one)]
     return [line for line in (*about, one.identity) if line]
+
+
+def item_line(item: Nature) -> str:
+    """Return a trait or a topic on one line."""
+    texts = {name: clean_line(text) for name, text in texts_of(item).items() if name != "name" and text}
+    numbers = [f"{TITLES[name].lower()} {texts.pop(name)}" for name in list(texts) if is_number(item, name)]
+    first, *others = texts.items() if texts else [("", "")]
+    more = "".join(f" {TITLES[name]}: {text}" for name, text in others)
+    return f"{item.name} ({', '.join(numbers)})" + (f": {first[1]}" if first[1] else "") + more
 
 
 def _lines(file: CardFile) -> list[str]:
@@ -174,8 +178,11 @@ async def set_(
         list[str] | None, typer.Option(help="A group that it sees; give each. A blank one clears them.")
     ] = None,
     static: Annotated[bool | None, typer.Option(help="Only you change it, never the program.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="The model that is to play it: a note; a blank one clears it.")
+    ] = None,
 ) -> None:
-    """Change what a chapter takes of a character besides name and identity, and whether it is static."""
+    """Change what is told of a character, its other names and groups, its model, and whether it is static."""
     async with running_catalog(await unlocked()) as catalog:
         characters = catalog.library.characters
         one = await characters.find(name)
@@ -186,6 +193,7 @@ async def set_(
             group=one.group if group is None else group,
             groups_visible=one.groups_visible if sees is None else tuple(sees),
             is_static=one.is_static if static is None else static,
+            model=one.model if model is None else model,
         )
         stored = await characters.save(changed)
     for line in _described(replace(stored, identity="", traits=(), topics=())):

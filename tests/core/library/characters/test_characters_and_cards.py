@@ -14,7 +14,14 @@ from core.library.cards.card import Card
 from core.library.cards.card_file import read_card
 from core.library.characters.character import Character, Topic, Trait
 from core.library.characters.checks import cleaned, problems_of
-from core.library.characters.from_card import EXTENSION, card_with, character_of, identity_of
+from core.library.characters.from_card import (
+    EXTENSION,
+    brought_by,
+    card_with,
+    character_of,
+    claims_of,
+    identity_of,
+)
 from tests.core.library.cards.card_samples import CARD_TEXTS, V1, V2, V3, text_of
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
@@ -26,8 +33,59 @@ def card(value: dict[str, Any]) -> Card:
     return read_card(text_of(value), "card.json").card
 
 
-def made(one: Card, taken: frozenset[str] = frozenset()) -> Character:
-    return character_of(one, CharacterId(new_uuid()), one.name.strip() or "Nobody", taken, NOW)
+def made(one: Card, taken: frozenset[str] = frozenset(), *, is_trusted: bool = True) -> Character:
+    name = one.name.strip() or "Nobody"
+    return character_of(one, CharacterId(new_uuid()), name, taken, NOW, is_trusted=is_trusted)
+
+
+SPY = {
+    **V2,
+    "data": {
+        **V2["data"],
+        "extensions": {
+            EXTENSION: {
+                "aliases": ["Kara", "Shade"],
+                "group": "Crew",
+                "groups_visible": ["Crew", "Guests"],
+                "is_static": True,
+                "model": "far:dear",
+                "traits": [{"name": "Sly", "of a later version": 1}],
+                "of another program": [1, 2],
+            }
+        },
+    },
+}
+"""A card that gives itself groups, a model, and the name of somebody else."""
+
+
+def test_a_card_gives_itself_no_group_no_model_and_nobody_elses_name() -> None:
+    character = made(card(SPY), frozenset({"kara"}), is_trusted=False)
+    assert (character.group, character.groups_visible) == ("General", ("General",))
+    assert (character.is_static, character.model, character.aliases) == (False, "", ("Shade",))
+    assert not character.profile.sees(("Crew",))
+    assert card_with(character, card(SPY)).document == card(SPY).document
+    trusted = made(card(SPY))
+    assert (trusted.group, trusted.groups_visible) == ("Crew", ("Crew", "Guests"))
+    assert (trusted.is_static, trusted.model) == (True, "far:dear")
+
+
+def test_what_was_not_taken_of_a_card_stays_in_it_when_something_else_is_changed() -> None:
+    before = made(card(SPY), is_trusted=False)
+    after = card_with(replace(before, short_description="A shade."), card(SPY))
+    found = SPY["data"]["extensions"][EXTENSION]
+    assert after.extensions[EXTENSION] == {**found, "short_description": "A shade."}
+    regrouped = card_with(replace(before, group="Harbour"), card(SPY))
+    assert regrouped.extensions[EXTENSION] == {**found, "group": "Harbour"}
+
+
+def test_a_card_is_reported_with_what_it_says_of_itself() -> None:
+    assert brought_by(card(SPY)) == (
+        "It is also called Kara, Shade.",
+        "It brings 1 trait.",
+        "It says of itself: group Crew; sees Crew, Guests; static; model far:dear.",
+    )
+    assert brought_by(card(V2)) == ()
+    assert claims_of(card(V3)) == ""
 
 
 def units() -> st.SearchStrategy[float]:

@@ -77,6 +77,21 @@ def titles(app: StoryEngineApp) -> set[str]:
 
 
 @pytest.mark.anyio
+async def test_the_model_that_a_character_is_meant_for_is_said_when_it_is_taken(desktop: Desktop) -> None:
+    async with desktop.window(make_cast) as (pilot, app):
+        await panel_of(pilot, app, Slot.RED)
+        assert app.engine is not None
+        one = (await kept(app))["Joss"]
+        await app.engine.library.characters.save(replace(one, model="far:dear [/x]"))
+        app.action_take_character()
+        await shown(pilot, app, PickScreen)
+        await pilot.press("enter")
+        await until(
+            pilot, lambda: any("the model far:dear [/x]:" in one.message for one in app._notifications)
+        )
+
+
+@pytest.mark.anyio
 async def test_a_character_is_taken_into_an_empty_slot_as_a_copy_that_can_be_undone(desktop: Desktop) -> None:
     async with desktop.window(make_cast) as (pilot, app):
         panel = await panel_of(pilot, app, Slot.RED)

@@ -1,5 +1,6 @@
 """What is told of a character of the library, its groups, and its pause, on the list of the cast."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ async def test_what_is_told_of_a_character_and_its_groups_are_edited_line_by_lin
         sees = screen.query_one("#sees", LineField)
         await until(pilot, lambda: screen.focused is sees)
         sees.load_text("")
-        await pilot.press("tab", "enter", "down", "enter")
+        await pilot.press("tab", *"far:dear", "tab", "enter", "down", "enter")
         await until(pilot, lambda: screen.query_one("#static", GuardedSelect).value is True)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, CastScreen))
@@ -54,6 +55,7 @@ async def test_what_is_told_of_a_character_and_its_groups_are_edited_line_by_lin
         kept = await joss(app)
         assert kept.aliases[-2:] == ("Jo", "Jonas")
         assert (kept.group, kept.groups_visible, kept.is_static) == ("Harbour", (), True)
+        assert kept.model == "far:dear"
 
 
 async def test_a_name_that_another_has_is_refused_and_what_was_typed_stays(desktop: Desktop) -> None:
@@ -68,6 +70,21 @@ async def test_a_name_that_another_has_is_refused_and_what_was_typed_stays(deskt
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, CastScreen))
         assert await joss(app) == before
+
+
+async def test_another_name_with_a_semicolon_in_it_stays_one_name(desktop: Desktop) -> None:
+    async def make(engine: Engine) -> None:
+        await make_library(engine)
+        characters = engine.library.characters
+        one = (await characters.listed())[0]
+        await characters.save(replace(one, aliases=("A; B", "B"), groups_visible=("Sea; land",)))
+
+    async with desktop.window(make) as (pilot, app):
+        await details(pilot)
+        await pilot.press("tab", "end", *"; Jo", "ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, CastScreen))
+        kept = await joss(app)
+        assert (kept.aliases, kept.groups_visible) == (("A; B", "B", "Jo"), ("Sea; land",))
 
 
 async def test_a_character_is_paused_until_a_day_and_resumed(desktop: Desktop) -> None:

@@ -1,0 +1,133 @@
+"""The traits and topics of one character of the library: added, edited and deleted."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import DataTable, Static
+
+from core.library.characters.character import Character, Topic, Trait
+from core.library.characters.nature import (
+    TITLES,
+    Nature,
+    is_number,
+    items_of,
+    kind_of,
+    texts_of,
+    with_item,
+    without_item,
+)
+from core.text.cleaning import clean_line
+from core.text.graphemes import head
+from storyengine_tui.screens.library.list_screen import ListScreen
+from storyengine_tui.screens.library.nature.nature_modal import NatureModal
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+
+if TYPE_CHECKING:
+    from core.engine.library.characters import CharacterLibrary
+
+NONE_YET = "No traits or topics yet; n writes a trait, t a topic."
+_SHOWN = 200
+
+
+class NatureScreen(ListScreen[None, Nature]):
+    """Lists traits, and then topics."""
+
+    CSS_PATH = "nature.tcss"
+    HELP = (
+        "Traits are what a character is like, topics what it cares about. n writes a trait, t a topic, Enter "
+        "edits the one under the cursor, d deletes it. They stay in the library, where the ceremony and the "
+        "proposals use them, and go into cards; a chapter takes none of them."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "open", "Edit", key_display="Enter"),
+        Binding("n", "add_trait", "New trait"),
+        Binding("t", "add_topic", "New topic"),
+        Binding("d,delete", "delete", "Delete", key_display="d"),
+        Binding("escape", "close", "Back"),
+    ]
+
+    def __init__(self, library: "CharacterLibrary", character: Character) -> None:
+        super().__init__()
+        self._library = library
+        self._character = character
+
+    def compose(self) -> ComposeResult:
+        """Compose the heading above the table."""
+        yield Static(Content(f"Traits and topics of {self._character.name}"), id="heading")
+        yield from self.compose_list("nature", NONE_YET)
+
+    async def reload(self) -> None:
+        """Read the character again."""
+        self._character = await self._library.by_id(self._character.id)
+        names = max(14, min(30, self.size.width // 4))
+        room = max(16, self.size.width - names - 36)
+        columns = {"": 5, "Name": names, "Numbers": 22, "What it is": room}
+        self.fill(items_of(self._character), columns, _cells_of)
+
+    @on(DataTable.RowSelected)
+    def action_open(self) -> None:
+        """Edit what is under the cursor."""
+        if self.chosen is not None:
+            self._edit(self.chosen, self.chosen)
+
+    def action_add_trait(self) -> None:
+        """Write a new trait."""
+        self._edit(Trait(name=""), None)
+
+    def action_add_topic(self) -> None:
+        """Write a new topic."""
+        self._edit(Topic(name=""), None)
+
+    def _edit(self, item: Nature, begun: Nature | None) -> None:
+        async def store(made: Nature) -> None:
+            await self._library.change(self._character.id, lambda one: with_item(one, made, begun))
+
+        def reload(is_stored: bool | None) -> None:
+            if is_stored:
+                self.do(self.reload())
+
+        self.app.push_screen(NatureModal(item, store, is_new=begun is None), reload)
+
+    def action_delete(self) -> None:
+        """Delete what is under the cursor, after a question."""
+        row = self.chosen
+        if row is None:
+            return
+
+        def delete(is_confirmed: bool | None) -> None:
+            if is_confirmed:
+                self.do(self._delete(row), then_reloads=True)
+
+        text = f"“{row.name}” of “{self._character.name}” is deleted from the library."
+        question = ConfirmModal(f"Delete this {kind_of(row)}?", text, confirm="Delete", is_destructive=True)
+        self.app.push_screen(question, delete)
+
+    async def _delete(self, row: Nature) -> None:
+        await self._library.change(self._character.id, lambda one: without_item(one, row))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible."""
+        return bool(self.rows) if action in ("open", "delete") else True
+
+
+def _cells_of(row: Nature) -> tuple[Text, ...]:
+    texts = texts_of(row)
+    numbers = " ".join(
+        f"{_SHORT.get(name, TITLES[name].lower())} {text}"
+        for name, text in texts.items()
+        if is_number(row, name)
+    )
+    about = " · ".join(
+        clean_line(head(text, _SHOWN))
+        for name, text in texts.items()
+        if text and name != "name" and not is_number(row, name)
+    )
+    cells = (kind_of(row), row.name, numbers, about)
+    return tuple(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells)
+
+
+_SHORT = {"strength": "str", "sentiment": "sent", "exposure_now": "exp", "exposure_desired": "of"}

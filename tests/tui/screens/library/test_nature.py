@@ -1,0 +1,159 @@
+"""Traits and topics of a character of the library, on the list of the cast."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from core.engine.engine import Engine
+from core.library.characters.character import Topic, Trait
+from storyengine_tui.screens.library.cast_screen import CastScreen
+from storyengine_tui.screens.library.nature.nature_modal import NatureModal
+from storyengine_tui.screens.library.nature.nature_screen import NatureScreen
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.fields.one_line import LineField
+from tests.tui.conftest import PicturesMatch
+from tests.tui.engine_app import Desktop, opened, until
+from tests.tui.screens.library.test_details import joss
+from tests.tui.screens.library.test_shelves import cells, make_library, shelf
+
+pytestmark = pytest.mark.anyio
+PROUD = Trait(name="Proud [/x]", description="Of his boat.\nAnd of her.", strength=0.75)
+SEA = Topic(name="The sea", perspective="It owes him.", sentiment=-0.5)
+
+
+async def with_nature(engine: Engine) -> None:
+    await make_library(engine)
+    one = (await engine.library.characters.listed())[0]
+    await engine.library.characters.save(replace(one, traits=(PROUD,), topics=(SEA,)))
+
+
+async def nature(pilot: Pilot[Any]) -> NatureScreen:
+    await shelf(pilot, "3", CastScreen)
+    await pilot.press("e")
+    await until(pilot, lambda: isinstance(pilot.app.screen, NatureScreen) and pilot.app.screen.is_active)
+    screen = pilot.app.screen
+    assert isinstance(screen, NatureScreen)
+    await until(pilot, lambda: bool(cells(screen)) or screen.query_one("#empty").display)
+    return screen
+
+
+async def form(pilot: Pilot[Any], key: str) -> NatureModal:
+    await pilot.press(key)
+    await until(pilot, lambda: isinstance(pilot.app.screen, NatureModal))
+    screen = pilot.app.screen
+    assert isinstance(screen, NatureModal)
+    await until(pilot, lambda: isinstance(screen.focused, LineField))
+    return screen
+
+
+async def test_a_trait_and_a_topic_are_written_with_all_of_their_fields(desktop: Desktop) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        screen = await nature(pilot)
+        await form(pilot, "n")
+        await pilot.press(*"Proud", "tab", *"Of it", "ctrl+s")
+        await until(pilot, lambda: app.screen is screen and len(cells(screen)) == 1)
+        topic = await form(pilot, "t")
+        for field, text in (
+            ("name", "The sea"),
+            ("perspective", "A thief"),
+            ("approach", "Rows"),
+            ("personal_stake", "His brother"),
+            ("sentiment", "-0,5"),
+            ("exposure_now", "0.25"),
+            ("exposure_desired", "1"),
+        ):
+            topic.query_one(f"#{field}", LineField).load_text(text)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.screen is screen and len(cells(screen)) == 2)
+        kept = await joss(app)
+        assert kept.traits == (Trait(name="Proud", description="Of it"),)
+        assert kept.topics == (
+            Topic(
+                name="The sea",
+                perspective="A thief",
+                approach="Rows",
+                personal_stake="His brother",
+                sentiment=-0.5,
+                exposure_now=0.25,
+                exposure_desired=1,
+            ),
+        )
+
+
+async def test_a_number_outside_of_its_bounds_is_refused_and_what_was_typed_stays(desktop: Desktop) -> None:
+    async with desktop.window(with_nature) as (pilot, app):
+        screen = await nature(pilot)
+        edited = await form(pilot, "enter")
+        edited.query_one("#strength", LineField).load_text("2")
+        await pilot.press("ctrl+s")
+        refused = edited.query_one("#refused", Static)
+        await until(pilot, lambda: refused.display)
+        assert "A trait has a strength from 0 to 1" in str(refused.content)
+        edited.query_one("#strength", LineField).load_text("0.5")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.screen is screen and "str 0.5" in cells(screen)[0][2])
+        # Its description of two lines was shown on one, and not edited.
+        assert (await joss(app)).traits == (replace(PROUD, strength=0.5),)
+
+
+async def test_one_is_deleted_after_a_question(desktop: Desktop) -> None:
+    async with desktop.window(with_nature) as (pilot, app):
+        screen = await nature(pilot)
+        await pilot.press("d")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert len(cells(screen)) == 2
+        await pilot.press("d")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: app.screen is screen and len(cells(screen)) == 1)
+        kept = await joss(app)
+        assert (kept.traits, kept.topics) == ((), (SEA,))
+
+
+async def test_what_else_changed_meanwhile_stays_and_the_same_trait_is_not_written_over(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(with_nature) as (pilot, app):
+        assert app.engine is not None
+        screen, characters = await nature(pilot), app.engine.library.characters
+        edited = await form(pilot, "enter")
+        await characters.save(replace(await joss(app), short_description="A sailor."))
+        edited.query_one("#strength", LineField).load_text("0.5")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.screen is screen and "str 0.5" in cells(screen)[0][2])
+        assert (await joss(app)).short_description == "A sailor."
+        edited = await form(pilot, "enter")
+        await characters.save(replace(await joss(app), traits=()))
+        edited.query_one("#strength", LineField).load_text("1")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: edited.query_one("#refused").display)
+        assert (await joss(app)).traits == ()
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+
+
+def test_the_traits_and_topics_of_a_character(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.prepare_now(with_nature)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        await opened(pilot)
+        await nature(pilot)
+
+    assert pictures_match(desktop.app(), run_before)
+
+
+def test_a_topic_as_fields(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.prepare_now(with_nature)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        await opened(pilot)
+        await nature(pilot)
+        await pilot.press("down")
+        await form(pilot, "enter")
+
+    assert pictures_match(desktop.app(), run_before)
