@@ -11,6 +11,7 @@ from core.library.characters.pause import pause_text
 from core.text.cleaning import is_blank
 from storyengine_tui.screens.casting.compare_screen import CompareScreen, SlotTexts
 from storyengine_tui.screens.casting.pick_screen import PickScreen
+from storyengine_tui.theme import colour_of
 
 if TYPE_CHECKING:
     from core.engine.library.characters import CharacterLibrary
@@ -47,7 +48,7 @@ async def keep_character(app: App[Any], library: "CharacterLibrary", slot: SlotT
     """Keep the character of a slot in the library; where its name is known there, show what differs."""
     known = await library.known_as(slot.called, slot.profile.character_id)
     if known is None:
-        kept = await library.create(slot.called, slot.identity, slot.profile)
+        kept = await library.create(slot.called, slot.identity, slot.profile, colour_of(slot.slot))
         if slot.is_editable:
             slot.link(kept.id)
         app.notify(f"“{kept.name}” is in the library now (F5, then 3)", markup=False)

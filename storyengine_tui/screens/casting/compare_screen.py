@@ -13,6 +13,7 @@ from textual.widgets import DataTable, Static
 from core.domain.errors import LimitExceededError
 from core.domain.ids import CharacterId
 from core.domain.session.profile import Profile
+from core.domain.slot import Slot
 from core.library.characters.character import Character
 from core.library.characters.in_chapter import Compared, SharedField, compared, with_field
 from core.text.cleaning import clean_line, is_blank
@@ -43,6 +44,10 @@ _LONGEST = 1_000_000
 
 class SlotTexts(Protocol):
     """What the GM typed for a slot of tab 1."""
+
+    @property
+    def slot(self) -> Slot:
+        """Which one it is."""
 
     @property
     def called(self) -> str:
