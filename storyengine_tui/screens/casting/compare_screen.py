@@ -1,5 +1,6 @@
 """A character in a slot beside the one in the library: what differs, and what is taken over by field."""
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from rich.text import Text
@@ -86,10 +87,16 @@ class ShortenModal(StoredTextModal):
     ADD = "Take"
     LOSS = ("Discard the changes?", "What you shortened is not taken, and will be lost.")
 
+    def __init__(
+        self, store: Callable[[str], Awaitable[None]], limit: int, begun: str = "", what: str = "identity"
+    ) -> None:
+        super().__init__(store, limit, begun)
+        self._what = what
+
     @property
     def heading(self) -> str:
         """The title of the dialog."""
-        return "Shorten the identity"
+        return f"Shorten the {self._what}"
 
     @property
     def has_changes(self) -> bool:
