@@ -98,6 +98,12 @@ STORY_THEME: Final = Theme(
 )
 
 
+def colour_of(slot: Slot) -> tuple[int, int, int]:
+    """Return the colour of a slot as red, green and blue from 0 to 255."""
+    red, green, blue = bytes.fromhex(SLOT_COLOURS[slot].removeprefix("#"))
+    return red, green, blue
+
+
 def theme_variables(color_system: str | None = None, *, has_colour: bool = True) -> dict[str, str]:
     """Return our own variables, for `App.get_theme_variable_defaults`: then every theme has them.
 

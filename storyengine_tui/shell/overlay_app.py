@@ -355,7 +355,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
         panel = self.shown_character
         if panel is not None and self.engine is not None:
-            self.do(take_character(self, self.engine.library.characters, panel))
+            self.do(take_character(self, self.engine.library, panel))
 
     def action_keep_character(self) -> None:
         """Keep the character in the panel that shows in the library, or see how it differs."""

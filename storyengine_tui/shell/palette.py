@@ -12,6 +12,7 @@ from storyengine_tui.textual_ext.repairs.command_palette import GuardedCommandPa
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 
 if TYPE_CHECKING:
+    from storyengine_tui.screens.setup.cast_panels import AgentPanel
     from storyengine_tui.shell.overlay_app import OverlayApp
 
 TAB_ACTIONS: Final = (
@@ -134,6 +135,9 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
             if panel.is_editable:
                 text = "Into the panel that shows, as a copy; beside what is there, field by field"
                 yield SystemCommand("Take a character from the library", text, app.action_take_character)
+            if panel.profile.character_id is not None:
+                text = "Scenario, greetings, prompt blocks and lore of it, for the character that shows"
+                yield SystemCommand("What else the card has", text, partial(_offer_more, app, panel))
             text = "Or see how the one there with this name differs, and take over either way"
             yield SystemCommand("Keep this character in the library", text, app.action_keep_character)
         for page in app.chapter.query(SessionTab):
@@ -167,3 +171,11 @@ def as_title(name: str) -> str:
     Textual's own `escape` leaves markup behind where a name has backslashes, so they become slashes.
     """
     return name.replace("\\", "/").replace("[", r"\[")
+
+
+def _offer_more(app: "OverlayApp", panel: "AgentPanel") -> None:
+    """Offer what else the card has of the character in a panel."""
+    from storyengine_tui.screens.casting.casting import offer_more
+
+    if app.engine is not None:
+        app.do(offer_more(app, app.engine.library, panel, is_asked=True))

@@ -9,9 +9,10 @@ from core.domain.clock import Clock
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.ids import CharacterId, new_uuid
 from core.domain.session.profile import NO_PROFILE, Profile
+from core.library.cards.card import CardVersion
 from core.library.cards.card_file import CardFile, CardFormat, has_both_copies, read_card
 from core.library.cards.report import report
-from core.library.cards.writing import GREY, Colour, WrittenCard, new_file, write_card
+from core.library.cards.writing import Colour, WrittenCard, new_file, write_card
 from core.library.characters.character import Character, KeptFile
 from core.library.characters.checks import cleaned, problems_of
 from core.library.characters.from_card import (
@@ -99,19 +100,27 @@ class CharacterLibrary:
         return await asyncio.to_thread(_card_file, character, kept)
 
     async def export_card(
-        self, character: Character, format_: CardFormat, colour: Colour = GREY
+        self, character: Character, format_: CardFormat, version: CardVersion | None = None
     ) -> WrittenCard:
         """Return the card of a character as a file; unchanged and in its own format, the file as it came.
 
-        A picture that holds one version of the card alone gets the other beside it.
+        A picture that holds one version of the card alone gets the other beside it. `version` is for JSON
+        alone, which without it is in the version that it came in; raise IllegalCommandError beside another.
         """
+        if version is not None and format_ is not CardFormat.JSON:
+            holds = "versions 2 and 3" if format_ is CardFormat.PNG else "version 3"
+            raise IllegalCommandError(
+                f"A .{format_} card always holds {holds}; a version is chosen for .json alone."
+            )
         kept = await self._store.card_of(character.id)
-        return await asyncio.to_thread(_exported, character, kept, format_, colour)
+        return await asyncio.to_thread(_exported, character, kept, format_, version)
 
-    async def create(self, name: str, identity: str = "", profile: Profile = NO_PROFILE) -> Character:
+    async def create(
+        self, name: str, identity: str = "", profile: Profile = NO_PROFILE, colour: Colour | None = None
+    ) -> Character:
         """Store a new character that came from no card, and return it.
 
-        Its other names are left out that someone else has.
+        Its other names are left out that someone else has. With a `colour` it has a plain picture in it.
         """
         taken = _taken(await self._store.characters())
         now = self._clock()
@@ -127,7 +136,8 @@ class CharacterLibrary:
             updated_at=now,
         )
         character = _valid(character)
-        await self._store.put_character(character)
+        picture = None if colour is None else await asyncio.to_thread(_picture_of, character, colour)
+        await self._store.put_character(character, card=picture)
         return character
 
     async def save(self, character: Character) -> Character:
@@ -236,15 +246,22 @@ def _card_file(character: Character, kept: KeptFile | None) -> CardFile:
     return file if card is file.card else replace(file, card=card)
 
 
+def _picture_of(character: Character, colour: Colour) -> KeptFile:
+    """Return the card of a new character in a plain picture; blocking."""
+    file = new_file(card_with(character, None))
+    written = write_card(file, file.card, CardFormat.PNG, colour=colour)
+    return KeptFile(f"{character.name}.png", written.content)
+
+
 def _exported(
-    character: Character, kept: KeptFile | None, format_: CardFormat, colour: Colour
+    character: Character, kept: KeptFile | None, format_: CardFormat, version: CardVersion | None
 ) -> WrittenCard:
     if kept is None:
         file = new_file(card_with(character, None))
-        return write_card(file, file.card, format_, None, colour)
+        return write_card(file, file.card, format_, version)
     file = read_card(kept.content, kept.name)
     card = card_with(character, file.card)
-    is_same = card is file.card and format_ is file.format
+    is_same = card is file.card and format_ is file.format and version in (None, card.version)
     if is_same and (format_ is not CardFormat.PNG or has_both_copies(kept.content)):
         return WrittenCard(kept.content)
-    return write_card(file, card, format_, None, colour)
+    return write_card(file, card, format_, version)

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
-from core.domain.ids import LorebookId, new_uuid
+from core.domain.ids import CharacterId, LorebookId, new_uuid
 from core.domain.requests.request import Content
 from core.domain.session.lore import LONGEST_COPY, ChapterLorebook
 from core.domain.session.profile import Profiles
@@ -181,11 +181,18 @@ class LoreLibrary:
         found = []
         for slot, name in session.roster:
             origin = profiles[slot].character_id if slot in profiles else None
-            card = None if origin is None else await self._store.card_of(origin)
-            if card is not None:
-                with suppress(FileRefusedError):  # a card without a book
-                    found.append(await asyncio.to_thread(_copied, card, f"{name} (card)", owner=slot))
+            copy = None if origin is None else await self.copy_in_card(origin, slot, name)
+            if copy is not None:
+                found.append(copy)
         return tuple(found)
+
+    async def copy_in_card(self, character_id: CharacterId, slot: Slot, name: str) -> LoreCopy | None:
+        """Return a copy of the book on the card of a character, which is called `name`, for it alone."""
+        card = await self._store.card_of(character_id)
+        if card is not None:
+            with suppress(FileRefusedError):  # a card without a book
+                return await asyncio.to_thread(_copied, card, f"{name} (card)", owner=slot)
+        return None
 
     async def export(
         self, book: KeptLorebook, format_: CardFormat, kind: LoreKind | None = None

@@ -7,24 +7,36 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from core.domain.prompt_block import LONGEST_PROMPT_BLOCK
 from core.library.cards.card import Card
 from core.library.cards.card_file import CardFile
 
 LONG: Final = 5_000
-"""Characters from which on a text is named in the report, since a field of a chapter holds no more."""
+"""Characters that a field of a chapter holds; the report names a text that is longer."""
+OFFERED: Final = "The card has more, which a chapter is offered once it takes the character; you choose:"
 
 
 class Place(StrEnum):
-    """Where a text of a card goes; the value is what the GM calls it."""
+    """Where a text of a card goes; the value is what the GM calls it. Those that are offered come last."""
 
     NAME = "the name"
     IDENTITY = "the identity"
+    KEPT = "the card, unused"
     CHAPTER = "the chapter"
     GREETINGS = "openings of the chapter to choose from"
     RULES = "a prompt block of its own, with the rules"
     MATERIAL = "a prompt block of its own, with the material"
     LORE = "a lorebook that this character alone knows"
-    KEPT = "the card, unused"
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether a text goes there only once the GM chooses it, for a chapter that took the character."""
+        return self not in (Place.NAME, Place.IDENTITY, Place.KEPT)
+
+    @property
+    def room(self) -> int:
+        """How many characters of one text fit."""
+        return LONGEST_PROMPT_BLOCK if self in (Place.RULES, Place.MATERIAL) else LONG
 
 
 _PLACES: Final = (
@@ -59,8 +71,8 @@ class Placement:
 
     @property
     def is_long(self) -> bool:
-        """Whether the text is longer than a field of a chapter holds."""
-        return len(self.text) > LONG
+        """Whether the text is longer than its place in a chapter holds."""
+        return len(self.text) > self.place.room
 
 
 def placements(card: Card) -> tuple[Placement, ...]:
@@ -81,18 +93,21 @@ def placements(card: Card) -> tuple[Placement, ...]:
 
 
 def report(file: CardFile) -> tuple[str, ...]:
-    """Return the report of an import in short sentences."""
+    """Return the report of an import in short sentences: what is taken over, and what is offered later."""
     placed = placements(file.card)
-    sentences = list(file.notes)
+    taken: list[str] = []
+    offered: list[str] = []
     for place in Place:
         titles = list(dict.fromkeys(one.title for one in placed if one.place is place))
         if titles:
-            sentences.append(f"{_joined(titles)} → {place}.")
+            (offered if place.is_offered else taken).append(f"{_joined(titles)} → {place}.")
     entries = _lore_entries(file.card)
     if entries is not None:
-        sentences.append(f"Lore, {entries:,} {'entry' if entries == 1 else 'entries'} → {Place.LORE}.")
+        offered.append(f"Lore, {entries:,} {'entry' if entries == 1 else 'entries'} → {Place.LORE}.")
+    sentences = [*file.notes, *taken, *([OFFERED, *offered] if offered else [])]
     sentences += [
-        f"{one.title} has {len(one.text):,} characters, and {LONG:,} fit; nothing was cut, choose what goes."
+        f"{one.title} has {len(one.text):,} characters, and {one.place.room:,} fit; "
+        "nothing was cut, choose what goes."
         for one in placed
         if one.is_long and one.place is not Place.KEPT
     ]

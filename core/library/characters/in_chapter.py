@@ -3,11 +3,13 @@
 A chapter has a copy that knows where it comes from: what is taken over is taken over by the GM.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Final
 
+from core.domain.ids import CharacterId
 from core.domain.session.profile import NO_PROFILE, Profile
 from core.library.characters.character import Character
 from core.library.macros import Draws, MacroNames, expand
@@ -30,6 +32,7 @@ class SharedField(StrEnum):
         return self in (SharedField.ALIASES, SharedField.GROUPS_VISIBLE)
 
 
+NO_VALUES: Final[Mapping[str, str]] = MappingProxyType({})
 _OF_PROFILE: Final = tuple(field for field in SharedField if hasattr(NO_PROFILE, field))
 
 
@@ -53,8 +56,13 @@ def identity_for(character: Character, name: str) -> str:
     Macros are expanded, except `{{user}}`, because a chapter has no user. What one of them draws stays the
     same for a character.
     """
-    names = MacroNames(char=name, user="{{user}}")
-    return clean(expand(character.identity, names, Draws(str(character.id))))
+    return expanded(character.identity, character.id, name)
+
+
+def expanded(text: str, character_id: CharacterId, name: str, values: Mapping[str, str] = NO_VALUES) -> str:
+    """Return a text of a character's card as a chapter takes it; `values` are of more macros."""
+    names = MacroNames(char=name, user="{{user}}", values=values)
+    return clean(expand(text, names, Draws(str(character_id))))
 
 
 def compared(

@@ -1,5 +1,6 @@
 """A character in a slot beside the one in the library: what differs, and what is taken over by field."""
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from rich.text import Text
@@ -13,6 +14,7 @@ from textual.widgets import DataTable, Static
 from core.domain.errors import LimitExceededError
 from core.domain.ids import CharacterId
 from core.domain.session.profile import Profile
+from core.domain.slot import Slot
 from core.library.characters.character import Character
 from core.library.characters.in_chapter import Compared, SharedField, compared, with_field
 from core.text.cleaning import clean_line, is_blank
@@ -43,6 +45,10 @@ _LONGEST = 1_000_000
 
 class SlotTexts(Protocol):
     """What the GM typed for a slot of tab 1."""
+
+    @property
+    def slot(self) -> Slot:
+        """Which one it is."""
 
     @property
     def called(self) -> str:
@@ -81,10 +87,16 @@ class ShortenModal(StoredTextModal):
     ADD = "Take"
     LOSS = ("Discard the changes?", "What you shortened is not taken, and will be lost.")
 
+    def __init__(
+        self, store: Callable[[str], Awaitable[None]], limit: int, begun: str = "", what: str = "identity"
+    ) -> None:
+        super().__init__(store, limit, begun)
+        self._what = what
+
     @property
     def heading(self) -> str:
         """The title of the dialog."""
-        return "Shorten the identity"
+        return f"Shorten the {self._what}"
 
     @property
     def has_changes(self) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,16 +11,20 @@ from rich.table import Table
 from rich.text import Text
 
 from core.domain.clock import utc_now
+from core.domain.slot import Slot
 from core.exchange.library_files import files_in, format_of, read_file, refuse_present, write_new
+from core.library.cards.card import CardVersion
 from core.library.cards.card_file import LARGEST_FILE, CardFile, read_card
-from core.library.cards.report import placements, report
+from core.library.cards.report import Place, placements, report
 from core.library.characters.character import Character
 from core.library.characters.nature import TITLES, Nature, is_number, items_of, kind_of, texts_of
+from core.library.characters.offers import LORE, chosen_of, offers_of
 from core.library.characters.pause import EXPECTED, pause_text, read_end
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import confirm
+from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
 from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
 from storyengine_tui.cli.gate import unlocked
@@ -29,6 +34,13 @@ app = typer.Typer(help="Characters: cards of version 1 to 3, as JSON, PNG or CHA
 _SHOWN = 200
 """Characters of a text that are shown."""
 Name = Annotated[str, typer.Argument(help="A name of the character, or the beginning of its id.")]
+
+
+class JsonVersion(StrEnum):
+    """The version of a card that is written as JSON."""
+
+    V2 = "v2"
+    V3 = "v3"
 
 
 @app.callback()
@@ -88,6 +100,9 @@ async def import_(
 async def export(
     name: Name,
     file: Annotated[Path, typer.Argument(help="Where to: .json, .png or .charx says the format.")],
+    as_: Annotated[
+        JsonVersion | None, typer.Option("--as", help="The version of JSON; otherwise as it was imported.")
+    ] = None,
 ) -> None:
     """Write a character as a card; what was not changed is as it was imported."""
     configuration = await unlocked()
@@ -96,7 +111,7 @@ async def export(
     async with running_catalog(configuration) as catalog:
         characters = catalog.library.characters
         character = await characters.find(name)
-        written = await characters.export_card(character, format_)
+        written = await characters.export_card(character, format_, CardVersion[as_.name] if as_ else None)
     await write_new(file, written.content)
     say(f"Wrote “{character.name}” to {file}.")
     for note in written.notes:
@@ -164,6 +179,61 @@ def _lines(file: CardFile) -> list[str]:
         shown = text if len(text) <= _SHOWN else f"{head(text, _SHOWN)}…"
         lines.append(f"{one.title} ({len(one.text):,} characters): {shown}")
     return [*lines, "", *report(file)]
+
+
+@command(app)
+async def take(
+    name: Name,
+    session: SessionArgument,
+    slot: Annotated[int | None, typer.Option(min=1, max=7, help="Where to; the first empty slot.")] = None,
+    with_: Annotated[
+        str,
+        typer.Option(
+            "--with",
+            metavar="WORDS",
+            help="What else of its card, such as scenario,greeting-2,system; all is everything, of several "
+            "greetings the first. cast show says what there is.",
+        ),
+    ] = "",
+) -> None:
+    """Take a character into a chapter that is not locked, or more of its card into one that has it."""
+    from core.agents.context_builder import ContextBuilder
+    from core.engine.decisions import card_commands
+
+    configuration = await unlocked()
+    async with running_catalog(configuration) as catalog:
+        session_id = await find_session(catalog, session)
+        library = catalog.library
+        character = await library.characters.find(name)
+        snapshot = await catalog.reader(session_id).load()
+        where = card_commands.slot_for(snapshot, character, None if slot is None else Slot(slot))
+        card = (await library.characters.card(character)).card
+        lore = await library.lore.copy_in_card(character.id, where.slot, where.name)
+        offers = offers_of(card, character.id, where.name)
+        chosen, wants_lore = chosen_of(offers, with_, has_lore=lore is not None)
+        taken = card_commands.TakenCard(
+            character=character,
+            slot=where.slot,
+            name=where.name,
+            offers=chosen,
+            lore=lore if wants_lore else None,
+        )
+        builder = ContextBuilder(configuration.choices)
+        await catalog.change(
+            session_id,
+            lambda now: card_commands.take(now, taken, builder, utc_now()),
+            "take it there",
+            needs_memory=True,
+        )
+    say(f"“{where.name}” is in slot {where.slot:d}.")
+    for one in chosen:
+        say(f"{one.title} → {one.place}.")
+    if taken.lore is not None:
+        say(f"Lore → {Place.LORE}.")
+    left = [one.word for one in offers if one not in chosen]
+    left += [LORE] if lore is not None and taken.lore is None else []
+    if left:
+        say(f"Its card also has: {', '.join(left)}. Take some with --with.")
 
 
 @command(app, "set")

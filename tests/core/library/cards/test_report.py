@@ -1,8 +1,8 @@
 """The report of an import says in short sentences what goes where, and what is long; nothing is cut."""
 
 from core.library.cards.card_file import read_card
-from core.library.cards.report import Place, placements, report
-from tests.core.library.cards.card_samples import V2, V3, packed, picture, t_ext, text_of
+from core.library.cards.report import OFFERED, Place, placements, report
+from tests.core.library.cards.card_samples import V1, V2, V3, packed, picture, t_ext, text_of
 
 
 def test_every_field_has_a_place() -> None:
@@ -32,7 +32,21 @@ def test_the_report_is_short_and_says_where_things_go() -> None:
     assert "Description and Personality → the identity." in lines
     assert "Scenario → the chapter." in lines
     assert "Lore, 1 entry → a lorebook that this character alone knows." in lines
-    assert len(lines) == 8
+    assert len(lines) == 9
+
+
+def test_what_is_only_offered_is_told_as_such_and_what_a_block_cannot_hold() -> None:
+    card = {**V2, "data": {**V2["data"], "system_prompt": "s" * 4_001, "first_mes": "f" * 5_000}}
+    lines = report(read_card(text_of(card), ""))
+    after = lines[lines.index(OFFERED) + 1 :]
+    assert [line.rpartition(" → ")[2] for line in after[:5]] == [
+        f"{place}." for place in (Place.CHAPTER, Place.GREETINGS, Place.RULES, Place.MATERIAL, Place.LORE)
+    ]
+    assert after[5:] == (
+        "System prompt has 4,001 characters, and 4,000 fit; nothing was cut, choose what goes.",
+    )
+    bare = {**V1, "scenario": "", "first_mes": "", "mes_example": ""}
+    assert OFFERED not in report(read_card(text_of(bare), ""))
 
 
 def test_a_long_text_is_told_and_whole() -> None:

@@ -12,11 +12,14 @@ from core.domain.session.profile import Profile
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
+from core.library.cards.card_file import CardFormat
+from core.library.cards.png import plain_picture
 from core.library.characters.character import Character
 from storyengine_tui.screens.casting.compare_screen import CompareScreen, ShortenModal
 from storyengine_tui.screens.casting.pick_screen import PickScreen
 from storyengine_tui.screens.setup.cast_panels import AgentPanel
 from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.theme import colour_of
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.conftest import PicturesMatch
@@ -208,6 +211,9 @@ async def test_a_character_of_a_slot_is_kept_once(desktop: Desktop) -> None:
             found = await kept(app)
         assert found["Pell"].identity == "Afraid."
         assert panel.profile == found["Pell"].profile
+        assert app.engine is not None
+        card = await app.engine.library.characters.export_card(found["Pell"], CardFormat.PNG)
+        assert card.content.startswith(plain_picture(colour_of(Slot.YELLOW))[:-12])
         panel.focus_name()
         await pilot.press("end", "s")  # It is known by where it was kept, also under another name.
         app.action_keep_character()
