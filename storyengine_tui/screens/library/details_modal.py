@@ -16,13 +16,13 @@ from core.domain.errors import StoryEngineError
 from core.domain.session.limits import LONGEST_NAME
 from core.domain.session.profile import LONGEST_SHORT_DESCRIPTION, MOST_ALIASES, MOST_GROUPS
 from core.library.characters.character import Character
+from core.text.name_list import shown_names, typed_names
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs import line_modal
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
 from storyengine_tui.widgets.fields.one_line import LineField
 
-BETWEEN = "; "
 CHANGED_BY = (("you, and proposals that you take", False), ("you alone", True))
 
 
@@ -58,14 +58,14 @@ class DetailsModal(OverlayModal[bool]):
 
     def compose(self) -> ComposeResult:
         """Compose a line for each field, and the two answers."""
-        one, several = self._character, (LONGEST_NAME + len(BETWEEN))
+        one, several = self._character, LONGEST_NAME + len("; ")
         with Vertical(classes="dialog--box"):
             yield Static(Content(f"What is told of {one.name}"), classes="dialog--title")
             for name, label, text, limit in (
                 ("short", "Short description", one.short_description, LONGEST_SHORT_DESCRIPTION),
-                ("aliases", "Other names", BETWEEN.join(one.aliases), MOST_ALIASES * several),
+                ("aliases", "Other names", shown_names(one.aliases), MOST_ALIASES * several),
                 ("group", "Group", one.group, LONGEST_NAME),
-                ("sees", "Sees groups", BETWEEN.join(one.groups_visible), MOST_GROUPS * several),
+                ("sees", "Sees groups", shown_names(one.groups_visible), MOST_GROUPS * several),
             ):
                 with Horizontal(classes="dialog--field"):
                     yield Static(label, classes="dialog--label")
@@ -94,9 +94,9 @@ class DetailsModal(OverlayModal[bool]):
         return replace(
             self._character,
             short_description=text("short"),
-            aliases=tuple(text("aliases").split(BETWEEN.strip())),
+            aliases=typed_names(text("aliases"), self._character.aliases),
             group=text("group"),
-            groups_visible=tuple(text("sees").split(BETWEEN.strip())),
+            groups_visible=typed_names(text("sees"), self._character.groups_visible),
             is_static=self.query_one("#static", GuardedSelect).value is True,
         )
 

@@ -187,7 +187,7 @@ async def test_whom_a_book_is_for_and_its_budget_are_edited(desktop: Desktop) ->
         screen = await lorebook_shown(pilot)
         await pilot.press("b")
         modal = await in_front(pilot, BookFieldsModal)
-        await pilot.press(*"Crew,  Guests")
+        await pilot.press(*"Crew;  Guests")
         modal.query_one("#token_budget", Input).value = "x"
         modal.query_one("#save").focus()
         await pilot.press("enter")
@@ -209,6 +209,24 @@ async def test_whom_a_book_is_for_and_its_budget_are_edited(desktop: Desktop) ->
         await until(pilot, lambda: text_of(screen, "#saved") == "stored")
         [kept] = await engine_of(app).library.lore.listed()
         assert kept.groups == ()
+
+
+async def test_a_budget_alone_changes_no_group_whatever_a_group_is_called(desktop: Desktop) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        store = engine_of(app).library.lore
+        [kept] = await store.listed()
+        await engine_of(app).store.library.put_lorebook(replace(kept, groups=("Crew, old", "A;B")))
+        screen = await lorebook_shown(pilot)
+        await pilot.press("b")
+        modal = await in_front(pilot, BookFieldsModal)
+        modal.query_one("#token_budget", Input).value = "500"
+        modal.query_one("#save").focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is screen)
+        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        [kept] = await store.listed()
+        assert kept.groups == ("Crew, old", "A;B")
+        assert (await stored(engine_of(app))).token_budget == 500
 
 
 async def test_a_format_that_is_not_written_is_read_and_can_be_converted(desktop: Desktop) -> None:
