@@ -6,7 +6,10 @@ import pytest
 from textual.widgets import Input
 
 from core.engine.engine import Engine
+from core.engine.library.lore_trial import LoreTrials, Trial
+from core.library.card_lore import LoreFile
 from core.library.lore.activation.result import Outcome
+from core.library.lore.activation.scanner import Activation
 from storyengine_tui.screens.lore.entry_screen import EntryScreen
 from storyengine_tui.screens.lore.try_screen import TryScreen
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -91,3 +94,24 @@ async def test_an_expression_that_runs_for_ever_is_stopped_and_said(desktop: Des
         screen = await try_shown(pilot)
         screen.query_one(CappedTextArea).insert("a" * 5_000 + "!")
         await until(pilot, lambda: any("takes too long" in why for _, _, why in outcomes(screen)))
+
+
+async def test_a_trial_that_goes_wrong_is_said_and_the_next_text_is_tried(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    activate = LoreTrials.activate
+
+    def one_breaks(trials: LoreTrials, file: LoreFile, trial: Trial) -> Activation:
+        if trial.text == "break":
+            raise KeyError("no such entry")
+        return activate(trials, file, trial)
+
+    monkeypatch.setattr(LoreTrials, "activate", one_breaks)
+    async with desktop.window(make_lore) as (pilot, _):
+        await lorebook_shown(pilot)
+        screen = await try_shown(pilot)
+        screen.query_one(CappedTextArea).insert("break")
+        await until(pilot, lambda: text_of(screen, "#sum").startswith("This text could not be tried"))
+        assert "no such entry" in caplog.text
+        screen.query_one(CappedTextArea).insert(" the lamp")
+        await until(pilot, lambda: text_of(screen, "#sum").startswith("2 of 4 entries"))
