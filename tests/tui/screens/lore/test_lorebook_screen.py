@@ -12,7 +12,7 @@ from core.library.lore.book import Logic, Position
 from core.library.lore.edits import with_entry
 from storyengine_tui.screens.library.lore_screen import LoreScreen
 from storyengine_tui.screens.lore.book_fields_modal import BookFieldsModal
-from storyengine_tui.screens.lore.entry_screen import LONGEST_CONTENT, EntryScreen
+from storyengine_tui.screens.lore.entry_screen import LONGEST_CONTENT, MATCHED, EntryScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -106,6 +106,34 @@ async def test_what_is_typed_in_an_entry_is_stored_by_itself(desktop: Desktop) -
         written = json.loads(await stored_content(engine_of(app)))
         assert written["entries"]["0"]["x_mine"] == 1.5
         assert {**written["entries"], "0": None} == {**BOOK["entries"], "0": None}
+
+
+async def test_seldom_fields_are_below_the_text_and_are_stored(desktop: Desktop) -> None:
+    async with desktop.window(make_lore, size=(80, 24)) as (pilot, app):
+        await lorebook_shown(pilot)
+        editor = await entry_shown(pilot)
+        editor.query_one("#position", Select).value = Position.OUTLET.name
+        for field, value in (
+            ("outlet", "gate"),
+            ("filter_names", 'Kara, "Ines, old"'),
+            ("filter_tags", "sea"),
+            ("triggers", "normal"),
+        ):
+            editor.query_one(f"#{field}", Input).value = value
+        editor.query_one("#group_scoring", Select).value = "no"
+        ticks = ("ignores_budget", "is_group_override", "filter_excludes")
+        for name in (*ticks, *(name for _, name in MATCHED)):
+            tick = editor.query_one(f"#{name}", Tick)
+            assert tick.region.right <= 79
+            tick.action_switch()
+        await until(pilot, lambda: text_of(editor, "#saved") == "stored")
+        editor.query_one("#matches_notes").focus()
+        await until(pilot, lambda: "Keys also in" in screen_text(app))
+        [first, *_] = (await stored(engine_of(app))).entries
+        assert (first.position, first.outlet) == (Position.OUTLET, "gate")
+        assert (first.filter_names, first.filter_tags) == (("Kara", "Ines, old"), ("sea",))
+        assert (first.triggers, first.group_scoring) == (("normal",), False)
+        assert all(getattr(first, name) for name in (*ticks, *(name for _, name in MATCHED)))
 
 
 async def test_what_is_typed_and_taken_back_leaves_the_file_as_it_was(desktop: Desktop) -> None:
