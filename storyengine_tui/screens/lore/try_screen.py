@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from core.domain.errors import StoryEngineError
-from core.engine.library.lore_trial import LEFT_OUT, LoreTrials, Trial, in_order
+from core.engine.library.lore_trial import LEFT_OUT, LoreTrials, Trial, in_order, not_tried
 from core.library.card_lore import LoreFile
 from core.library.lore.activation.result import Outcome
 from core.text.numbers import read_count
@@ -75,6 +75,7 @@ class TryScreen(DeskScreen):
             ):
                 yield Static(label, classes="between")
                 yield FormField(compact=True, max_length=9, placeholder=holder, id=name, classes="number")
+        yield Static("", id="not-tried", markup=False)
         yield Static(NOTHING_YET, id="sum", markup=False)
         yield RowList[Outcome](_cells_of, lambda one: not one.is_active, id="outcomes")
         yield from self.compose_foot()
@@ -120,18 +121,21 @@ class TryScreen(DeskScreen):
             if not done:
                 self.query_one("#sum", Static).update(TOO_SLOW)
             try:
-                self._show(await running)
+                self._show(*await running)
             except StoryEngineError as error:
                 self.query_one("#sum", Static).update(Content(error.message))
             except Exception:  # Whatever a book of somebody else makes go wrong, the next text is tried.
                 log.exception("a text could not be tried on a lorebook")
                 self.query_one("#sum", Static).update(FAILED)
 
-    def _outcomes(self, file: LoreFile, trial: Trial) -> Sequence[Outcome]:
-        """Return every outcome; blocking."""
-        return in_order(self._trials.activate(file, trial))
+    def _outcomes(self, file: LoreFile, trial: Trial) -> tuple[Sequence[Outcome], str]:
+        """Return every outcome, and what is not tried; blocking."""
+        return in_order(self._trials.activate(file, trial)), not_tried(file)
 
-    def _show(self, outcomes: Sequence[Outcome]) -> None:
+    def _show(self, outcomes: Sequence[Outcome], note: str) -> None:
+        untried = self.query_one("#not-tried", Static)
+        untried.update(note)
+        untried.display = bool(note)
         active = [one for one in outcomes if one.is_active]
         left_out = sum(one.reason in LEFT_OUT for one in outcomes)
         tokens = sum(one.tokens for one in active)

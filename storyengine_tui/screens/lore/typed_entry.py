@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, Self
 
-from core.library.lore.book import GREATEST_DEPTH, MOST_KEYS, Logic, LoreEntry, Position
+from core.library.lore.book import GREATEST_DEPTH, MATCHES, MOST_KEYS, Logic, LoreEntry, Position
 from core.library.lore.key_line import shown_keys, typed_keys
 from core.text.cleaning import clean, clean_line
 
@@ -38,12 +38,7 @@ TICKS: Final = (
     "prevents_recursion",
     "is_group_override",
     "filter_excludes",
-    "matches_description",
-    "matches_personality",
-    "matches_scenario",
-    "matches_persona",
-    "matches_depth_prompt",
-    "matches_notes",
+    *MATCHES,
 )
 """Switches that are on or off, as they are in an entry."""
 GREATEST: Final = 1_000_000

@@ -1,6 +1,7 @@
 """A text is tried on a lorebook while it is typed: what fires, in the order of the input, and why not."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from textual.widgets import Input
@@ -115,3 +116,21 @@ async def test_a_trial_that_goes_wrong_is_said_and_the_next_text_is_tried(
         assert "no such entry" in caplog.text
         screen.query_one(CappedTextArea).insert(" the lamp")
         await until(pilot, lambda: text_of(screen, "#sum").startswith("2 of 4 entries"))
+
+
+async def test_what_entries_ask_for_and_a_trial_lacks_is_said_once_one_asks(desktop: Desktop) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        book = await lorebook_shown(pilot)
+        screen = await try_shown(pilot)
+        note = screen.query_one("#not-tried")
+        await until(pilot, lambda: text_of(screen, "#sum").startswith("1 of 4"))
+        assert not note.display
+        assert book.desk is not None
+        first = book.desk.book.entries[0]
+        book.desk.put(replace(first, filter_tags=("sea",), matches_notes=True))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is book)
+        screen = await try_shown(pilot)
+        await until(pilot, lambda: screen.query_one("#not-tried").display)
+        said = text_of(screen, "#not-tried")
+        assert said.endswith("not tried here: texts of a character or a persona, tags.")
