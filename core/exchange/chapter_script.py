@@ -34,6 +34,7 @@ from core.exchange.script_prompts import ScriptPrompt, lines_of, read_prompts
 from core.exchange.script_scene import read_secrets
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean_line, is_blank
+from core.text.name_list import problems_of_groups
 
 MAX_FILE_BYTES = 5_000_000
 MAX_TITLE = 120
@@ -278,7 +279,8 @@ class _Reader(FieldReader):
                 groups_visible=self.lines(table, "groups_visible", owner, (GENERAL,)),
             )
         )
-        for problem in problems_of(profile):
+        groups = (profile.group, *profile.groups_visible)
+        for problem in (*problems_of(profile), *problems_of_groups(groups, ())):
             self.report(owner.removesuffix(": "), f"is not possible: {problem}")
         return profile
 

@@ -327,3 +327,28 @@ async def test_the_book_on_a_card_is_for_its_character_alone(store: PostgresStor
     assert not await lore_given(engine, session.id, "The lamp?", RED)
     assert from_json(await engine.export(session.id)).lore == (book,)
     await session.aclose()
+
+
+async def test_a_group_that_no_line_can_show_is_refused_and_one_of_before_stays(store: PostgresStore) -> None:
+    engine = engine_on(store)
+    lore = engine.library.lore
+    book = await kept(engine, entry("lamp"))
+    with pytest.raises(IllegalCommandError, match="Semicolons stand between groups"):
+        await lore.save(replace(book, groups=("Crew, old",)))
+    file = await lore.read(book)
+    with pytest.raises(IllegalCommandError, match="Semicolons stand between groups"):
+        await lore.edit(replace(book, groups=("Crew; old",)), file, replace(file.book, token_budget=5))
+    await store.library.put_lorebook(replace(book, groups=("Crew, old",)))
+    stored = await lore.by_id(book.id)
+    edited, _ = await lore.edit(stored, file, replace(file.book, token_budget=5))
+    assert edited.groups == ("Crew, old",)
+    assert (await lore.save(replace(edited, groups=("Crew, old", "Guests")))).groups[0] == "Crew, old"
+
+
+async def test_a_character_gets_no_new_group_that_no_line_can_show(store: PostgresStore) -> None:
+    characters = engine_on(store).library.characters
+    mira = await characters.create("Mira", profile=Profile(group="Crew, old"))
+    assert (await characters.save(replace(mira, version=mira.version, is_static=True))).group == "Crew, old"
+    [stored] = [one for one in await characters.listed() if one.id == mira.id]
+    with pytest.raises(IllegalCommandError, match="Semicolons stand between groups"):
+        await characters.save(replace(stored, groups_visible=("A;B",)))

@@ -26,6 +26,7 @@ from core.library.names import find, free_name, name_key
 from core.library.refusal import FileRefusedError
 from core.library_store import LibraryStore
 from core.text.cleaning import clean_line, is_blank
+from core.text.name_list import problems_of_groups
 
 LIST_HINT = "List them with `storyengine cast list`."
 NAMELESS = "A character without a name"
@@ -145,6 +146,7 @@ class CharacterLibrary:
 
         Raises StorageError where it was changed elsewhere meanwhile, or where a name is someone else's.
         """
+        await self._check_groups(cleaned(character))
         return await self._put(replace(character, updated_at=self._clock()))
 
     async def by_id(self, character_id: CharacterId) -> Character:
@@ -196,6 +198,15 @@ class CharacterLibrary:
     async def purge(self, character: Character) -> None:
         """Delete an archived character for good, with its card."""
         await self._store.purge_character(character.id)
+
+    async def _check_groups(self, character: Character) -> None:
+        """Raise IllegalCommandError for a new group with a name that no line of groups can show."""
+        groups = (character.group, *character.groups_visible)
+        if any(problems_of_groups(groups, ())):
+            present = await self._store.characters(is_archived=character.archived_at is not None)
+            before = {group for one in present if one.id == character.id for group in one.sees}
+            for problem in problems_of_groups(groups, before):
+                raise IllegalCommandError(f"{problem} Nothing was stored.")
 
     async def _put(self, character: Character) -> Character:
         character = _valid(character)

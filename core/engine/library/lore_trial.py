@@ -1,6 +1,7 @@
 """Tries a text on a lorebook: which entries it activates, and why the others are not (design 14)."""
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +10,7 @@ from core.library.card_lore import LoreFile
 from core.library.lore.activation.result import Outcome, Reason
 from core.library.lore.activation.scanner import Activation, LoreScanner
 from core.library.lore.activation.scene import Message, ScannedBook, ScanSettings, Scene
+from core.library.lore.book import MATCHES, LoreEntry
 from core.library.macros import MacroNames
 from core.text.cleaning import clean
 
@@ -16,6 +18,12 @@ LARGEST_TEXT: Final = 4 * 1024 * 1024
 """Bytes of a text to try a book on."""
 LEFT_OUT: Final = (Reason.BUDGET, Reason.BOOK_BUDGET)
 """The reasons that are about room alone."""
+_ASKED: Final[Mapping[str, Callable[[LoreEntry, LoreFile], bool]]] = {
+    "texts of a character or a persona": lambda entry, _: any(getattr(entry, name) for name in MATCHES),
+    "the name of a character": lambda entry, file: bool(entry.filter_names) and file.card is None,
+    "tags": lambda entry, _: bool(entry.filter_tags),
+    "kinds of generation but “normal”": lambda entry, _: bool({*entry.triggers} - {"normal"}),
+}
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 
 
@@ -54,6 +62,16 @@ class LoreTrials:
         depth = len(messages) if trial.depth is None else trial.depth
         settings = ScanSettings(scan_depth=depth, budget=trial.budget)
         return self._scanner.activate([ScannedBook(file.book)], scene, settings)
+
+
+def not_tried(file: LoreFile) -> str:
+    """Return in a sentence what entries ask for that a trial does not have; empty if none does; blocking."""
+    found: set[str] = set()
+    for entry in file.book.entries:
+        if entry.is_enabled:
+            found |= {words for words, is_asked in _ASKED.items() if is_asked(entry, file)}
+    missing = [words for words in _ASKED if words in found]
+    return f"Entries also ask for what is not tried here: {', '.join(missing)}." if missing else ""
 
 
 def in_order(activation: Activation) -> tuple[Outcome, ...]:

@@ -30,6 +30,7 @@ from core.library.names import find, free_name, name_key
 from core.library.refusal import FileRefusedError
 from core.library_store import LibraryStore
 from core.text.cleaning import is_blank
+from core.text.name_list import problems_of_groups
 
 LIST_HINT = "List them with `storyengine lore list`."
 NAMELESS = "A lorebook without a name"
@@ -137,6 +138,7 @@ class LoreLibrary:
         `file` is what was read of `kept`. Return both as they are stored. Raises ChangedElsewhereError, and
         FileRefusedError for what cannot be written, or could not be read again.
         """
+        await self._check_groups(kept)
         before = await self._store.lore_file(kept.id)
         content = await asyncio.to_thread(rewritten, before.content, file, book)
         return await self._store_file(kept, KeptFile(before.name, content), book)
@@ -206,6 +208,7 @@ class LoreLibrary:
 
     async def save(self, book: KeptLorebook) -> KeptLorebook:
         """Store another name or other groups of a lorebook, and return it as it is stored."""
+        await self._check_groups(book)
         return await self._put(replace(book, updated_at=self._clock()))
 
     async def archive(self, book: KeptLorebook) -> None:
@@ -220,6 +223,13 @@ class LoreLibrary:
     async def purge(self, book: KeptLorebook) -> None:
         """Delete an archived lorebook for good."""
         await self._store.purge_lorebook(book.id)
+
+    async def _check_groups(self, book: KeptLorebook) -> None:
+        """Raise IllegalCommandError for a new group with a name that no line of groups can show."""
+        if any(problems_of_groups(book.groups, ())):
+            before = await self.by_id(book.id)
+            for problem in problems_of_groups(cleaned(book).groups, before.groups):
+                raise IllegalCommandError(f"{problem} Nothing was stored.")
 
     async def _put(self, book: KeptLorebook) -> KeptLorebook:
         book = _valid(book)

@@ -123,6 +123,17 @@ class LoreEntry:
     """Whether the filter names those characters for whom it is not."""
 
 
+MATCHES: Final = (
+    "matches_persona",
+    "matches_description",
+    "matches_personality",
+    "matches_depth_prompt",
+    "matches_scenario",
+    "matches_notes",
+)
+"""The switches of an entry whose keys may also be in a text of a character or of a persona."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoreSource:
     """The text that a book was read from, and where in it the book and its entries are."""

@@ -17,13 +17,13 @@ from core.domain.session.limits import LONGEST_NAME
 from core.domain.session.profile import LONGEST_SHORT_DESCRIPTION, MOST_ALIASES, MOST_GROUPS
 from core.library.characters.character import Character
 from core.library.characters.checks import LONGEST_MODEL
+from core.text.name_list import shown_names, typed_names
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs import line_modal
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
 from storyengine_tui.widgets.fields.one_line import LineField
 
-BETWEEN = "; "
 CHANGED_BY = (("you, and proposals that you take", False), ("you alone", True))
 
 
@@ -60,14 +60,14 @@ class DetailsModal(OverlayModal[bool]):
 
     def compose(self) -> ComposeResult:
         """Compose a line for each field, and the two answers."""
-        one, several = self._character, (LONGEST_NAME + len(BETWEEN))
+        one, several = self._character, LONGEST_NAME + len("; ")
         with Vertical(classes="dialog--box"):
             yield Static(Content(f"What is told of {one.name}"), classes="dialog--title")
             for name, label, text, limit in (
                 ("short", "Short description", one.short_description, LONGEST_SHORT_DESCRIPTION),
-                ("aliases", "Other names", BETWEEN.join(one.aliases), MOST_ALIASES * several),
+                ("aliases", "Other names", shown_names(one.aliases), MOST_ALIASES * several),
                 ("group", "Group", one.group, LONGEST_NAME),
-                ("sees", "Sees groups", BETWEEN.join(one.groups_visible), MOST_GROUPS * several),
+                ("sees", "Sees groups", shown_names(one.groups_visible), MOST_GROUPS * several),
             ):
                 with Horizontal(classes="dialog--field"):
                     yield Static(label, classes="dialog--label")
@@ -99,9 +99,9 @@ class DetailsModal(OverlayModal[bool]):
         return replace(
             self._character,
             short_description=text("short"),
-            aliases=_names_in(text("aliases"), self._character.aliases),
+            aliases=typed_names(text("aliases"), self._character.aliases),
             group=text("group"),
-            groups_visible=_names_in(text("sees"), self._character.groups_visible),
+            groups_visible=typed_names(text("sees"), self._character.groups_visible),
             model=text("model"),
             is_static=self.query_one("#static", GuardedSelect).value is True,
         )
@@ -127,11 +127,3 @@ class DetailsModal(OverlayModal[bool]):
     def action_cancel(self) -> None:
         """Close without storing anything."""
         self.dismiss(False)
-
-
-def _names_in(text: str, before: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names in a line; one of `before` that has the separator in it stays one name."""
-    separator = BETWEEN.strip()
-    for name in sorted(before, key=len, reverse=True):
-        text = text.replace(name, name.replace(separator, "\0"))
-    return tuple(name.replace("\0", separator) for name in text.split(separator))

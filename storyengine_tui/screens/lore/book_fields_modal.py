@@ -1,6 +1,6 @@
 """What holds for a whole lorebook: for whom it is, how much of the story is scanned, and its budget."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Self
 
@@ -15,6 +15,7 @@ from textual.widgets import Button, Input, Select, Static
 from core.domain.session.profile import GENERAL
 from core.library.lore.book import GREATEST_DEPTH, Lorebook
 from core.library.lore.kept import KeptLorebook, cleaned, problems_of
+from core.text.name_list import problems_of_groups, shown_names, typed_names
 from core.text.numbers import read_count
 from storyengine_tui.screens.lore.typed_entry import SWITCHES
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
@@ -35,23 +36,24 @@ class TypedBook:
     is_recursive: str
 
     @classmethod
-    def of(cls, groups: Iterable[str], book: Lorebook) -> Self:
+    def of(cls, groups: tuple[str, ...], book: Lorebook) -> Self:
         """Return the fields that show a book."""
         word = next(word for word, value in SWITCHES.items() if value is book.is_recursive)
         numbers = ("" if value is None else str(value) for value in (book.scan_depth, book.token_budget))
         depth, budget = numbers
-        return cls(groups=", ".join(groups), scan_depth=depth, token_budget=budget, is_recursive=word)
+        return cls(groups=shown_names(groups), scan_depth=depth, token_budget=budget, is_recursive=word)
 
-    @property
-    def group_names(self) -> tuple[str, ...]:
-        """The groups that were typed; none for `General` alone, which is what no group means."""
-        names = tuple(dict.fromkeys(" ".join(name.split()) for name in self.groups.split(",")))
-        names = tuple(filter(None, names))
+    def group_names(self, before: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the groups that were typed where these were; none for `General` alone, which it means."""
+        names = tuple(dict.fromkeys(typed_names(self.groups, before)))
         return () if names == (GENERAL,) else names
 
     def problem(self, kept: KeptLorebook) -> str:
-        """Return what is wrong with the first field that cannot be stored."""
-        for problem in problems_of(cleaned(replace(kept, groups=self.group_names))):
+        """Return what is wrong with the first field that cannot be stored; `kept` is as the book was."""
+        names = self.group_names(kept.groups)
+        for problem in problems_of_groups(names, kept.groups):
+            return problem
+        for problem in problems_of(cleaned(replace(kept, groups=names))):
             return problem
         for name, called in (("scan_depth", "The scan depth"), ("token_budget", "The budget")):
             text, most = getattr(self, name).strip(), _NUMBERS[name]
@@ -76,7 +78,7 @@ class BookFieldsModal(OverlayModal[TypedBook]):
     CSS_PATH = "lore.tcss"
     AUTO_FOCUS = "#groups"
     HELP = (
-        "A lorebook is for the groups that you name, with commas between them. How many of the newest "
+        "A lorebook is for the groups that you name, with semicolons between them. How many of the newest "
         "messages are scanned, and how many tokens its entries may take, is left to the settings when blank."
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
@@ -92,7 +94,7 @@ class BookFieldsModal(OverlayModal[TypedBook]):
         typed = self._typed
         with Vertical(classes="box"):
             yield Static(Content(self._kept.name), classes="title")
-            holder = f"{GENERAL}; or names with commas between them"
+            holder = f"{GENERAL}, or names with semicolons between"
             yield _line(
                 "For the groups", FormField(typed.groups, compact=True, placeholder=holder, id="groups")
             )

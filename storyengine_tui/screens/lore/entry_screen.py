@@ -31,6 +31,16 @@ LONGEST_LINE: Final = 10_000
 LONGEST_NUMBER: Final = 8
 TOO_LONG: Final = "This text is longer than {:,} characters: it is kept as it is, and cannot be edited here."
 REST: Final = "Seldom needed"
+NOT_HERE: Final = "Chapters know no tags, no kind but “normal”, and none of these texts"
+MATCHED: Final = (
+    ("description", "matches_description"),
+    ("personality", "matches_personality"),
+    ("scenario", "matches_scenario"),
+    ("persona", "matches_persona"),
+    ("depth prompt", "matches_depth_prompt"),
+    ("notes", "matches_notes"),
+)
+"""The texts of a card, and of the person who plays, that the keys may be in."""
 _OTHER_ROWS: Final = 13
 """Rows that are not the text: at 80 by 24 all fields are in sight."""
 
@@ -42,8 +52,10 @@ class EntryScreen(DeskScreen):
         "Keys are separated by commas; /…/ is an expression, and quotation marks hold a key with a comma. "
         "Any key that is in what a character may know activates the entry. Of second keys, you choose what "
         "they must do. A higher order goes first for the budget. Further down is what is seldom needed: "
-        "place, depths, letters, recursion, groups and waiting times. A blank scan depth means what the book "
-        "or the settings say. All is stored by itself, and only what you changed is different in the file."
+        "place, depths, letters, recursion, groups, waiting times, and for whom the entry is. A blank scan "
+        "depth means what the book or the settings say. Of an entry group one is taken: by weight, by order "
+        "where you say so, or by the most keys found. All is stored by itself, and only what you changed is "
+        "different in the file."
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 
@@ -78,8 +90,8 @@ class EntryScreen(DeskScreen):
             yield _line("Second keys", self._field("secondary"), self._choice("logic", LOGICS))
             yield _line(
                 "",
-                Tick("On", is_on=shown.is_enabled, id="is_enabled"),
-                Tick("Always active", is_on=shown.is_constant, id="is_constant"),
+                self._tick("On", "is_enabled"),
+                self._tick("Always active", "is_constant"),
                 *_labelled(("order", self._number("order"))),
                 *_labelled(("chance in %", self._number("probability"))),
             )
@@ -97,9 +109,10 @@ class EntryScreen(DeskScreen):
         yield from self.compose_foot()
 
     def _compose_rest(self) -> Iterable[Widget]:
-        shown = self._shown
         yield _line(
-            "Place", self._choice("position", POSITIONS), *_labelled(("depth", self._number("depth")))
+            "Place",
+            self._choice("position", POSITIONS),
+            *_labelled(("depth", self._number("depth")), ("outlet", self._field("outlet"))),
         )
         words = {word: word for word in SWITCHES}
         yield _line(
@@ -112,15 +125,32 @@ class EntryScreen(DeskScreen):
         )
         yield _line(
             "Recursion",
-            Tick("not by others", is_on=shown.excludes_recursion, id="excludes_recursion"),
-            Tick("activates none", is_on=shown.prevents_recursion, id="prevents_recursion"),
+            self._tick("not by others", "excludes_recursion"),
+            self._tick("activates none", "prevents_recursion"),
             *_labelled(("from level", self._number("delay_until_recursion"))),
         )
         yield _line(
             "One of group", self._field("groups"), *_labelled(("weight", self._number("group_weight")))
         )
+        yield _line(
+            "",
+            self._tick("preferred, by order", "is_group_override"),
+            *_labelled(("most keys win", self._choice("group_scoring", words))),
+        )
         numbers = (("cooldown", self._number("cooldown")), ("delay", self._number("delay")))
         yield _line("Sticky", self._number("sticky"), *_labelled(*numbers))
+        yield _line("Budget", self._tick("given also when it is used up", "ignores_budget"))
+        yield _line(
+            "For names", self._field("filter_names"), self._tick("for all but these", "filter_excludes")
+        )
+        yield Static(NOT_HERE, classes="rest")
+        yield _line("For tags", self._field("filter_tags"))
+        yield _line("For kinds", self._field("triggers"))
+        for label, texts in (("Keys also in", MATCHED[:3]), ("", MATCHED[3:])):
+            yield _line(label, *(self._tick(text, name) for text, name in texts))
+
+    def _tick(self, label: str, name: str) -> Tick:
+        return Tick(label, is_on=getattr(self._shown, name), id=name)
 
     def _field(self, name: str) -> FormField:
         value = str(getattr(self._shown, name))
@@ -146,7 +176,8 @@ class EntryScreen(DeskScreen):
             field.disabled = field.disabled or not can_write
         self._show_problem("")
         first = self.query_one("#keys" if can_write and not self._shown.keys else "#content")
-        self.set_focus(first if not first.disabled else self._text)
+        # Before the layout Textual would scroll to it, away from the name and the keys.
+        self.set_focus(first if not first.disabled else self._text, scroll_visible=False)
         self._is_open = True
         self._desk.collect = self._collect
 

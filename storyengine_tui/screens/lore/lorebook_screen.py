@@ -267,15 +267,18 @@ class LorebookScreen(DeskScreen):
         if desk is None:
             return
 
+        before = desk.groups
+
         def store(typed: TypedBook | None) -> None:
             if typed is not None:
-                book = typed.put_into(desk.book)
-                if book != desk.book or typed.group_names != desk.groups:
-                    desk.change_book(book, typed.group_names)
+                book, groups = typed.put_into(desk.book), typed.group_names(before)
+                if book != desk.book or groups != desk.groups:
+                    desk.change_book(book, groups)
                     self.say_state("storing …")
 
-        typed = TypedBook.of(desk.groups, desk.book)
-        self.app.push_screen(BookFieldsModal(desk.kept, typed, can_write=desk.can_write), store)
+        kept = replace(desk.kept, groups=before)
+        typed = TypedBook.of(before, desk.book)
+        self.app.push_screen(BookFieldsModal(kept, typed, can_write=desk.can_write), store)
 
     def action_convert(self) -> None:
         """Make a book that can be edited of one that can be read alone, after a question."""

@@ -1,6 +1,7 @@
 """Tries a text on a lorebook while it is typed: which entries it activates, why, and what found no room."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Final
@@ -13,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from core.domain.errors import StoryEngineError
-from core.engine.library.lore_trial import LEFT_OUT, LoreTrials, Trial, in_order
+from core.engine.library.lore_trial import LEFT_OUT, LoreTrials, Trial, in_order, not_tried
 from core.library.card_lore import LoreFile
 from core.library.lore.activation.result import Outcome
 from core.text.numbers import read_count
@@ -25,12 +26,14 @@ from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.reading.row_list import Column, RowList
 
+log = logging.getLogger(__name__)
 LONGEST_TEXT: Final = 100_000
 DEBOUNCE_SECONDS: Final = 0.15
 """Seconds without a key after which a text is tried."""
 LONGEST_WAIT_SECONDS: Final = 60.0
 """Seconds after which a trial counts as failed: expressions have a limit of their own, far below."""
 NOTHING_YET: Final = "Write or paste a text; each paragraph counts as a message, and the last is the newest."
+FAILED: Final = "This text could not be tried on this book; the log says why. Another text is tried again."
 TOO_SLOW: Final = "It takes too long to try this text on this book; shorten one of them."
 
 
@@ -72,6 +75,7 @@ class TryScreen(DeskScreen):
             ):
                 yield Static(label, classes="between")
                 yield FormField(compact=True, max_length=9, placeholder=holder, id=name, classes="number")
+        yield Static("", id="not-tried", markup=False)
         yield Static(NOTHING_YET, id="sum", markup=False)
         yield RowList[Outcome](_cells_of, lambda one: not one.is_active, id="outcomes")
         yield from self.compose_foot()
@@ -116,17 +120,22 @@ class TryScreen(DeskScreen):
             done, _ = await asyncio.wait({running}, timeout=LONGEST_WAIT_SECONDS)
             if not done:
                 self.query_one("#sum", Static).update(TOO_SLOW)
-                await running
             try:
-                self._show(running.result())
+                self._show(*await running)
             except StoryEngineError as error:
-                self.say_unsaved(error)
+                self.query_one("#sum", Static).update(Content(error.message))
+            except Exception:  # Whatever a book of somebody else makes go wrong, the next text is tried.
+                log.exception("a text could not be tried on a lorebook")
+                self.query_one("#sum", Static).update(FAILED)
 
-    def _outcomes(self, file: LoreFile, trial: Trial) -> Sequence[Outcome]:
-        """Return every outcome; blocking."""
-        return in_order(self._trials.activate(file, trial))
+    def _outcomes(self, file: LoreFile, trial: Trial) -> tuple[Sequence[Outcome], str]:
+        """Return every outcome, and what is not tried; blocking."""
+        return in_order(self._trials.activate(file, trial)), not_tried(file)
 
-    def _show(self, outcomes: Sequence[Outcome]) -> None:
+    def _show(self, outcomes: Sequence[Outcome], note: str) -> None:
+        untried = self.query_one("#not-tried", Static)
+        untried.update(note)
+        untried.display = bool(note)
         active = [one for one in outcomes if one.is_active]
         left_out = sum(one.reason in LEFT_OUT for one in outcomes)
         tokens = sum(one.tokens for one in active)

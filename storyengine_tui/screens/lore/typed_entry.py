@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, Self
 
-from core.library.lore.book import GREATEST_DEPTH, MOST_KEYS, Logic, LoreEntry, Position
+from core.library.lore.book import GREATEST_DEPTH, MATCHES, MOST_KEYS, Logic, LoreEntry, Position
 from core.library.lore.key_line import shown_keys, typed_keys
 from core.text.cleaning import clean, clean_line
 
@@ -30,6 +30,17 @@ POSITIONS: Final[Mapping[str, str]] = {
 }
 SWITCHES: Final[Mapping[str, bool | None]] = {"as set": None, "yes": True, "no": False}
 """A switch that may leave it to the book or the settings."""
+TICKS: Final = (
+    "is_enabled",
+    "is_constant",
+    "ignores_budget",
+    "excludes_recursion",
+    "prevents_recursion",
+    "is_group_override",
+    "filter_excludes",
+    *MATCHES,
+)
+"""Switches that are on or off, as they are in an entry."""
 GREATEST: Final = 1_000_000
 GREATEST_LEVEL: Final = 1_000
 NUMBERS: Final[Mapping[str, tuple[str, int, int]]] = {
@@ -62,6 +73,8 @@ class TypedEntry:
     probability: str
     position: str
     depth: str
+    outlet: str
+    ignores_budget: bool
     scan_depth: str
     case_sensitive: str
     whole_words: str
@@ -70,38 +83,53 @@ class TypedEntry:
     delay_until_recursion: str
     groups: str
     group_weight: str
+    is_group_override: bool
+    group_scoring: str
     sticky: str
     cooldown: str
     delay: str
+    filter_names: str
+    filter_tags: str
+    filter_excludes: bool
+    triggers: str
+    matches_description: bool
+    matches_personality: bool
+    matches_scenario: bool
+    matches_persona: bool
+    matches_depth_prompt: bool
+    matches_notes: bool
 
     @classmethod
     def of(cls, entry: LoreEntry) -> Self:
         """Return the fields that show an entry."""
         is_used = entry.is_selective or not entry.secondary
         scan_depth = "" if entry.scan_depth is None else str(entry.scan_depth)
+        ticks = {name: getattr(entry, name) for name in TICKS}
         return cls(
+            **ticks,
             name=clean_line(entry.name),
             keys=shown_keys(entry.keys),
             secondary=shown_keys(entry.secondary),
             logic=entry.logic.name if is_used else UNUSED,
             content=entry.content,
-            is_enabled=entry.is_enabled,
-            is_constant=entry.is_constant,
             order=str(entry.order),
             probability=f"{entry.probability:g}" if entry.uses_probability else "",
             position=entry.position.name,
             depth=str(entry.depth),
+            outlet=clean_line(entry.outlet),
             scan_depth=scan_depth,
             case_sensitive=_word(entry.case_sensitive),
             whole_words=_word(entry.whole_words),
-            excludes_recursion=entry.excludes_recursion,
-            prevents_recursion=entry.prevents_recursion,
             delay_until_recursion=str(entry.delay_until_recursion),
             groups=", ".join(map(clean_line, entry.groups)),
             group_weight=str(entry.group_weight),
+            group_scoring=_word(entry.group_scoring),
             sticky=str(entry.sticky),
             cooldown=str(entry.cooldown),
             delay=str(entry.delay),
+            filter_names=shown_keys(entry.filter_names),
+            filter_tags=shown_keys(entry.filter_tags),
+            triggers=shown_keys(entry.triggers),
         )
 
     def with_values(self, values: Mapping[str, str | bool]) -> "TypedEntry":
@@ -135,14 +163,14 @@ class TypedEntry:
         """Add what a field says to `changes`; return what is wrong with it."""
         value = getattr(self, name)
         match name:
-            case "name":
+            case "name" | "outlet":
                 changes[name] = clean_line(value)
             case "content":
                 changes[name] = clean(value)
-            case "keys" | "secondary":
+            case "keys" | "secondary" | "filter_names" | "filter_tags" | "triggers":
                 keys = typed_keys(clean(value))
                 if len(keys) > MOST_KEYS:
-                    return f"An entry has at most {MOST_KEYS:,} keys."
+                    return f"A field of an entry has at most {MOST_KEYS:,} keys or names."
                 changes[name] = keys
             case "groups":
                 changes[name] = tuple(filter(None, map(clean_line, value.split(","))))
@@ -150,7 +178,7 @@ class TypedEntry:
                 pass  # Together with the keys that it is about.
             case "position":
                 changes[name] = Position[value]
-            case "case_sensitive" | "whole_words":
+            case "case_sensitive" | "whole_words" | "group_scoring":
                 changes[name] = SWITCHES[value]
             case "probability":
                 return _read_percent(value, changes)
@@ -182,6 +210,7 @@ def from_json(text: str) -> tuple[str, TypedEntry] | None:
         ("position", POSITIONS),
         ("case_sensitive", SWITCHES),
         ("whole_words", SWITCHES),
+        ("group_scoring", SWITCHES),
     )
     if any(found[name] not in known for name, known in chosen):
         return None

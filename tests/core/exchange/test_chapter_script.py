@@ -110,6 +110,11 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
         (SETTING + "target_words = true\n[[agent]]", "target_words must be a whole number from 1 to 5,000."),
         (SETTING + "target_words = 2.5\n[[agent]]", "target_words must be a whole number from 1 to 5,000."),
         (SETTING + f'[[agent]]\nname = "{"n" * 41}"', "agent 1: name has 41 characters, and 40 fit."),
+        (
+            SETTING + '[[agent]]\ngroup = "Crew, old"',
+            "agent 1 is not possible: Semicolons stand between groups; no group has one in its name, or a "
+            "comma: “Crew, old”.",
+        ),
         (SETTING + '[[agent]]\nname = "a\\nb"', "agent 1: name must be on one line."),
         (
             SETTING + '[[agent]]\n[[agent]]\nname = "AGENT RED"',

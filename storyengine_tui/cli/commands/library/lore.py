@@ -256,7 +256,7 @@ async def _found(name: str) -> LoreFile:
 
 
 def _print(file: LoreFile, activation: "Activation") -> None:
-    from core.engine.library.lore_trial import in_order
+    from core.engine.library.lore_trial import in_order, not_tried
 
     outcomes = in_order(activation)
     if not console.is_terminal:
@@ -270,6 +270,8 @@ def _print(file: LoreFile, activation: "Activation") -> None:
     tokens = sum(outcome.tokens for outcome in outcomes)
     name = clean_line(file.book.name) or file.name
     say(f"{len(activation.active):,} of {len(outcomes):,} entries of {name}: {tokens:,} tokens.")
+    if note := not_tried(file):
+        say(note)
 
 
 def _cells(outcome: Outcome) -> tuple[str, ...]:
@@ -280,8 +282,11 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
 
 def _json(file: LoreFile, activation: "Activation") -> bytes:
     """Return the result as JSON: escapes and other scripts as ASCII, so that no terminal acts on it."""
+    from core.engine.library.lore_trial import not_tried
+
     document = {
         "book": file.book.name,
+        "not_tried": not_tried(file),
         "tokens": sum(one.outcome.tokens for one in activation.active),
         "active": [_active(one) for one in activation.active],
         "entries": [

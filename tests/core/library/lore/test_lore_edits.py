@@ -62,6 +62,20 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "sticky": COUNT,
     "cooldown": COUNT,
     "delay": COUNT,
+    "outlet": LINE,
+    "ignores_budget": SWITCH,
+    "is_group_override": SWITCH,
+    "group_scoring": ANY_SWITCH,
+    "filter_names": KEYS,
+    "filter_tags": KEYS,
+    "filter_excludes": SWITCH,
+    "triggers": KEYS,
+    "matches_description": SWITCH,
+    "matches_personality": SWITCH,
+    "matches_scenario": SWITCH,
+    "matches_persona": SWITCH,
+    "matches_depth_prompt": SWITCH,
+    "matches_notes": SWITCH,
 }
 EDITS = st.sampled_from(sorted(FIELDS)).flatmap(lambda name: st.tuples(st.just(name), FIELDS[name]))
 WORLD_ENTRY = st.fixed_dictionaries(

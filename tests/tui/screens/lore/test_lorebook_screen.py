@@ -12,7 +12,7 @@ from core.library.lore.book import Logic, Position
 from core.library.lore.edits import with_entry
 from storyengine_tui.screens.library.lore_screen import LoreScreen
 from storyengine_tui.screens.lore.book_fields_modal import BookFieldsModal
-from storyengine_tui.screens.lore.entry_screen import LONGEST_CONTENT, EntryScreen
+from storyengine_tui.screens.lore.entry_screen import LONGEST_CONTENT, MATCHED, EntryScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -108,6 +108,34 @@ async def test_what_is_typed_in_an_entry_is_stored_by_itself(desktop: Desktop) -
         assert {**written["entries"], "0": None} == {**BOOK["entries"], "0": None}
 
 
+async def test_seldom_fields_are_below_the_text_and_are_stored(desktop: Desktop) -> None:
+    async with desktop.window(make_lore, size=(80, 24)) as (pilot, app):
+        await lorebook_shown(pilot)
+        editor = await entry_shown(pilot)
+        editor.query_one("#position", Select).value = Position.OUTLET.name
+        for field, value in (
+            ("outlet", "gate"),
+            ("filter_names", 'Kara, "Ines, old"'),
+            ("filter_tags", "sea"),
+            ("triggers", "normal"),
+        ):
+            editor.query_one(f"#{field}", Input).value = value
+        editor.query_one("#group_scoring", Select).value = "no"
+        ticks = ("ignores_budget", "is_group_override", "filter_excludes")
+        for name in (*ticks, *(name for _, name in MATCHED)):
+            tick = editor.query_one(f"#{name}", Tick)
+            assert tick.region.right <= 79
+            tick.action_switch()
+        await until(pilot, lambda: text_of(editor, "#saved") == "stored")
+        editor.query_one("#matches_notes").focus()
+        await until(pilot, lambda: "Keys also in" in screen_text(app))
+        [first, *_] = (await stored(engine_of(app))).entries
+        assert (first.position, first.outlet) == (Position.OUTLET, "gate")
+        assert (first.filter_names, first.filter_tags) == (("Kara", "Ines, old"), ("sea",))
+        assert (first.triggers, first.group_scoring) == (("normal",), False)
+        assert all(getattr(first, name) for name in (*ticks, *(name for _, name in MATCHED)))
+
+
 async def test_what_is_typed_and_taken_back_leaves_the_file_as_it_was(desktop: Desktop) -> None:
     async with desktop.window(make_lore) as (pilot, app):
         await lorebook_shown(pilot)
@@ -187,7 +215,7 @@ async def test_whom_a_book_is_for_and_its_budget_are_edited(desktop: Desktop) ->
         screen = await lorebook_shown(pilot)
         await pilot.press("b")
         modal = await in_front(pilot, BookFieldsModal)
-        await pilot.press(*"Crew,  Guests")
+        await pilot.press(*"Crew;  Guests")
         modal.query_one("#token_budget", Input).value = "x"
         modal.query_one("#save").focus()
         await pilot.press("enter")
@@ -209,6 +237,24 @@ async def test_whom_a_book_is_for_and_its_budget_are_edited(desktop: Desktop) ->
         await until(pilot, lambda: text_of(screen, "#saved") == "stored")
         [kept] = await engine_of(app).library.lore.listed()
         assert kept.groups == ()
+
+
+async def test_a_budget_alone_changes_no_group_whatever_a_group_is_called(desktop: Desktop) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        store = engine_of(app).library.lore
+        [kept] = await store.listed()
+        await engine_of(app).store.library.put_lorebook(replace(kept, groups=("Crew, old", "A;B")))
+        screen = await lorebook_shown(pilot)
+        await pilot.press("b")
+        modal = await in_front(pilot, BookFieldsModal)
+        modal.query_one("#token_budget", Input).value = "500"
+        modal.query_one("#save").focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is screen)
+        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        [kept] = await store.listed()
+        assert kept.groups == ("Crew, old", "A;B")
+        assert (await stored(engine_of(app))).token_budget == 500
 
 
 async def test_a_format_that_is_not_written_is_read_and_can_be_converted(desktop: Desktop) -> None:

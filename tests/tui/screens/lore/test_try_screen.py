@@ -1,12 +1,16 @@
 """A text is tried on a lorebook while it is typed: what fires, in the order of the input, and why not."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from textual.widgets import Input
 
 from core.engine.engine import Engine
+from core.engine.library.lore_trial import LoreTrials, Trial
+from core.library.card_lore import LoreFile
 from core.library.lore.activation.result import Outcome
+from core.library.lore.activation.scanner import Activation
 from storyengine_tui.screens.lore.entry_screen import EntryScreen
 from storyengine_tui.screens.lore.try_screen import TryScreen
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -91,3 +95,42 @@ async def test_an_expression_that_runs_for_ever_is_stopped_and_said(desktop: Des
         screen = await try_shown(pilot)
         screen.query_one(CappedTextArea).insert("a" * 5_000 + "!")
         await until(pilot, lambda: any("takes too long" in why for _, _, why in outcomes(screen)))
+
+
+async def test_a_trial_that_goes_wrong_is_said_and_the_next_text_is_tried(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    activate = LoreTrials.activate
+
+    def one_breaks(trials: LoreTrials, file: LoreFile, trial: Trial) -> Activation:
+        if trial.text == "break":
+            raise KeyError("no such entry")
+        return activate(trials, file, trial)
+
+    monkeypatch.setattr(LoreTrials, "activate", one_breaks)
+    async with desktop.window(make_lore) as (pilot, _):
+        await lorebook_shown(pilot)
+        screen = await try_shown(pilot)
+        screen.query_one(CappedTextArea).insert("break")
+        await until(pilot, lambda: text_of(screen, "#sum").startswith("This text could not be tried"))
+        assert "no such entry" in caplog.text
+        screen.query_one(CappedTextArea).insert(" the lamp")
+        await until(pilot, lambda: text_of(screen, "#sum").startswith("2 of 4 entries"))
+
+
+async def test_what_entries_ask_for_and_a_trial_lacks_is_said_once_one_asks(desktop: Desktop) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        book = await lorebook_shown(pilot)
+        screen = await try_shown(pilot)
+        note = screen.query_one("#not-tried")
+        await until(pilot, lambda: text_of(screen, "#sum").startswith("1 of 4"))
+        assert not note.display
+        assert book.desk is not None
+        first = book.desk.book.entries[0]
+        book.desk.put(replace(first, filter_tags=("sea",), matches_notes=True))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is book)
+        screen = await try_shown(pilot)
+        await until(pilot, lambda: screen.query_one("#not-tried").display)
+        said = text_of(screen, "#not-tried")
+        assert said.endswith("not tried here: texts of a character or a persona, tags.")
