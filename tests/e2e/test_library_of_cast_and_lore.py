@@ -7,6 +7,7 @@ import pytest
 from core.library.cards.card_file import read_card
 from core.library.cards.png import plain_picture
 from storyengine_tui.cli.exit_codes import ExitCode
+from tests.core.exchange.test_arrivals import CHAT
 from tests.core.library.cards.card_samples import V2, V3, image_data, packed, picture, t_ext, text_of
 from tests.e2e.program import Machine
 from tests.e2e.test_library_commands import BOOK, written
@@ -60,6 +61,38 @@ def test_a_name_that_is_taken_gets_a_number_and_the_card_keeps_its_own(fresh: Ma
     assert "“Kara (2)” is its name in the library; the card keeps its own." in done.stdout
     fresh.call("cast", "export", "kara (2)", fresh.work / "out.json")
     assert (fresh.work / "out.json").read_bytes() == second.read_bytes()
+
+
+def test_a_character_is_taken_into_a_chapter_with_what_was_chosen_of_its_card(fresh: Machine) -> None:
+    fresh.call("cast", "import", written(fresh, "kara.json", text_of(V2)))
+    chat = "\n".join(map(json.dumps, CHAT)).replace("Kara", "Joss").encode()
+    assert fresh.call("import", written(fresh, "harbour.jsonl", chat)).returncode == 0
+    refused = fresh.call("cast", "take", "Kara", "last", "--with", "songs")
+    assert refused.returncode == ExitCode.REFUSED
+    assert "The card has nothing called “songs”; it has scenario, greeting, examples" in refused.stderr
+    done = fresh.call("cast", "take", "Kara", "last", "--slot", "3", "--with", "scenario,system,lore")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "“Kara” is in slot 3.",
+        "Scenario → the chapter.",
+        "System prompt → a prompt block of its own, with the rules.",
+        "Lore → a lorebook that this character alone knows.",
+        "Its card also has: greeting, examples, post-history, greeting-2, greeting-3, depth. "
+        "Take some with --with.",
+    ]
+    shown = fresh.call("show", "last").stdout
+    assert "Lorebook “Kara (card)”, 1 entry, known to Kara" in shown
+    again = fresh.call("cast", "take", "Kara", "last", "--with", "depth")
+    assert again.stdout.splitlines()[:2] == [
+        "“Kara” is in slot 3.",
+        "Depth prompt → a prompt block of its own, with the rules.",
+    ]
+    as_3 = fresh.work / "three.json"
+    assert fresh.call("cast", "export", "Kara", as_3, "--as", "v3").returncode == 0
+    assert json.loads(as_3.read_bytes())["spec"] == "chara_card_v3"
+    no_json = fresh.call("cast", "export", "Kara", fresh.work / "k.charx", "--as", "v2")
+    assert no_json.returncode == ExitCode.REFUSED
+    assert "A .charx card always holds version 3" in no_json.stderr
 
 
 def test_what_is_no_card_is_refused_and_the_others_are_imported(fresh: Machine) -> None:
