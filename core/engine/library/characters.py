@@ -14,7 +14,7 @@ from core.library.cards.card_file import CardFile, CardFormat, has_both_copies, 
 from core.library.cards.report import report
 from core.library.cards.writing import Colour, WrittenCard, new_file, write_card
 from core.library.characters.character import Character, KeptFile
-from core.library.characters.checks import cleaned, problems_of
+from core.library.characters.checks import cleaned, merged, problems_of
 from core.library.characters.from_card import (
     brought_by,
     card_with,
@@ -167,6 +167,10 @@ class CharacterLibrary:
         except ChangedElsewhereError:
             # Once more: it may have been stored between reading and storing.
             return await self.save(change(await self.by_id(character_id)))
+
+    async def edit(self, begun: Character, made: Character) -> Character:
+        """Store the fields in which `made` differs from what it was begun with, as `change` does."""
+        return await self.change(begun.id, lambda now: merged(begun, made, now))
 
     async def pause(self, character: Character, until: datetime | None = None) -> Character:
         """Pause a character until a time, or until it is resumed, and return it as it is stored.

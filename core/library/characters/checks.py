@@ -1,9 +1,10 @@
 """What may be stored of a character: bounds of its texts, lists and numbers (design 14)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Final, TypeVar
 
+from core.domain.errors import ChangedElsewhereError
 from core.domain.session import profile
 from core.domain.session.limits import is_storable_time
 from core.library.characters.character import Character, Topic, Trait
@@ -55,6 +56,21 @@ def cleaned(character: Character) -> Character:
         groups_visible=shared.groups_visible,
         paused_until=character.paused_until if character.is_paused else None,
     )
+
+
+def merged(begun: Character, made: Character, now: Character) -> Character:
+    """Return what is stored now with the fields in which `made` differs from what it was begun with.
+
+    Raises ChangedElsewhereError where one of them is not what it was.
+    """
+    changed = {
+        one.name: getattr(made, one.name)
+        for one in fields(made)
+        if getattr(made, one.name) != getattr(begun, one.name)
+    }
+    if any(getattr(now, name) not in (getattr(begun, name), value) for name, value in changed.items()):
+        raise ChangedElsewhereError
+    return replace(now, **changed)
 
 
 def problems_of(character: Character) -> Iterator[str]:

@@ -26,7 +26,7 @@ SHELF_OF: Final = {
 NOTHING: Final = "What was pasted is no card, no lorebook and no file; nothing was imported."
 PASTED: Final = "The pasted text"
 CLAIMED: Final = (
-    "Whoever is in a group knows what is for that group, “static” keeps the program from changing it, and a "
+    "Who is in a group knows what is for that group, “static” keeps the program from changing it, and a "
     "model has its price. Left out, the character is in General; you can set all of it later."
 )
 _NAMED: Final = 20

@@ -14,7 +14,6 @@ from core.domain.ids import CharacterId
 from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
 from core.library.characters.character import Character
-from core.library.characters.checks import LONGEST_IDENTITY
 from core.library.characters.pause import pause_text, read_end
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
@@ -26,6 +25,7 @@ from storyengine_tui.screens.library.nature.nature_screen import NatureScreen
 from storyengine_tui.screens.library.proposals.look_back import answered
 from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen
 from storyengine_tui.screens.library.title_modal import NameModal
+from storyengine_tui.screens.shared.kept_text import KeptText
 
 if TYPE_CHECKING:
     from core.engine.library.characters import CharacterLibrary
@@ -106,7 +106,7 @@ class CastScreen(KeptShelf[Character]):
 
     async def rename(self, row: Character, name: str) -> None:
         """Store another name."""
-        await self._characters.save(replace(row, name=name))
+        await self._characters.edit(row, replace(row, name=name))
 
     async def put_away(self, row: Character) -> None:
         """Archive a character."""
@@ -119,6 +119,7 @@ class CastScreen(KeptShelf[Character]):
     async def delete(self, row: Character) -> None:
         """Delete an archived character."""
         await self._characters.purge(row)
+        KeptText.identity_of(row.id, self._workspace.paths.data).forget()
 
     def action_open(self) -> None:
         """Edit the identity of the character under the cursor."""
@@ -126,27 +127,32 @@ class CastScreen(KeptShelf[Character]):
         if row is None or self._shows_archived:
             return
 
-        async def store(text: str) -> None:
-            await self._characters.save(replace(row, identity=text))
+        self.do(self._edit_identity(row.id))
 
-        def reload(is_stored: bool | None) -> None:
-            if is_stored:
-                self.do(self.reload())
+    async def _edit_identity(self, character_id: CharacterId) -> None:
+        """Edit the identity as it is stored now; what was typed before the program ended is there again."""
 
-        self.app.push_screen(IdentityModal(row.name, store, LONGEST_IDENTITY, row.identity), reload)
+        def reload(_: bool | None) -> None:
+            self.do(self.reload())
+
+        now = await self._characters.by_id(character_id)
+        kept = KeptText.identity_of(character_id, self._workspace.paths.data)
+        self.app.push_screen(IdentityModal(self._characters, now, kept), reload)
 
     def action_details(self) -> None:
         """Edit what is told of the character under the cursor, its other names and groups."""
+        row = self.chosen
+        if row is None:
+            return
 
         async def store(changed: Character) -> None:
-            await self._characters.save(changed)
+            await self._characters.edit(row, changed)
 
         def reload(is_stored: bool | None) -> None:
             if is_stored:
                 self.do(self.reload())
 
-        if self.chosen is not None:
-            self.app.push_screen(DetailsModal(self.chosen, store), reload)
+        self.app.push_screen(DetailsModal(row, store), reload)
 
     def action_nature(self) -> None:
         """Edit the traits and topics of the character under the cursor."""

@@ -8,7 +8,7 @@ from typing import Self
 
 from core.config.bounded_file import LARGEST_SMALL_FILE, read_bounded
 from core.config.private_files import write_privately
-from core.domain.ids import LorebookId, SessionId
+from core.domain.ids import CharacterId, LorebookId, SessionId
 from core.text.cleaning import clean
 
 log = logging.getLogger(__name__)
@@ -41,6 +41,11 @@ class KeptText:
     def entry_of(cls, lorebook_id: LorebookId, folder: Path) -> Self:
         """Return the file for an entry of this lorebook that is being written."""
         return cls(folder / f"lore-{lorebook_id}", 8 * LARGEST_SMALL_FILE)
+
+    @classmethod
+    def identity_of(cls, character_id: CharacterId, folder: Path) -> Self:
+        """Return the file for the identity of this character of the library that is being written."""
+        return cls(folder / f"identity-{character_id}", 8 * LARGEST_SMALL_FILE)
 
     @classmethod
     def forget_all_of(cls, session_id: SessionId, folder: Path) -> None:

@@ -265,7 +265,7 @@ async def set_(
             is_static=one.is_static if static is None else static,
             model=one.model if model is None else model,
         )
-        stored = await characters.save(changed)
+        stored = await characters.edit(one, changed)
     for line in _described(replace(stored, identity="", traits=(), topics=())):
         say(line)
 

@@ -1,0 +1,91 @@
+"""The identity of a character of the library while something else of it changes, and over a kill."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from storyengine_tui.screens.library.cast_screen import CastScreen
+from storyengine_tui.screens.library.identity_modal import BEGUN, OTHER, IdentityModal
+from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from tests.tui.engine_app import Desktop, until
+from tests.tui.screens.library.test_details import details, joss
+from tests.tui.screens.library.test_shelves import make_library, shelf
+
+pytestmark = pytest.mark.anyio
+WAS = "A sailor who owes money.\n\ndry"
+
+
+async def identity(pilot: Pilot[Any]) -> IdentityModal:
+    await shelf(pilot, "3", CastScreen)
+    await pilot.press("enter")
+    await until(pilot, lambda: isinstance(pilot.app.screen, IdentityModal))
+    screen = pilot.app.screen
+    assert isinstance(screen, IdentityModal)
+    await until(pilot, lambda: isinstance(screen.focused, CappedTextArea))
+    return screen
+
+
+async def test_an_identity_is_stored_though_the_character_was_paused_meanwhile(desktop: Desktop) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        await identity(pilot)
+        assert app.engine is not None
+        characters = app.engine.library.characters
+        await characters.pause(await joss(app))
+        await pilot.press(*" Tall.", "tab", "tab", "enter")
+        await until(pilot, lambda: isinstance(app.screen, CastScreen))
+        kept = await joss(app)
+        assert (kept.identity, kept.is_paused) == (f"{WAS} Tall.", True)
+
+
+@pytest.mark.parametrize("is_mine", [True, False])
+async def test_where_the_identity_itself_was_changed_the_gm_says_which_holds(
+    desktop: Desktop, is_mine: bool
+) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        screen = await identity(pilot)
+        assert app.engine is not None
+        await app.engine.library.characters.save(replace(await joss(app), identity="A spy. [/x]"))
+        await pilot.press(*" Tall.", "tab", "tab", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        asked = "\n".join(str(one.content) for one in app.screen.query(Static))
+        assert OTHER in asked
+        assert "A spy. [/x]" in asked
+        await pilot.press(*(["right"] if is_mine else []), "enter")
+        if is_mine:
+            await until(pilot, lambda: isinstance(app.screen, CastScreen))
+        else:
+            await until(pilot, lambda: app.screen is screen)
+            assert screen.query_one(CappedTextArea).text == f"{WAS} Tall."
+        assert (await joss(app)).identity == (f"{WAS} Tall." if is_mine else "A spy. [/x]")
+
+
+async def test_an_identity_that_was_typed_is_there_again_after_a_kill(desktop: Desktop) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        await identity(pilot)
+        await pilot.press(*" Tall.")
+        kept = KeptText.identity_of((await joss(app)).id, desktop.paths.data)
+        await until(pilot, lambda: kept.read() == f"{WAS} Tall.")
+    kept.keep(f"{WAS} Tall. Old.")
+    async with desktop.window() as (pilot, app):
+        screen = await identity(pilot)
+        assert BEGUN in "\n".join(str(one.content) for one in screen.query(Static))
+        await pilot.press("tab", "tab", "enter")
+        await until(pilot, lambda: isinstance(app.screen, CastScreen))
+        assert (await joss(app)).identity == f"{WAS} Tall. Old."
+        await until(pilot, lambda: not kept.file.exists())
+
+
+async def test_details_are_stored_though_the_identity_was_changed_meanwhile(desktop: Desktop) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        await details(pilot)
+        assert app.engine is not None
+        await app.engine.library.characters.save(replace(await joss(app), identity="A spy."))
+        await pilot.press(*"A sailor", "ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, CastScreen))
+        kept = await joss(app)
+        assert (kept.identity, kept.short_description) == ("A spy.", "A sailor")
