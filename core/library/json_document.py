@@ -127,6 +127,8 @@ def parse_json(content: bytes | str, what: str) -> JsonDocument:
     """Return the document of a JSON text; raise FileRefusedError, whose sentence begins with `what`."""
     text = decoded(content.encode("utf-8", "replace") if isinstance(content, str) else content, what)
     text = text.strip("\ufeff\x00 \t\r\n")
+    if not text:
+        raise FileRefusedError(f"{what} is empty.")
     _check_bounds(text, what)
     document = JsonDocument(text)
     try:

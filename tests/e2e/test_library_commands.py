@@ -96,7 +96,7 @@ def test_the_book_of_a_card_knows_the_name_of_its_character(here: Machine, text:
     ("command", "sentence"),
     [
         (("cast", "show", "none.png"), "none.png cannot be read (No such file or directory)."),
-        (("cast", "show", "book.json"), "book.json holds no character card."),
+        (("cast", "show", "book.json"), "book.json holds a lorebook and no character card."),
         (("lore", "test", "text.txt", "--text", "text.txt"), "text.txt is not valid JSON"),
         (("lore", "test", "book.json", "--text", "none.txt"), "none.txt cannot be read"),
         (("cast", "show", "."), ". cannot be read (Is a directory)."),

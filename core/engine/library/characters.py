@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from core.domain.clock import Clock
-from core.domain.errors import ChangedElsewhereError, IllegalCommandError
+from core.domain.errors import ChangedElsewhereError, IllegalCommandError, StorageError
 from core.domain.ids import CharacterId, new_uuid
 from core.domain.session.profile import NO_PROFILE, Profile
 from core.library.cards.card import CardVersion
@@ -87,11 +87,9 @@ class CharacterLibrary:
         for one in present:
             if one.imported is not None and one.imported.file_hash == file_hash:
                 return CardImport(one, (f"It is in the library already, as “{one.name}”.",), is_new=False)
-        character, lines = _made(file, present, file_hash, self._clock, is_trusted=is_trusted)
-        try:
-            character = _valid(character)
-        except IllegalCommandError as error:
-            raise FileRefusedError(f"{file.name}: {error.message}") from error
+        character, lines = await asyncio.to_thread(
+            _made, file, present, file_hash, self._clock, is_trusted=is_trusted
+        )
         await self._store.put_character(character, card=kept)
         return CardImport(character, lines, not_taken="" if is_trusted else claims_of(file.card))
 
@@ -214,8 +212,24 @@ class CharacterLibrary:
 
     async def _put(self, character: Character) -> Character:
         character = _valid(character)
-        await self._store.put_character(character)
+        try:
+            await self._store.put_character(character)
+        except ChangedElsewhereError:
+            raise
+        except StorageError as error:
+            if error.is_transient or not (taken := await self._taken_from(character)):
+                raise
+            raise StorageError(error.code, taken, "Choose another name.", is_transient=False) from error
         return replace(character, version=character.version + 1)
+
+    async def _taken_from(self, character: Character) -> str:
+        """Return which name of a character is someone else's, in a sentence; nothing where all are free."""
+        for other in await self._store.characters():
+            theirs = set(map(name_key, other.names)) if other.id != character.id else set()
+            for name in character.names:
+                if name_key(name) in theirs:
+                    return f"“{name}” is already a name of “{other.name}”; nothing was stored."
+        return ""
 
 
 def _valid(character: Character) -> Character:
@@ -233,7 +247,10 @@ def _taken(characters: Sequence[Character]) -> frozenset[str]:
 def _made(
     file: CardFile, present: Sequence[Character], file_hash: str, clock: Clock, *, is_trusted: bool
 ) -> tuple[Character, tuple[str, ...]]:
-    """Return the character in a card and the report of its import."""
+    """Return the character in a card and the report of its import; blocking.
+
+    Raises FileRefusedError for one that cannot be stored.
+    """
     taken = _taken(present)
     wanted = NAMELESS if is_blank(clean_line(file.card.name)) else file.card.name
     name = free_name(wanted, taken)
@@ -250,7 +267,10 @@ def _made(
     )
     if name_key(name) != name_key(wanted):
         lines = (f"“{name}” is its name in the library; the card keeps its own.", *lines)
-    return character, lines
+    try:
+        return _valid(character), lines
+    except IllegalCommandError as error:
+        raise FileRefusedError(f"{file.name}: {error.message}") from error
 
 
 def _card_file(character: Character, kept: KeptFile | None) -> CardFile:

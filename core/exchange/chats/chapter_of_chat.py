@@ -39,6 +39,7 @@ class ChatChapter:
     replies: int
     further_takes: int
     hidden: int
+    narrated: int
     without_slot: tuple[str, ...]
     """The names for which the cast has no place; what they say are lines."""
 
@@ -50,6 +51,8 @@ class ChatChapter:
             counts.append(_counted(self.further_takes, "further take"))
         if self.hidden:
             counts.append(f"{_counted(self.hidden, 'hidden message')} that no character knows")
+        if self.narrated:
+            counts.append(f"{_counted(self.narrated, 'line')} of the narrator")
         lines = [", ".join(counts)]
         if self.without_slot:
             names = ", ".join(self.without_slot)
@@ -106,6 +109,7 @@ def chapter_of(messages: Sequence[Message], title: str, now: datetime) -> ChatCh
         replies=sum(len(turn.replies) for turn in turns),
         further_takes=further,
         hidden=sum(message.is_hidden for message in messages),
+        narrated=sum(_is_line(message) for message in messages),
         without_slot=others,
     )
 
@@ -116,7 +120,7 @@ def _counted(number: int, one: str, many: str = "") -> str:
 
 def _cast(messages: Sequence[Message]) -> tuple[dict[str, Slot], tuple[str, ...]]:
     """Return the slots of those who say most, in the order in which they begin, and who has none."""
-    said = Counter(one.name for one in messages if not one.is_user and not one.is_hidden)
+    said = Counter(one.name for one in messages if not (one.is_user or one.is_hidden or one.is_narrated))
     chosen = {name for name, _ in said.most_common(len(Slot))}
     names = [name for name in said if name in chosen]
     return dict(zip(names, Slot, strict=False)), tuple(name for name in said if name not in chosen)
@@ -149,6 +153,8 @@ def _turns(
         lines = turns[-1].lines if turns else opening
         if message.is_hidden:
             lines += [(piece, NOBODY) for piece in _pieces(message.text, limits.prompt)]
+        elif _is_line(message):
+            lines += [(piece, EVERYONE) for piece in _pieces(message.text, limits.prompt)]
         elif message.is_user:
             waiting += [(piece, message.sent_at) for piece in _pieces(message.text, limits.prompt)]
         elif message.name not in cast:
@@ -165,6 +171,11 @@ def _turns(
     if waiting and turns:
         turns[-1].lines += [(piece, EVERYONE) for piece, _ in waiting[:-1]]
     return opening, turns, waiting[-1][0] if waiting else ""
+
+
+def _is_line(message: Message) -> bool:
+    """Whether a message is a line that everyone hears and no one says."""
+    return message.is_narrated and not (message.is_user or message.is_hidden)
 
 
 def _may_follow(turn: _Turn, slot: Slot) -> bool:

@@ -1,7 +1,8 @@
 """Reads a chat as SillyTavern stores it: one JSON value a line, a header and then the messages.
 
-Its fields, as of 2025: `name`, `is_user`, `is_system` (the message is hidden), `mes`, `send_date`, `swipes`
-and `swipe_id`. Files of groups have the same lines; older ones have no header.
+Its fields, as of 2025: `name`, `is_user`, `is_system` (the message is hidden), `mes`, `send_date`, `swipes`,
+`swipe_id`, and in `extra` a `type`, which is `narrator` where no one in the scene says it. Files of groups
+have the same lines; older ones have no header.
 """
 
 import re
@@ -19,6 +20,7 @@ MOST_MESSAGES: Final = 100_000
 MOST_SWIPES: Final = 200
 LONGEST_MESSAGE: Final = 60_000
 """Characters of a message, as of a reply that the GM corrects."""
+_NARRATOR: Final = "narrator"
 _NO_CHAT: Final = "The file is no chat of SillyTavern: "
 _DAY_AND_CLOCK: Final = re.compile(
     r"(\d{4})-(\d{1,2})-(\d{1,2}) ?@ ?(\d{1,2})h ?(\d{1,2})m ?(\d{1,2})s(?: ?(\d{1,3})ms)?"
@@ -35,6 +37,8 @@ class Message:
     name: str
     is_user: bool
     is_hidden: bool
+    is_narrated: bool = False
+    """Whether no one in the scene says it, as with `/sys`."""
     swipes: tuple[str, ...]
     swipe: int
     sent_at: datetime | None
@@ -91,11 +95,13 @@ def _message(record: Mapping[str, Any], number: int) -> Message | None:
         return None
     if any(len(one) > LONGEST_MESSAGE for one in texts):
         raise FileRefusedError(f"Line {number:,} of the chat is longer than {LONGEST_MESSAGE:,} characters.")
+    extra = record.get("extra")
     swipes = tuple(one for one in dict.fromkeys(texts) if not is_blank(one))
     return Message(
         name=clean_line(str(record.get("name") or "")),
         is_user=record.get("is_user") is True,
         is_hidden=record.get("is_system") is True,
+        is_narrated=isinstance(extra, dict) and extra.get("type") == _NARRATOR,
         swipes=swipes,
         swipe=swipes.index(text),
         sent_at=_time(record.get("send_date")),

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from core.library.cards.card import Card, CardVersion, card_of, is_card, is_newer
 from core.library.cards.charx import Charx, is_archive, read_charx
-from core.library.cards.png import SIGNATURE, PngText, texts
+from core.library.cards.png import SIGNATURE, PngText, is_whole, texts
 from core.library.json_document import JsonDocument, parse_json
+from core.library.lore.readers import holds_lorebook
 from core.library.refusal import FileRefusedError
 from core.text.cleaning import clean_line
 
@@ -21,6 +22,8 @@ LARGEST_FILE: Final = 64 * 1024 * 1024
 V2_KEYWORD: Final = "chara"
 V3_KEYWORD: Final = "ccv3"
 KEYWORDS: Final = (V3_KEYWORD, V2_KEYWORD)
+BLANK: Final = b"\xef\xbb\xbf\0 \t\r\n"
+"""What may be around a text in a file."""
 _ENCRYPTED: Final = b"rcc||"
 _NOT_BASE64: Final = re.compile(rb"[\s\0]+")
 _SAME: Final = (
@@ -72,10 +75,20 @@ def read_card(content: bytes, name: str) -> CardFile:
         file = CardFile(what, CardFormat.CHARX, card_of(charx.document, what), content, charx=charx)
     elif content[:2] == b"\xff\xd8":
         raise FileRefusedError(f"{what} is a picture without a card.")
+    elif not content.strip(BLANK):
+        raise FileRefusedError(f"{what} is empty.")
     else:
-        file = CardFile(what, CardFormat.JSON, card_of(_payload(content, what), what), content)
+        file = CardFile(what, CardFormat.JSON, _card_in(_payload(content, what), what), content)
     notes = [*file.notes, *_oddities(file.card)]
     return CardFile(what, file.format, file.card, content, tuple(notes), file.charx)
+
+
+def _card_in(document: JsonDocument, what: str) -> Card:
+    if not is_card(document.value) and holds_lorebook(document.value):
+        raise FileRefusedError(
+            f"{what} holds a lorebook and no character card.", "`storyengine lore import` reads it."
+        )
+    return card_of(document, what)
 
 
 def _oddities(card: Card) -> list[str]:
@@ -93,7 +106,7 @@ def _from_png(content: bytes, what: str) -> CardFile:
     found: dict[str, JsonDocument] = {}
     notes: list[str] = []
     fault: FileRefusedError | None = None
-    for text in texts(content):
+    for text in texts(content, what):
         keyword = text.keyword.lower()
         key = keyword if keyword in KEYWORDS else ""
         if key in found or not (key or _may_be_card(text)):
@@ -110,6 +123,8 @@ def _from_png(content: bytes, what: str) -> CardFile:
     newer, older = found.get(V3_KEYWORD), found.get(V2_KEYWORD)
     main = newer or older or found.get("")
     if main is None:
+        if not is_whole(content):
+            raise FileRefusedError(f"{what} is damaged: the picture was cut off before its end.")
         raise fault or FileRefusedError(f"{what} is a picture without a card.")
     if fault is not None:
         notes.append("One of the copies of the card in the picture cannot be read; the other was taken.")
@@ -173,7 +188,9 @@ def _holds_card(text: PngText) -> bool:
 
 def _payload(text: bytes, what: str) -> JsonDocument:
     """Return the JSON in a text, plain or as base64; raise FileRefusedError."""
-    plain = text.strip(b"\xef\xbb\xbf\0 \t\r\n")
+    plain = text.strip(BLANK)
+    if not plain:
+        raise FileRefusedError(f"{what} holds no character card.")
     if plain.startswith(_ENCRYPTED):
         raise _encrypted(what)
     if plain[:1] in (b"{", b"[") or text[:2] in (b"\xff\xfe", b"\xfe\xff"):

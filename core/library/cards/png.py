@@ -9,6 +9,7 @@ from typing import Final
 from core.library.refusal import FileRefusedError
 
 SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
+_PICTURE: Final = "The picture"
 MOST_CHUNKS: Final = 200_000
 LARGEST_TEXT: Final = 24 * 1024 * 1024
 """Bytes of a text chunk that is read, unpacked; 16 MB of JSON are 22 MB in base64."""
@@ -36,10 +37,10 @@ class PngText:
     chunk: Chunk
 
 
-def chunks(content: bytes) -> Iterator[Chunk]:
+def chunks(content: bytes, what: str = _PICTURE) -> Iterator[Chunk]:
     """Yield the complete chunks up to the end mark; what comes after it is allowed and not read.
 
-    Raises FileRefusedError for more chunks than any picture has.
+    Raises FileRefusedError for more chunks than any picture has; the sentence names the picture by `what`.
     """
     at = len(SIGNATURE)
     for _ in range(MOST_CHUNKS):
@@ -54,53 +55,60 @@ def chunks(content: bytes) -> Iterator[Chunk]:
         if kind == b"IEND":
             return
         at = end
-    raise FileRefusedError(f"The picture has more than {MOST_CHUNKS:,} parts.")
+    raise FileRefusedError(f"{what} has more than {MOST_CHUNKS:,} parts.")
 
 
-def texts(content: bytes) -> list[PngText]:
+def is_whole(content: bytes) -> bool:
+    """Whether a PNG has its end mark, and was not cut off."""
+    return any(chunk.kind == b"IEND" for chunk in chunks(content))
+
+
+def texts(content: bytes, what: str = _PICTURE) -> list[PngText]:
     """Return the texts of a PNG in their order; raise FileRefusedError when they unpack to too much."""
     found: list[PngText] = []
     left = LARGEST_TEXTS
-    for chunk in chunks(content):
+    for chunk in chunks(content, what):
         if chunk.kind not in _TEXTS:
             continue
         body = content[chunk.start + 8 : chunk.end - 4]
         keyword, separator, rest = body.partition(b"\0")
-        text = _unpacked(chunk.kind, rest) if separator else None
+        text = _unpacked(chunk.kind, rest, what) if separator else None
         if text is None:
             continue
         left -= len(text)
         if left < 0:
-            raise FileRefusedError("The texts in the picture unpack to more than 64 MB.")
+            raise FileRefusedError(
+                f"{what} has texts that unpack to more than {LARGEST_TEXTS // 1024**2} MB."
+            )
         (check_sum,) = struct.unpack_from(">I", content, chunk.end - 4)
         is_sound = check_sum == zlib.crc32(content[chunk.start + 4 : chunk.end - 4])
         found.append(PngText(keyword.decode("latin-1"), text, is_sound, chunk))
     return found
 
 
-def _unpacked(kind: bytes, rest: bytes) -> bytes | None:
+def _unpacked(kind: bytes, rest: bytes, what: str) -> bytes | None:
     """Return the text behind a keyword; None when its form is wrong."""
     if kind == b"tEXt":
-        return _bounded(rest)
+        return _bounded(rest, what)
     if kind == b"zTXt":
-        return _inflated(rest[1:]) if rest[:1] == b"\0" else None
+        return _inflated(rest[1:], what) if rest[:1] == b"\0" else None
     flags, rest = rest[:2], rest[2:]
     _, has_language, rest = rest.partition(b"\0")
     _, has_translation, text = rest.partition(b"\0")
     if len(flags) < 2 or not has_language or not has_translation:
         return None
-    return _inflated(text) if flags[0] else _bounded(text)
+    return _inflated(text, what) if flags[0] else _bounded(text, what)
 
 
-def _bounded(text: bytes) -> bytes:
+def _bounded(text: bytes, what: str) -> bytes:
     if len(text) > LARGEST_TEXT:
-        raise FileRefusedError(f"A text in the picture is larger than {LARGEST_TEXT // 1024**2} MB.")
+        raise FileRefusedError(f"{what} has a text that is larger than {LARGEST_TEXT // 1024**2} MB.")
     return text
 
 
-def _inflated(packed: bytes) -> bytes | None:
+def _inflated(packed: bytes, what: str) -> bytes | None:
     try:
-        return _bounded(zlib.decompressobj().decompress(packed, LARGEST_TEXT + 1))
+        return _bounded(zlib.decompressobj().decompress(packed, LARGEST_TEXT + 1), what)
     except zlib.error:
         return None
 

@@ -118,7 +118,7 @@ def test_of_a_card_with_a_lorebook_the_list_of_lorebooks_gets_the_lorebook() -> 
         (b"{}", "a.json holds neither a card nor a lorebook."),
         (b"[1, 2]", "a.json holds neither a card nor a lorebook."),
         (b'{"name": ', "a.json is not valid JSON: line 1 cannot be read."),
-        (b"", "a.json is not valid JSON: line 1 cannot be read."),
+        (b"", "a.json is empty."),
         (b"Once upon a time", "a.json holds no character card."),
         (b"\xff\xd8\xff", "a.json is a picture without a card."),
         (b"[" * 100_000, "a.json"),

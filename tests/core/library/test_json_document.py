@@ -90,7 +90,13 @@ def test_a_path_through_a_text_is_refused() -> None:
         JsonDocument('{"a": [1]}').with_value(("a", 5), 1)
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"a": }', "[1,]", "{} {}", "\x00\x01", '{"a": "\n"}'])
+@pytest.mark.parametrize("text", ["", " \n", "\ufeff\x00"])
+def test_what_is_empty_is_said_to_be(text: str) -> None:
+    with pytest.raises(FileRefusedError, match=r"^The file is empty\.$"):
+        parse_json(text, "The file")
+
+
+@pytest.mark.parametrize("text", ["{", '{"a": }', "[1,]", "{} {}", "\x00\x01", '{"a": "\n"}'])
 def test_what_is_no_json_is_refused_with_its_name(text: str) -> None:
     with pytest.raises(FileRefusedError, match=r"^The file is not valid JSON: line \d+ cannot be read\.$"):
         parse_json(text, "The file")

@@ -1,5 +1,6 @@
 """What a store promises of the library, on PostgreSQL and in memory."""
 
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -9,6 +10,8 @@ from core.domain.errors import ChangedElsewhereError, StorageError
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId, new_uuid
 from core.domain.session.carry_over import CarriedLine, CarryKind, CarryOver
 from core.domain.session.session import Tab1Inputs
+from core.engine.library import characters as characters_of_library
+from core.engine.library.characters import CharacterLibrary
 from core.library.book import Book
 from core.library.characters.character import Character, Imported, KeptFile, Topic, Trait
 from core.library.lore.kept import KeptLorebook
@@ -113,6 +116,32 @@ async def test_a_name_means_one_character_whatever_its_letters(store: SessionSto
     with pytest.raises(StorageError):
         await store.library.put_character(other)
     assert len(await store.library.characters()) == 1
+
+
+async def test_a_name_that_is_taken_is_named_with_whose_it_is(store: SessionStore) -> None:
+    characters = CharacterLibrary(store.library, lambda: NOW)
+    await characters.save(replace(await characters.create("Kara"), aliases=("Chary",)))
+    zed = await characters.create("Zed")
+    with pytest.raises(StorageError, match="“chary” is already a name of “Kara”; nothing was stored"):
+        await characters.save(replace(zed, aliases=("The Fox", "chary")))
+    assert [one.aliases for one in await characters.listed()] == [("Chary",), ()]
+
+
+@pytest.mark.parametrize("step", ["character_of", "problems_of"])
+async def test_a_large_card_is_read_and_checked_beside_the_event_loop(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    threads = []
+    real = getattr(characters_of_library, step)
+
+    def noted(*arguments: object) -> object:
+        threads.append(threading.get_ident())
+        return real(*arguments)
+
+    monkeypatch.setattr(characters_of_library, step, noted)
+    await CharacterLibrary(store.library, lambda: NOW).import_card(CARD.content, CARD.name)
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 async def test_the_names_of_an_archived_character_are_free_until_it_comes_back(store: SessionStore) -> None:

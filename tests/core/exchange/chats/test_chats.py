@@ -115,6 +115,34 @@ def test_a_greeting_answers_a_prompt_without_words() -> None:
     assert made.body.unsent == {Slot.RED: "Well?"}, "what had no answer yet waits in a panel"
 
 
+def test_what_the_narrator_says_is_a_line_that_everyone_hears_and_no_one_of_the_cast() -> None:
+    narrator = {"extra": {"type": "narrator"}}
+    made = chapter(
+        says("System", "Night falls.", **narrator),
+        user("Who is there?"),
+        says("Kara", "I am."),
+        says("System", "The lamp goes out.", **narrator),
+        says("Kara", "Oh."),
+        says("System", "Never shown.", **narrator, is_system=True),
+    )
+    assert made.body.session.roster == ((Slot.RED, "Kara"),)
+    assert told(made) == [
+        (0, Role.SYSTEM, None, "Night falls."),
+        (1, Role.USER, None, "Who is there?"),
+        (1, Role.AGENT, Slot.RED, "I am."),
+        (1, Role.SYSTEM, None, "The lamp goes out."),
+        (2, Role.USER, None, NO_WORDS),
+        (2, Role.AGENT, Slot.RED, "Oh."),
+        (2, Role.SYSTEM, None, "Never shown."),
+    ]
+    assert [event.audience for event in made.body.events if event.role is Role.SYSTEM] == [
+        EVERYONE,
+        EVERYONE,
+        NOBODY,
+    ]
+    assert "1 hidden message that no character knows, 2 lines of the narrator" in made.report[0]
+
+
 def test_several_that_answer_one_message_answer_one_prompt() -> None:
     made = chapter(
         user("All of you?"), says("Kara", "Yes."), says("Joss", "No.", "No.", "Never."), says("Kara", "Oh.")
@@ -229,6 +257,7 @@ MESSAGES = st.fixed_dictionaries(
         "is_system": st.booleans(),
         "swipes": st.lists(TEXTS, max_size=4) | st.none() | st.just("no list"),
         "swipe_id": st.integers(-2, 5) | st.text(max_size=2),
+        "extra": st.sampled_from([{"type": "narrator"}, {"type": "comment"}, {}, None, "narrator"]),
         "send_date": st.none() | st.integers() | st.text(max_size=20) | st.floats(),
     },
 )

@@ -93,6 +93,36 @@ def test_a_hostile_file_is_refused_with_one_sentence_quickly(name: str) -> None:
     assert len(message) < 200
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "kara.png is empty."),
+        (b"\xef\xbb\xbf \r\n\0", "kara.png is empty."),
+        (picture(t_ext("chara", b" ")), "kara.png holds no character card."),
+        (
+            picture(t_ext("chara", packed(V2)))[:-60],
+            "kara.png is damaged: the picture was cut off before its end.",
+        ),
+        (
+            picture(t_ext("chara", b"x" * (LARGEST_TEXT + 1))),
+            "kara.png has a text that is larger than 24 MB.",
+        ),
+    ],
+    ids=["no bytes", "nothing but blanks", "an empty text", "cut off", "a text too large"],
+)
+def test_the_sentence_names_the_file_and_says_what_it_lacks(content: bytes, said: str) -> None:
+    with pytest.raises(FileRefusedError) as refused:
+        read_card(content, "kara.png")
+    assert refused.value.message == said
+
+
+def test_of_a_lorebook_it_is_said_what_reads_it() -> None:
+    world = json.dumps({"entries": {"0": {"uid": 0, "key": ["lamp"], "content": "Old."}}}).encode()
+    with pytest.raises(FileRefusedError, match="holds a lorebook and no character card") as refused:
+        read_card(world, "world.json")
+    assert refused.value.hint == "`storyengine lore import` reads it."
+
+
 def test_an_encrypted_card_is_said_to_be_one() -> None:
     for name in ("an encrypted card", "an encrypted card in base64"):
         with pytest.raises(FileRefusedError, match="encrypted RisuAI card") as refused:
