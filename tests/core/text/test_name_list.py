@@ -14,6 +14,10 @@ def test_a_line_that_nobody_touched_has_the_names_that_it_showed(names: tuple[st
     assert typed_names(shown_names(names), names) == names
 
 
+def test_a_name_of_before_with_a_semicolon_stays_one_name_beside_a_new_one() -> None:
+    assert typed_names("A;B; C", ("A;B",)) == ("A;B", "C")
+
+
 def test_semicolons_alone_stand_between_names() -> None:
     assert typed_names("Crew, old;  The  guests ;;", ("Crew, old",)) == ("Crew, old", "The guests")
 

@@ -75,9 +75,9 @@ async def test_a_name_that_another_has_is_refused_and_what_was_typed_stays(deskt
 async def test_another_name_with_a_semicolon_in_it_stays_one_name(desktop: Desktop) -> None:
     async def make(engine: Engine) -> None:
         await make_library(engine)
-        characters = engine.library.characters
-        one = (await characters.listed())[0]
-        await characters.save(replace(one, aliases=("A; B", "B"), groups_visible=("Sea; land",)))
+        one = (await engine.library.characters.listed())[0]
+        stored = replace(one, aliases=("A; B", "B"), groups_visible=("Sea; land",))
+        await engine.store.library.put_character(stored)
 
     async with desktop.window(make) as (pilot, app):
         await details(pilot)
