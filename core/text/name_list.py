@@ -1,4 +1,4 @@
-"""Several names on one line that a GM types: semicolons stand between them."""
+"""Several names on one line that a GM types, separated by semicolons."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -27,4 +27,4 @@ def problems_of_groups(names: Iterable[str], before: Iterable[str]) -> Iterator[
     """Yield, in sentences, what no group may be called; those that were stored `before` are let be."""
     for name in dict.fromkeys(names):
         if (BETWEEN in name or "," in name) and name not in before:
-            yield f"Semicolons stand between groups; no group has one in its name, or a comma: “{name}”."
+            yield f"The name of a group has no semicolon, which separates groups, and no comma: “{name}”."

@@ -333,10 +333,10 @@ async def test_a_group_that_no_line_can_show_is_refused_and_one_of_before_stays(
     engine = engine_on(store)
     lore = engine.library.lore
     book = await kept(engine, entry("lamp"))
-    with pytest.raises(IllegalCommandError, match="Semicolons stand between groups"):
+    with pytest.raises(IllegalCommandError, match="The name of a group has no semicolon"):
         await lore.save(replace(book, groups=("Crew, old",)))
     file = await lore.read(book)
-    with pytest.raises(IllegalCommandError, match="Semicolons stand between groups"):
+    with pytest.raises(IllegalCommandError, match="The name of a group has no semicolon"):
         await lore.edit(replace(book, groups=("Crew; old",)), file, replace(file.book, token_budget=5))
     await store.library.put_lorebook(replace(book, groups=("Crew, old",)))
     stored = await lore.by_id(book.id)
@@ -350,5 +350,5 @@ async def test_a_character_gets_no_new_group_that_no_line_can_show(store: Postgr
     mira = await characters.create("Mira", profile=Profile(group="Crew, old"))
     assert (await characters.save(replace(mira, version=mira.version, is_static=True))).group == "Crew, old"
     [stored] = [one for one in await characters.listed() if one.id == mira.id]
-    with pytest.raises(IllegalCommandError, match="Semicolons stand between groups"):
+    with pytest.raises(IllegalCommandError, match="The name of a group has no semicolon"):
         await characters.save(replace(stored, groups_visible=("A;B",)))

@@ -112,7 +112,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
         (SETTING + f'[[agent]]\nname = "{"n" * 41}"', "agent 1: name has 41 characters, and 40 fit."),
         (
             SETTING + '[[agent]]\ngroup = "Crew, old"',
-            "agent 1 is not possible: Semicolons stand between groups; no group has one in its name, or a "
+            "agent 1 is not possible: The name of a group has no semicolon, which separates groups, and no "
             "comma: “Crew, old”.",
         ),
         (SETTING + '[[agent]]\nname = "a\\nb"', "agent 1: name must be on one line."),

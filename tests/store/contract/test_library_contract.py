@@ -134,9 +134,9 @@ async def test_a_large_card_is_read_and_checked_beside_the_event_loop(
     threads = []
     real = getattr(characters_of_library, step)
 
-    def noted(*arguments: object) -> object:
+    def noted(*arguments: object, **options: object) -> object:
         threads.append(threading.get_ident())
-        return real(*arguments)
+        return real(*arguments, **options)
 
     monkeypatch.setattr(characters_of_library, step, noted)
     await CharacterLibrary(store.library, lambda: NOW).import_card(CARD.content, CARD.name)
