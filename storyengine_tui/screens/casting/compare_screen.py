@@ -214,7 +214,8 @@ class CompareScreen(ListScreen[None, Compared]):
         self.app.push_screen(ConfirmModal("Put it into the library?", text, confirm="Put"), put)
 
     async def _put(self, row: Compared) -> None:
-        self._character = await self._library.save(with_field(self._character, row.field, row.chapter))
+        begun = self._character
+        self._character = await self._library.edit(begun, with_field(begun, row.field, row.chapter))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible with the field under the cursor."""

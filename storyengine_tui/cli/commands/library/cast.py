@@ -17,6 +17,7 @@ from core.library.cards.card import CardVersion
 from core.library.cards.card_file import LARGEST_FILE, CardFile, read_card
 from core.library.cards.report import Place, placements, report
 from core.library.characters.character import Character
+from core.library.characters.from_card import brought_by
 from core.library.characters.nature import TITLES, Nature, is_number, items_of, kind_of, texts_of
 from core.library.characters.offers import LORE, chosen_of, offers_of
 from core.library.characters.pause import EXPECTED, pause_text, read_end
@@ -178,7 +179,7 @@ def _lines(file: CardFile) -> list[str]:
         text = clean_line(one.text)
         shown = text if len(text) <= _SHOWN else f"{head(text, _SHOWN)}…"
         lines.append(f"{one.title} ({len(one.text):,} characters): {shown}")
-    return [*lines, "", *report(file)]
+    return [*lines, "", *report(file), *brought_by(card)]
 
 
 @command(app)

@@ -143,11 +143,15 @@ async def test_each_field_is_taken_over_alone_and_either_way(desktop: Desktop) -
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
         assert (await kept(app))["Joss"].identity.startswith("A sailor")
+        assert app.engine is not None
+        await app.engine.library.characters.pause((await kept(app))["Joss"])
         await pilot.press("p")
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal) and app.screen is not question)
         await pilot.press("right", "enter")
         await until(pilot, lambda: [row[3] for row in cells(screen)] == ["the same", "the same"])
-        assert (await kept(app))["Joss"].identity == OLDER
+        joss = (await kept(app))["Joss"]
+        # What was changed of it elsewhere while both sides were shown stays.
+        assert (joss.identity, joss.is_paused) == (OLDER, True)
         assert panel.identity == OLDER
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
