@@ -90,6 +90,35 @@ def alone_with(file: Path) -> Iterator[None]:
         os.close(lock)
 
 
+def hold(file: Path) -> int | None:
+    """Return a descriptor that holds an exclusive lock on `file`; None where another one does. Raise OSError.
+
+    What is locked is a file beside it. The kernel releases it when the process ends, however it ends.
+    """
+    make_directory(file.parent)
+    beside = f"{file}.lock"
+    lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        # The last holder may have deleted it between both calls: then it keeps nobody off.
+        if _is_taken(lock) and os.path.samestat(os.fstat(lock), os.stat(beside)):
+            return lock
+    except FileNotFoundError:
+        pass
+    except BaseException:
+        os.close(lock)
+        raise
+    os.close(lock)
+    return None
+
+
+def release(file: Path, lock: int) -> None:
+    """Release what `hold` returned for `file`, and delete the file beside it."""
+    try:
+        Path(f"{file}.lock").unlink(missing_ok=True)
+    finally:
+        os.close(lock)
+
+
 def _is_taken(lock: int) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

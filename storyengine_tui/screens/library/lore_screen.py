@@ -83,7 +83,7 @@ class LoreScreen(KeptShelf[KeptLorebook]):
     async def delete(self, row: KeptLorebook) -> None:
         """Delete an archived lorebook, with what is kept of it outside of the store."""
         await self._lore.purge(row)
-        KeptText.entry_of(row.id, self._workspace.paths.data).forget()
+        KeptText.forget_entries_of(row.id, self._workspace.paths.data)
 
     def action_open(self) -> None:
         """Edit the entries of the lorebook under the cursor."""

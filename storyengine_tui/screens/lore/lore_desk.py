@@ -1,9 +1,7 @@
 """A lorebook while it is edited: every change is kept at once, and stored by itself soon after."""
 
-import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -67,9 +65,8 @@ class LoreDesk:
 
     def recover(self) -> str | None:
         """Take over what was typed and not stored when the program ended; return the name of the entry."""
-        process, _, text = self._typed.read().partition("\n")
-        found = from_json(text)
-        if found is None or not self.can_write or _is_another_window(process):
+        found = from_json(self._typed.read())
+        if found is None or not self.can_write:
             return None
         uid, typed = found
         entry = self.find(uid) or LoreEntry(uid=free_uid(self.book))
@@ -87,7 +84,7 @@ class LoreDesk:
         """
         self.book = with_entry(self.book, entry)
         if typed is not None:
-            self._typed.keep(f"{os.getpid()}\n{typed.as_json(entry.uid)}")
+            self._typed.keep(typed.as_json(entry.uid))
         self.autosave.touch()
 
     def add(self) -> LoreEntry:
@@ -177,13 +174,3 @@ def _renamed(book: Lorebook, new: dict[str, str]) -> Lorebook:
         for one in book.entries
     )
     return replace(book, entries=tuple(entries))
-
-
-def _is_another_window(process: str) -> bool:
-    """Whether the process with this number runs, and is not this one: it will store what it keeps."""
-    if not process.isdecimal() or len(process) > 9 or int(process) in (0, os.getpid()):
-        return False
-    with suppress(ProcessLookupError, PermissionError):
-        os.kill(int(process), 0)
-        return True
-    return False

@@ -1,5 +1,6 @@
 """The entries of one lorebook: listed, found, switched, made and deleted; from here an entry is edited."""
 
+import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -20,7 +21,7 @@ from storyengine_tui.screens.lore.book_fields_modal import BookFieldsModal, Type
 from storyengine_tui.screens.lore.desk_screen import DeskScreen
 from storyengine_tui.screens.lore.entry_screen import EntryScreen
 from storyengine_tui.screens.lore.lore_desk import LoreDesk
-from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.screens.lore.window_text import WindowText
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import EntryField
 from storyengine_tui.widgets.reading.row_list import Column, RowList
@@ -64,6 +65,7 @@ class LorebookScreen(DeskScreen):
         super().__init__(workspace)
         self._kept = kept
         self._desk: LoreDesk | None = None
+        self._text: WindowText | None = None
         self._note = ""
         """What was just done, shown once behind the heading."""
         self._words: tuple[object, list[str]] = (None, [])
@@ -100,6 +102,8 @@ class LorebookScreen(DeskScreen):
             if self.workspace.store_editor == self._desk.flush:
                 self.workspace.store_editor = None
             await self._desk.autosave.stop()
+        if self._text is not None:
+            self._text.close()
 
     def do(self, work: Awaitable[None]) -> None:
         """Do this in the background, one after another; show an error below the list."""
@@ -112,10 +116,10 @@ class LorebookScreen(DeskScreen):
             self.say_unsaved(error)
 
     async def _open_book(self) -> None:
-        typed = KeptText.entry_of(self._kept.id, self.workspace.paths.data)
+        typed = self._text = await asyncio.to_thread(WindowText.of, self._kept.id, self.workspace.paths.data)
         # The version first: what is stored in between is then noticed.
         kept = await self._library.by_id(self._kept.id)
-        desk = self._desk = LoreDesk(self._library, kept, await self._library.read(kept), typed)
+        desk = self._desk = LoreDesk(self._library, kept, await self._library.read(kept), typed.kept)
         desk.autosave.start()
         self.workspace.store_editor = desk.flush
         found = desk.recover()

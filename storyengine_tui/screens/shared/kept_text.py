@@ -4,7 +4,7 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from core.config.bounded_file import LARGEST_SMALL_FILE, read_bounded
 from core.config.private_files import write_privately
@@ -12,6 +12,8 @@ from core.domain.ids import CharacterId, LorebookId, SessionId
 from core.text.cleaning import clean
 
 log = logging.getLogger(__name__)
+MOST_WINDOWS: Final = 8
+"""Windows that keep what is typed into one lorebook at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,18 @@ class KeptText:
         return cls(folder / f"hearers-{session_id}")
 
     @classmethod
-    def entry_of(cls, lorebook_id: LorebookId, folder: Path) -> Self:
-        """Return the file for an entry of this lorebook that is being written."""
-        return cls(folder / f"lore-{lorebook_id}", 8 * LARGEST_SMALL_FILE)
+    def entries_of(cls, lorebook_id: LorebookId, folder: Path) -> tuple[Self, ...]:
+        """Return the files for entries of this lorebook that are being written, one for each window."""
+        first = f"lore-{lorebook_id}"
+        names = (first, *(f"{first}.{number}" for number in range(2, MOST_WINDOWS + 1)))
+        return tuple(cls(folder / name, 8 * LARGEST_SMALL_FILE) for name in names)
+
+    @classmethod
+    def forget_entries_of(cls, lorebook_id: LorebookId, folder: Path) -> None:
+        """Delete everything that is kept of a lorebook that is deleted."""
+        for kept in cls.entries_of(lorebook_id, folder):
+            kept.forget()
+            cls(Path(f"{kept.file}.lock")).forget()
 
     @classmethod
     def identity_of(cls, character_id: CharacterId, folder: Path) -> Self:

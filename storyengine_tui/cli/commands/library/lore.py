@@ -188,7 +188,7 @@ async def purge(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Do 
             say("Nothing was deleted.")
             return
         await catalog.library.lore.purge(book)
-        KeptText.entry_of(book.id, configuration.paths.data).forget()
+        KeptText.forget_entries_of(book.id, configuration.paths.data)
     say(f"Deleted “{book.name}”.")
 
 

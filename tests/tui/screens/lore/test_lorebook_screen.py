@@ -359,7 +359,7 @@ async def test_what_was_typed_is_there_again_after_the_program_was_killed(
         assert "What you last typed in “The lamp” is here again" in text_of(screen, "#heading")
         await until(pilot, lambda: text_of(screen, "#saved") == "stored")
         assert (await stored(engine_of(app))).entries[0].content == "It was lit in 1871. Lost?"
-        assert not list(desktop.paths.data.glob("lore-*"))
+    assert not list(desktop.paths.data.glob("lore-*"))
 
 
 async def test_a_text_that_is_longer_than_the_field_stays_as_it_is(desktop: Desktop) -> None:
