@@ -99,7 +99,7 @@ def hold(file: Path) -> int | None:
     beside = f"{file}.lock"
     lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        # The last holder may have deleted it between both calls: then it keeps nobody off.
+        # The last holder may have deleted it between both calls: then it keeps no other off.
         if _is_taken(lock) and os.path.samestat(os.fstat(lock), os.stat(beside)):
             return lock
     except FileNotFoundError:
