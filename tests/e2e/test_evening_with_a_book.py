@@ -103,6 +103,8 @@ def build_cast(window: GameMaster) -> None:
         window.wait_for("Take a character from the library as")
         # At once, as a fast hand does.
         window.type(f"{name.lower()}\r")
+        window.wait_for(f"What else the card of {name} has")
+        window.press("escape")
         window.wait_for(f"[{number} {name}")
         window.wait_for(f"{name} of Rime.")
 
