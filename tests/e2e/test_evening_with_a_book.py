@@ -105,6 +105,7 @@ def build_cast(window: GameMaster) -> None:
         window.type(f"{name.lower()}\r")
         window.wait_for(f"What else the card of {name} has")
         window.press("escape")
+        window.wait_while(f"What else the card of {name} has")
         window.wait_for(f"[{number} {name}")
         window.wait_for(f"{name} of Rime.")
 
