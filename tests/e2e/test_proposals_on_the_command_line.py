@@ -197,7 +197,8 @@ def test_a_ceremony_that_was_killed_goes_on_and_asks_nothing_twice(
                 state = raw.execute(SETTLED, [session]).fetchall()
             os.killpg(process.pid, signal.SIGKILL)
         before = here.lines("cast", "proposals", "Gonzo")
-        assert here.lines("ceremony", session, **settings)[1].startswith("Asking ")
+        # The call that was cut off may have been made again before the command asks what is left.
+        assert here.lines("ceremony", session, **settings)[0].startswith("Looking back at “The Killed")
         assert raw.execute(SETTLED, [session]).fetchall() == [("done", 1), ("done", 1)]
     assert here.lines("cast", "proposals", "Gonzo") == before
     assert sum("from the chapter" in line for line in here.lines("cast", "proposals", "Kermit")) == 1
