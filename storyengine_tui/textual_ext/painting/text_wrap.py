@@ -5,7 +5,15 @@ from textual.widgets import TextArea
 from storyengine_tui.textual_ext.parts import Part, is_enabled, tested_or
 
 
-@tested_or(TextArea)
+class RepaintedTextArea(TextArea):
+    """A text area that is repainted after a resize; for versions of Textual that were not tested."""
+
+    def on_resize(self) -> None:
+        """Repaint: Textual wraps the text after the layout has painted it."""
+        self.refresh()
+
+
+@tested_or(RepaintedTextArea)
 class KeptWrapTextArea(TextArea):
     """Wraps its text only where the width or the tab width changed; edits keep the wrapping up to date."""
 
