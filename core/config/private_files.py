@@ -9,7 +9,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,16 +98,13 @@ def hold(file: Path) -> int | None:
     make_directory(file.parent)
     beside = f"{file}.lock"
     lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
+    with ExitStack() as unless_held:
+        unless_held.callback(os.close, lock)
         # The last holder may have deleted it between the two calls: that lock would exclude no other process.
-        if _is_taken(lock) and os.path.samestat(os.fstat(lock), os.stat(beside)):
-            return lock
-    except FileNotFoundError:
-        pass
-    except BaseException:
-        os.close(lock)
-        raise
-    os.close(lock)
+        with suppress(FileNotFoundError):
+            if _is_taken(lock) and os.path.samestat(os.fstat(lock), os.stat(beside)):
+                unless_held.pop_all()
+                return lock
     return None
 
 

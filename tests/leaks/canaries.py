@@ -247,7 +247,7 @@ def slots_of(audience: Audience) -> Slots:
 
 
 async def look_back(engine: Engine, session: SessionHandle, model: Spreader) -> None:
-    """Have the library know the whole cast, and ask what the chapter changed about each."""
+    """Store the whole cast in the library, and ask what the chapter changed about each."""
     roster = session.snapshot.session.roster
     for slot, name in roster:
         model.in_library[name] = slot.value

@@ -114,7 +114,7 @@ def kill_library(torturer: Torturer, most: int | None = None) -> None:
 
 
 def _begin(torturer: Torturer) -> str:
-    """Have a chapter that has ended, in a book, and a character and a lorebook with their files."""
+    """Store an ended chapter in a book, and a character and a lorebook with their files."""
     session_id = begin_played(torturer, TITLE)
     play_one(torturer, TITLE)
     home, joss = torturer.home, {**V2["data"], "name": "Joss", "extensions": _OURS}
@@ -232,7 +232,7 @@ def _others(torturer: Torturer, kept: Collection[str]) -> list[str]:
 
 
 def _do(torturer: Torturer, *arguments: str | Path) -> None:
-    """Give a command that nobody kills; in this process, which is sooner done, where the program has it."""
+    """Run an operation of the tests or a command of the program to its end, without a kill."""
     home, settings = torturer.home, torturer.environment
     is_ours = arguments[0] == "operation"
     ended = torturer.run([], *arguments)[0] if is_ours else home.call(*arguments, **settings)

@@ -64,7 +64,7 @@ def items_of(character: Character) -> tuple[Nature, ...]:
 
 
 def called(items: Sequence[Nature], name: str) -> Nature | None:
-    """Return the item with a name, without regard to case; None if there is none."""
+    """Return the item with this name, whatever its capitals; None if it does not exist."""
     return next((one for one in items if name_key(one.name) == name_key(name)), None)
 
 
