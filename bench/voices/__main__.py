@@ -25,7 +25,7 @@ from bench.voices.prefill import PREFILLS, ComparingProvider
 from core.config.models import AgentRole, PromptStyle, choose_models
 from core.config.paths import Paths
 from core.config.sections import AgentSettings, ProfileSettings
-from core.exchange.chapter_script import load_chapter_script
+from core.exchange.scripts.chapter_script import load_chapter_script
 from core.providers.factory import make_provider
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -18,7 +18,7 @@ from core.domain.story.event import Event
 from core.engine.engine import Engine
 from core.engine.scripts.player import ScriptPlayer, Step
 from core.engine.session.session_handle import SessionHandle
-from core.exchange.chapter_script import ChapterScript
+from core.exchange.scripts.chapter_script import ChapterScript
 from core.providers.base import Provider
 from db.embedded.server import EmbeddedServer
 from db.store import PostgresStore, open_store

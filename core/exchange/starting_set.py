@@ -5,8 +5,8 @@ from dataclasses import replace
 from importlib.resources import files
 
 from core.domain.prompt_block import PromptBlock, PromptBlocks
-from core.exchange.script_blocks import read_prompt_blocks
-from core.exchange.script_fields import FieldReader
+from core.exchange.scripts.blocks import read_prompt_blocks
+from core.exchange.scripts.fields import FieldReader
 
 
 def starting_set() -> tuple[PromptBlock, ...]:

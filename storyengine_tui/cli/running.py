@@ -16,7 +16,7 @@ import typer
 
 from core.config.paths import Paths, find_paths
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.exchange.chapter_script import ChapterScriptError
+from core.exchange.scripts.chapter_script import ChapterScriptError
 from core.exchange.session_export import ImportRefusedError
 from core.library.refusal import FileRefusedError
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of

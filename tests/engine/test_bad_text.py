@@ -16,7 +16,7 @@ from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.scripts.player import ScriptPlayer
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.chapter_file import write_chapter
-from core.exchange.chapter_script import ChapterScriptError, parse_chapter_script
+from core.exchange.scripts.chapter_script import ChapterScriptError, parse_chapter_script
 from core.exchange.session_export import SessionBody, as_new_session, from_json, read_body, to_json
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider

@@ -5,7 +5,7 @@ from rich.console import Console
 
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.session.session import SessionState
-from core.exchange.chapter_script import ChapterScript, load_chapter_script
+from core.exchange.scripts.chapter_script import ChapterScript, load_chapter_script
 from core.snapshot import Changes
 from db.store import PostgresStore
 from storyengine_tui.cli.commands.chapter.play import Reporter, play_and_report

@@ -13,7 +13,7 @@ from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.scripts.player import ScriptMismatchError, ScriptPlayer, Step
-from core.exchange.chapter_script import ChapterScript, load_chapter_script
+from core.exchange.scripts.chapter_script import ChapterScript, load_chapter_script
 from core.providers.scripted.script import Fault, Script
 from db.store import PostgresStore
 from tests.e2e.program import chapter_script

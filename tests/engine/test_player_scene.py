@@ -17,7 +17,7 @@ from core.domain.story.event import Role
 from core.engine.scripts.branches import ScriptBranches
 from core.engine.scripts.player import ScriptMismatchError, ScriptPlayer
 from core.engine.session.session_handle import SessionHandle
-from core.exchange.chapter_script import ChapterScript, load_chapter_script, parse_chapter_script
+from core.exchange.scripts.chapter_script import ChapterScript, load_chapter_script, parse_chapter_script
 from core.providers.base import ModelRequest
 from db.store import PostgresStore
 from tests.engine.windows import Recorder, engine_on, window

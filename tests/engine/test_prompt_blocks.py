@@ -18,7 +18,7 @@ from core.engine.engine import Engine
 from core.engine.save_points.service import SavePoints
 from core.engine.scripts.player import ScriptPlayer
 from core.engine.sync.notifications import PromptBlocksChanged
-from core.exchange.chapter_script import parse_chapter_script
+from core.exchange.scripts.chapter_script import parse_chapter_script
 from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
 from core.providers.base import ModelRequest
 from core.text.canonical_json import canonical, checksum

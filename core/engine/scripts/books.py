@@ -3,7 +3,7 @@
 from core.domain.ids import SessionId
 from core.domain.session.carry_over import NOTHING_CARRIED
 from core.engine.catalog import SessionCatalog
-from core.exchange.chapter_script import ChapterScript
+from core.exchange.scripts.chapter_script import ChapterScript
 
 
 async def first_session(

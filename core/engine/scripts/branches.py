@@ -2,7 +2,7 @@
 
 from core.domain.ids import SessionId
 from core.engine.catalog import SessionCatalog
-from core.exchange.chapter_script import ChapterScript
+from core.exchange.scripts.chapter_script import ChapterScript
 from core.text.canonical_json import canonical, checksum
 
 

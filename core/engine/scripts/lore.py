@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from core.domain.session.carry_over import person_key
 from core.engine.session.session_handle import SessionHandle
-from core.exchange.chapter_script import ChapterScript
+from core.exchange.scripts.chapter_script import ChapterScript
 
 if TYPE_CHECKING:  # Loaded for scripts that name a lorebook.
     from core.engine.library.service import Library

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.exchange.chapter_script import ChapterScript, load_chapter_script
+from core.exchange.scripts.chapter_script import ChapterScript, load_chapter_script
 
 _HERE = Path(__file__).parents[2]
 _NAMED = 3

@@ -13,7 +13,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from core.config.models import AgentRole
-from core.exchange.chapter_script import ChapterScriptError
+from core.exchange.scripts.chapter_script import ChapterScriptError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.local_weights import local_models, shown_size
 from storyengine_tui.screens.models.model_labels import model_label_for

@@ -10,7 +10,7 @@ from core.config.bounded_file import LARGEST_SMALL_FILE, read_bounded
 from core.config.consent import Consent
 from core.config.settings import InvalidSettingsError, load_settings
 from core.domain.errors import StoryEngineError
-from core.exchange.chapter_script import ChapterScriptError, load_chapter_script
+from core.exchange.scripts.chapter_script import ChapterScriptError, load_chapter_script
 from core.providers.scripted.script import LARGEST_SCRIPT, load_script
 from db.embedded.state import STATE_FILE, ServerState
 

@@ -10,7 +10,7 @@ from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
 from core.engine.scripts.player import ScriptPlayer
 from core.engine.session.session_handle import SessionHandle
-from core.exchange.chapter_script import ChapterScriptError, parse_chapter_script
+from core.exchange.scripts.chapter_script import ChapterScriptError, parse_chapter_script
 from core.exchange.session_export import read_body, to_json
 from core.providers.scripted.provider import ScriptedProvider
 from tests.core.room import Room

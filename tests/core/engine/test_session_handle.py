@@ -23,7 +23,7 @@ from core.engine.sync.notifications import (
     StorageTrouble,
     StreamRestarted,
 )
-from core.exchange.chapter_script import parse_chapter_script
+from core.exchange.scripts.chapter_script import parse_chapter_script
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
 from tests.core.faulty_store import FaultyStore

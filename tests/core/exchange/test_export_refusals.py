@@ -14,7 +14,7 @@ from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.engine.scripts.player import ScriptPlayer
-from core.exchange.chapter_script import parse_chapter_script
+from core.exchange.scripts.chapter_script import parse_chapter_script
 from core.exchange.session_export import (
     VERSION,
     ImportRefusedError,

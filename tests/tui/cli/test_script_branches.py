@@ -13,7 +13,7 @@ from core.domain.story.event import Role
 from core.engine.engine import Engine
 from core.engine.scripts.branches import ScriptBranches
 from core.engine.scripts.player import ScriptMismatchError, Step
-from core.exchange.chapter_script import ChapterScript, parse_chapter_script
+from core.exchange.scripts.chapter_script import ChapterScript, parse_chapter_script
 from core.providers.scripted.provider import ScriptedProvider
 from storyengine_tui.cli.commands.chapter.play import Reporter, play_lines
 from tests.store.memory_store import MemoryDatabase, MemoryStore

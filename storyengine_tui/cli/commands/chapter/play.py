@@ -37,7 +37,7 @@ from core.engine.sync.notifications import (
 )
 from core.engine.sync.subscriptions import Listener
 from core.exchange.chapter_file import write_chapter
-from core.exchange.chapter_script import ChapterScript, load_chapter_script
+from core.exchange.scripts.chapter_script import ChapterScript, load_chapter_script
 from core.library.names import LONGEST_NAME
 from core.text.cleaning import word_count
 from core.text.graphemes import head

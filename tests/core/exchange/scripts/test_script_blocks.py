@@ -5,7 +5,7 @@ import pytest
 from core.domain.agent_role import AgentRole
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
 from core.domain.slot import Slot
-from core.exchange.chapter_script import ChapterScriptError, parse_chapter_script
+from core.exchange.scripts.chapter_script import ChapterScriptError, parse_chapter_script
 
 BASE = """
 world = "A sea."

@@ -2,7 +2,7 @@
 
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.slot import Slot
-from tests.core.exchange.test_script_scene import INES, JOSS, KARA, problems_of, read
+from tests.core.exchange.scripts.test_script_scene import INES, JOSS, KARA, problems_of, read
 
 RED, ORANGE, YELLOW = tuple(Slot)[:3]
 

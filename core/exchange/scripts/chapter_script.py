@@ -26,12 +26,12 @@ from core.domain.session.profile import (
     problems_of,
 )
 from core.domain.slot import Slot
-from core.exchange.script_absence import read_silence
-from core.exchange.script_blocks import read_prompt_blocks
-from core.exchange.script_fields import FieldReader, ScriptProblem, quoted
-from core.exchange.script_lore import read_lore
-from core.exchange.script_prompts import ScriptPrompt, lines_of, read_prompts
-from core.exchange.script_scene import read_secrets
+from core.exchange.scripts.absence import read_silence
+from core.exchange.scripts.blocks import read_prompt_blocks
+from core.exchange.scripts.fields import FieldReader, ScriptProblem, quoted
+from core.exchange.scripts.lore import read_lore
+from core.exchange.scripts.prompts import ScriptPrompt, lines_of, read_prompts
+from core.exchange.scripts.scene import read_secrets
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean_line, is_blank
 from core.text.name_list import problems_of_groups

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from core.domain.session.carry_over import person_key
 from core.domain.session.limits import LONGEST_NAME
 from core.domain.session.lore import MOST_BOOKS
-from core.exchange.script_fields import FieldReader, kind_of
+from core.exchange.scripts.fields import FieldReader, kind_of
 from core.text.cleaning import clean_line
 
 

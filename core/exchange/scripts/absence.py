@@ -6,7 +6,7 @@ from typing import Final
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.session.absence import LATEST_RETURN
 from core.domain.slot import Slot, slot_after
-from core.exchange.script_fields import FieldReader, kind_of
+from core.exchange.scripts.fields import FieldReader, kind_of
 
 Away = Mapping[Slot, int]
 """Those away from a prompt on, each with the prompt of the return; 0 until the script says otherwise."""

@@ -7,7 +7,7 @@ from typing import Final
 from core.domain.audience import EVERYONE, Audience
 from core.domain.session.limits import LONGEST_TITLE, Limits
 from core.domain.slot import Slot, first_slots
-from core.exchange.script_absence import (
+from core.exchange.scripts.absence import (
     NOBODY_AWAY,
     Away,
     absent_at,
@@ -15,8 +15,8 @@ from core.exchange.script_absence import (
     refuse_absent,
     speaker_after,
 )
-from core.exchange.script_fields import FieldReader
-from core.exchange.script_scene import PROMPT_KEYS, ScriptLine, read_hearers, read_lines
+from core.exchange.scripts.fields import FieldReader
+from core.exchange.scripts.scene import PROMPT_KEYS, ScriptLine, read_hearers, read_lines
 from core.text.cleaning import clean_line
 
 MOST_TAKES: Final = 20

@@ -19,7 +19,7 @@ from core.domain.prompt_block import (
     problems_of,
 )
 from core.domain.slot import Slot
-from core.exchange.script_fields import FieldReader, kind_of, quoted
+from core.exchange.scripts.fields import FieldReader, kind_of, quoted
 from core.text.cleaning import clean_line
 
 Named = TypeVar("Named", bound=StrEnum)

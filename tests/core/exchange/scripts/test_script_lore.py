@@ -7,7 +7,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.session.lore import MOST_BOOKS
 from core.engine.engine import Engine
 from core.engine.scripts.lore import attach_lore_of
-from core.exchange.chapter_script import ChapterScript, ChapterScriptError, parse_chapter_script
+from core.exchange.scripts.chapter_script import ChapterScript, ChapterScriptError, parse_chapter_script
 from core.providers.scripted.provider import ScriptedProvider
 from tests.store.memory_store import MemoryStore
 

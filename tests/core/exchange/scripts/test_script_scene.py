@@ -6,8 +6,8 @@ from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.secret import Secret
 from core.domain.session.profile import Profile
 from core.domain.slot import Slot
-from core.exchange.chapter_script import ChapterScript, ChapterScriptError, parse_chapter_script
-from core.exchange.script_scene import ScriptLine
+from core.exchange.scripts.chapter_script import ChapterScript, ChapterScriptError, parse_chapter_script
+from core.exchange.scripts.scene import ScriptLine
 
 SETTING = """
 world = "A sea."

@@ -10,7 +10,7 @@ from core.domain.errors import IllegalCommandError
 from core.domain.secret import LATEST_REVEAL, LONGEST_SECRET, LONGEST_SECRETS, MOST_SECRETS, Secret
 from core.domain.session.limits import Limits
 from core.domain.slot import Slot
-from core.exchange.script_fields import FieldReader
+from core.exchange.scripts.fields import FieldReader
 from core.text.cleaning import clean_line
 
 PROMPT_KEYS: Final = ("present", "heard_by", "whisper", "line", "roll")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.domain.errors import ErrorCode
 from core.domain.slot import Slot
-from core.exchange.chapter_script import (
+from core.exchange.scripts.chapter_script import (
     MAX_FILE_BYTES,
     ChapterScript,
     ChapterScriptError,
@@ -340,7 +340,7 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES = Path(__file__).parents[4] / "examples"
 
 
 @pytest.mark.parametrize(

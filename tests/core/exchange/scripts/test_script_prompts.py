@@ -3,7 +3,7 @@
 import pytest
 
 from core.domain.slot import Slot
-from core.exchange.chapter_script import ChapterScriptError, parse_chapter_script
+from core.exchange.scripts.chapter_script import ChapterScriptError, parse_chapter_script
 
 SETTING = (
     'world = "A sea."\nchapter = "The lamp is out."\n[[agent]]\nname = "Kara"\n[[agent]]\nname = "Joss"\n'

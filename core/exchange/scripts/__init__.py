@@ -1,0 +1,1 @@
+"""Chapter scripts: TOML files that say what is played, read into values."""
