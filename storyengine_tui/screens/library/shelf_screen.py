@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
 from rich.text import Text
@@ -23,7 +24,7 @@ Row = TypeVar("Row")
 SHELVES: Final = {
     "books": ("1", "Books", "books_screen", "BooksScreen"),
     "chapters": ("2", "Chapters", "chapters_screen", "ChaptersScreen"),
-    "cast": ("3", "Cast", "cast_screen", "CastScreen"),
+    "cast": ("3", "Cast", "cast.cast_screen", "CastScreen"),
     "lore": ("4", "Lore", "lore_screen", "LoreScreen"),
 }
 """The lists by their names: key, title, and where the screen of each is."""
@@ -34,7 +35,8 @@ class ShelfScreen(ArrivingShelf[Row]):
     """A list with the four lists in a line above it, once the library has anything, and a field to find."""
 
     SHELF: ClassVar[str]
-    CSS_PATH = "shelf.tcss"
+    # Absolute: a subclass may be elsewhere, and Textual would look beside it.
+    CSS_PATH = Path(__file__).with_name("shelf.tcss")
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(key, f"shelf('{name}')", title, show=False) for name, (key, title, *_) in SHELVES.items()),
         Binding("slash", "find", "Find", show=False),

@@ -13,7 +13,7 @@ import storyengine_tui.shell.palette
 import storyengine_tui.widgets
 from storyengine_tui.screens.calls.prompt_modal import PromptModal
 from storyengine_tui.screens.casting.compare_screen import ShortenModal
-from storyengine_tui.screens.library.identity_modal import IdentityModal
+from storyengine_tui.screens.library.cast.identity_modal import IdentityModal
 from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.models.fetch_modal import FetchModal
 from storyengine_tui.screens.narrative.correction_modal import CorrectionModal

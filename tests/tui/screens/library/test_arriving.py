@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.arriving import NOTHING
-from storyengine_tui.screens.library.cast_screen import CastScreen
+from storyengine_tui.screens.library.cast.cast_screen import CastScreen
 from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.lore_screen import LoreScreen
 from storyengine_tui.screens.library.shelf_screen import ShelfScreen

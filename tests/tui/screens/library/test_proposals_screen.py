@@ -11,7 +11,7 @@ from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.library.characters.character import Character, Topic, Trait
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from storyengine_tui.screens.library.cast_screen import CastScreen
+from storyengine_tui.screens.library.cast.cast_screen import CastScreen
 from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner

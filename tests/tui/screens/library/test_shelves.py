@@ -12,9 +12,9 @@ from textual.widgets import DataTable, Input, Static
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.books_screen import BooksScreen
-from storyengine_tui.screens.library.cast_screen import CastScreen
+from storyengine_tui.screens.library.cast.cast_screen import CastScreen
+from storyengine_tui.screens.library.cast.identity_modal import IdentityModal
 from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
-from storyengine_tui.screens.library.identity_modal import IdentityModal
 from storyengine_tui.screens.library.lore_screen import LoreScreen
 from storyengine_tui.screens.library.shelf_screen import ShelfScreen
 from storyengine_tui.shell.app import StoryEngineApp

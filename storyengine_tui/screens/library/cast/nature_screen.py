@@ -22,8 +22,8 @@ from core.library.characters.nature import (
 )
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
+from storyengine_tui.screens.library.cast.nature_modal import NatureModal
 from storyengine_tui.screens.library.list_screen import ListScreen
-from storyengine_tui.screens.library.nature.nature_modal import NatureModal
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _SHOWN = 200
 class NatureScreen(ListScreen[None, Nature]):
     """Lists traits, and then topics."""
 
-    CSS_PATH = "nature.tcss"
+    CSS_PATH = "nature_screen.tcss"
     HELP = (
         "Traits are what a character is like, topics what it cares about. n writes a trait, t a topic, Enter "
         "edits the one under the cursor, d deletes it. They stay in the library, where the ceremony and the "

@@ -7,13 +7,13 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from storyengine_tui.screens.library.cast_screen import CastScreen
-from storyengine_tui.screens.library.identity_modal import BEGUN, OTHER, IdentityModal
+from storyengine_tui.screens.library.cast.cast_screen import CastScreen
+from storyengine_tui.screens.library.cast.identity_modal import BEGUN, OTHER, IdentityModal
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.engine_app import Desktop, until
-from tests.tui.screens.library.test_details import details, joss
+from tests.tui.screens.library.cast.test_details import details, joss
 from tests.tui.screens.library.test_shelves import make_library, shelf
 
 pytestmark = pytest.mark.anyio

@@ -9,14 +9,14 @@ from textual.widgets import Static
 
 from core.engine.engine import Engine
 from core.library.characters.character import Topic, Trait
-from storyengine_tui.screens.library.cast_screen import CastScreen
-from storyengine_tui.screens.library.nature.nature_modal import NatureModal
-from storyengine_tui.screens.library.nature.nature_screen import NatureScreen
+from storyengine_tui.screens.library.cast.cast_screen import CastScreen
+from storyengine_tui.screens.library.cast.nature_modal import NatureModal
+from storyengine_tui.screens.library.cast.nature_screen import NatureScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import LineField
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, opened, until
-from tests.tui.screens.library.test_details import joss
+from tests.tui.screens.library.cast.test_details import joss
 from tests.tui.screens.library.test_shelves import cells, make_library, shelf
 
 pytestmark = pytest.mark.anyio

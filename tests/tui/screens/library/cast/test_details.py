@@ -9,8 +9,8 @@ from textual.widgets import Static
 
 from core.engine.engine import Engine
 from core.library.characters.character import Character
-from storyengine_tui.screens.library.cast_screen import CastScreen
-from storyengine_tui.screens.library.details_modal import DetailsModal, PauseModal
+from storyengine_tui.screens.library.cast.cast_screen import CastScreen
+from storyengine_tui.screens.library.cast.details_modal import DetailsModal, PauseModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.fields.one_line import LineField
