@@ -2,16 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Self
+from typing import Final, Self
 
-from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
-from textual.widget import Widget
-from textual.widgets import Button, Input, Select, Static
+from textual.widgets import Input, Select
 
+from core.domain.errors import IllegalCommandError
 from core.domain.session.profile import GENERAL
 from core.library.lore.book import GREATEST_DEPTH, Lorebook
 from core.library.lore.kept import KeptLorebook, cleaned, problems_of
@@ -19,7 +15,7 @@ from core.text.name_list import problems_of_groups, shown_names, typed_names
 from core.text.numbers import read_count
 from storyengine_tui.screens.lore.typed_entry import SWITCHES
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
 from storyengine_tui.widgets.fields.one_line import FormField
 
 MOST_TOKENS: Final = 1_000_000
@@ -72,77 +68,62 @@ class TypedBook:
         )
 
 
-class BookFieldsModal(OverlayModal[TypedBook]):
-    """Ends with what was typed; Esc ends it without."""
+class BookFieldsModal(FormModal[TypedBook, TypedBook]):
+    """Ends with what was typed."""
 
-    CSS_PATH = "lore.tcss"
     AUTO_FOCUS = "#groups"
     HELP = (
         "A lorebook is for the groups that you name, with semicolons between them. How many of the newest "
         "messages are scanned, and how many tokens its entries may take, is left to the settings when blank."
     )
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
 
-    def __init__(self, kept: KeptLorebook, typed: TypedBook, *, can_write: bool) -> None:
+    def __init__(self, kept: KeptLorebook, shown: TypedBook, *, can_write: bool) -> None:
         super().__init__()
         self._kept = kept
-        self._typed = typed
+        self._shown = shown
         self._can_write = can_write
 
-    def compose(self) -> ComposeResult:
-        """Compose the fields and the two answers."""
-        typed = self._typed
-        with Vertical(classes="box"):
-            yield Static(Content(self._kept.name), classes="title")
-            holder = f"{GENERAL}, or names with semicolons between"
-            yield _line(
-                "For the groups", FormField(typed.groups, compact=True, placeholder=holder, id="groups")
-            )
-            for name, label in (("scan_depth", "Scan depth"), ("token_budget", "Budget in tokens")):
-                value = getattr(typed, name)
-                field = FormField(
-                    value, compact=True, max_length=9, placeholder="as the settings say", id=name
-                )
-                field.disabled = not self._can_write
-                yield _line(label, field)
-            words = [(word, word) for word in SWITCHES]
-            choice = GuardedSelect[str](
-                words, value=typed.is_recursive, allow_blank=False, compact=True, id="is_recursive"
-            )
-            choice.disabled = not self._can_write
-            yield _line("Entries activate others", choice)
-            yield Static("", id="problem", markup=False)
-            with Horizontal(classes="buttons"):
-                yield Button("Cancel", id="cancel")
-                yield Button("Save", id="save", classes="action")
+    @property
+    def heading(self) -> str:
+        """Name the book."""
+        return self._kept.name
 
-    @on(Button.Pressed, "#save")
-    def _save(self) -> None:
-        typed = self._now
-        problem = typed.problem(self._kept)
-        if problem:
-            self.query_one("#problem", Static).update(Content(problem))
-        else:
-            self.dismiss(typed)
+    def compose_fields(self) -> ComposeResult:
+        """Compose the fields."""
+        shown = self._shown
+        holder = f"{GENERAL}, or names with semicolons between"
+        yield field_row(
+            "For the groups", FormField(shown.groups, compact=True, placeholder=holder, id="groups")
+        )
+        for name, label in (("scan_depth", "Scan depth"), ("token_budget", "Budget in tokens")):
+            value = getattr(shown, name)
+            field = FormField(value, compact=True, max_length=9, placeholder="as the settings say", id=name)
+            field.disabled = not self._can_write
+            yield field_row(label, field)
+        words = [(word, word) for word in SWITCHES]
+        choice = GuardedSelect[str](
+            words, value=shown.is_recursive, allow_blank=False, compact=True, id="is_recursive"
+        )
+        choice.disabled = not self._can_write
+        yield field_row("Entries activate others", choice)
 
     @property
-    def _now(self) -> TypedBook:
+    def typed(self) -> TypedBook:
+        """The contents of the fields."""
         chosen = self.query_one("#is_recursive", Select).value
+
+        def text(field: str) -> str:
+            return self.query_one(f"#{field}", Input).value
+
         return TypedBook(
-            groups=self._value("groups"),
-            scan_depth=self._value("scan_depth"),
-            token_budget=self._value("token_budget"),
-            is_recursive=chosen if isinstance(chosen, str) else self._typed.is_recursive,
+            groups=text("groups"),
+            scan_depth=text("scan_depth"),
+            token_budget=text("token_budget"),
+            is_recursive=chosen if isinstance(chosen, str) else self._shown.is_recursive,
         )
 
-    def _value(self, field: str) -> str:
-        return self.query_one(f"#{field}", Input).value
-
-    @on(Button.Pressed, "#cancel")
-    def action_cancel(self) -> None:
-        """Close without a change."""
-        self.dismiss(None)
-
-
-def _line(label: str, field: Widget) -> Horizontal:
-    return Horizontal(Static(label, classes="label"), field, classes="line")
+    async def store(self, typed: TypedBook) -> TypedBook:
+        """Return what was typed; raises IllegalCommandError for the first field that cannot be stored."""
+        if problem := typed.problem(self._kept):
+            raise IllegalCommandError(problem)
+        return typed

@@ -76,5 +76,5 @@ def test_a_modal_screen_with_an_answer_of_yes_or_no_is_one_of_these_questions() 
         "PauseModal",
     }
     shown |= {"AwayModal", "SilenceModal", "CalledModal", "AddersModal"}
-    bases = {"OverlayModal", "LineModal", "AddedLineModal", "GuardedCommandPalette"}
+    bases = {"OverlayModal", "LineModal", "AddedLineModal", "FormModal", "GuardedCommandPalette"}
     assert others == shown | bases

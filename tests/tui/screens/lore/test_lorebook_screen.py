@@ -239,6 +239,19 @@ async def test_whom_a_book_is_for_and_its_budget_are_edited(desktop: Desktop) ->
         assert kept.groups == ()
 
 
+async def test_esc_asks_before_typed_fields_of_a_book_are_dropped(desktop: Desktop) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        screen = await lorebook_shown(pilot)
+        await pilot.press("b")
+        await in_front(pilot, BookFieldsModal)
+        await pilot.press(*"Crew", "escape")
+        await in_front(pilot, ConfirmModal)
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: app.screen is screen)
+        [kept] = await engine_of(app).library.lore.listed()
+        assert kept.groups == ()
+
+
 async def test_a_budget_alone_changes_no_group_whatever_a_group_is_called(desktop: Desktop) -> None:
     async with desktop.window(make_lore) as (pilot, app):
         store = engine_of(app).library.lore

@@ -13,6 +13,7 @@ from storyengine_tui.screens.library.cast.cast_screen import CastScreen
 from storyengine_tui.screens.library.cast.details_modal import DetailsModal, PauseModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import LineField
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, opened, until
@@ -22,7 +23,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def details(pilot: Pilot[Any]) -> DetailsModal:
-    await shelf(pilot, "3", CastScreen)
+    if not isinstance(pilot.app.screen, CastScreen):
+        await shelf(pilot, "3", CastScreen)
     await pilot.press("d")
     await until(pilot, lambda: isinstance(pilot.app.screen, DetailsModal))
     screen = pilot.app.screen
@@ -68,8 +70,27 @@ async def test_a_name_that_another_has_is_refused_and_what_was_typed_stays(deskt
         assert "Not stored" in str(refused.content)
         assert screen.query_one("#aliases", LineField).text.endswith("; Kara")
         await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("right", "enter")
         await until(pilot, lambda: isinstance(app.screen, CastScreen))
         assert await joss(app) == before
+
+
+async def test_esc_asks_before_typed_details_are_dropped_and_closes_at_once_without_any(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        await details(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, CastScreen))
+        screen = await details(pilot)
+        await pilot.press(*"A sailor", "escape")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert screen.query_one("#short", LineField).text == "A sailor"
+        await pilot.press(*["backspace"] * len("A sailor"), "escape")
+        await until(pilot, lambda: isinstance(app.screen, CastScreen))
 
 
 async def test_another_name_with_a_semicolon_in_it_stays_one_name(desktop: Desktop) -> None:

@@ -1,0 +1,116 @@
+"""The base of dialogs with several fields: a refusal is shown, and what was typed is not dropped unasked."""
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ScreenResultType
+from textual.widget import Widget
+from textual.widgets import Button, Static
+
+from core.domain.errors import StoryEngineError
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+
+Typed = TypeVar("Typed")
+
+
+class FormModal(OverlayModal[ScreenResultType], Generic[ScreenResultType, Typed]):
+    """Ends with what `store` returns; Esc and the cancel button end it without, after a question if need be.
+
+    `typed` is compared with what it was at the beginning, so it is a value with an equality.
+    """
+
+    # Absolute: a subclass may be elsewhere, and Textual would look beside it.
+    CSS_PATH = Path(__file__).with_name("dialog.tcss")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "Cancel"),
+        Binding("ctrl+s", "save", "Save", priority=True),
+    ]
+
+    _begun: Typed
+
+    @property
+    @abstractmethod
+    def heading(self) -> str:
+        """The title of the dialog."""
+
+    @abstractmethod
+    def compose_fields(self) -> ComposeResult:
+        """Compose the fields, each in a `field_row`."""
+
+    @property
+    @abstractmethod
+    def typed(self) -> Typed:
+        """The contents of the fields."""
+
+    @abstractmethod
+    async def store(self, typed: Typed) -> ScreenResultType:
+        """Store it and return the result; raises StoryEngineError where it is refused."""
+
+    @property
+    def begun(self) -> Typed:
+        """The contents of the fields when the dialog opened."""
+        return self._begun
+
+    def compose(self) -> ComposeResult:
+        """Compose the title, the fields, what was refused, and the two answers."""
+        with Vertical(classes="dialog--box"):
+            yield Static(Content(self.heading), classes="dialog--title")
+            yield from self.compose_fields()
+            yield Static("", id="refused", classes="dialog--text", markup=False)
+            with Horizontal(classes="dialog--buttons"):
+                yield Button("Cancel", id="cancel")
+                yield Button("Save", id="save", classes="action")
+
+    def on_mount(self) -> None:
+        """Remember the fields as they are; nothing has been refused yet."""
+        self.query_one("#refused").display = False
+        self._begun = self.typed
+
+    @on(Button.Pressed, "#save")
+    def action_save(self) -> None:
+        """Store what was typed, behind the keys that came before."""
+        self.call_later(
+            lambda: self.run_worker(self._save(), group="store", exclusive=True, exit_on_error=False)
+        )
+
+    async def _save(self) -> None:
+        try:
+            result = await self.store(self.typed)
+        except StoryEngineError as error:
+            refused = self.query_one("#refused", Static)
+            refused.update(Content(f"Not stored. {error}"))
+            refused.display = True
+        else:
+            self.dismiss(result)
+
+    @on(Button.Pressed, "#cancel")
+    def action_cancel(self) -> None:
+        """Leave; if something was typed, ask first."""
+
+        def leave(is_discarded: bool | None) -> None:
+            if is_discarded:
+                self.dismiss(None)
+
+        if self.typed == self._begun:
+            self.dismiss(None)
+        else:
+            text = "What you typed here is not stored, and will be lost."
+            self.app.push_screen(
+                ConfirmModal("Discard the changes?", text, confirm="Discard", cancel="Keep writing"), leave
+            )
+
+
+def field_row(label: str, field: Widget, *, has_frame: bool = False) -> Horizontal:
+    """Return a field behind its label: on a row without a frame, or on three with one."""
+    return Horizontal(
+        Static(label, classes="dialog--label", markup=False),
+        field,
+        classes="dialog--field" if has_frame else "dialog--choice",
+    )
