@@ -16,7 +16,6 @@ from core.domain.session.session import SessionSummary
 from core.library.book import Book
 from storyengine_tui.screens.library.chapter_shelf import ChapterShelf
 from storyengine_tui.screens.library.chapters_screen import chapter_cells, is_open_in
-from storyengine_tui.screens.library.title_modal import NameModal
 
 if TYPE_CHECKING:
     from core.engine.library.books import BookLibrary
@@ -126,12 +125,7 @@ class BooksScreen(ChapterShelf[BookRow]):
 
     def action_new(self) -> None:
         """Ask for the title of a new book."""
-
-        def make(title: str | None) -> None:
-            if title is not None:
-                self.do(self._make(title), then_reloads=True)
-
-        self.app.push_screen(NameModal(""), make)
+        self.ask_for_name("", self._make)
 
     async def _make(self, title: str) -> None:
         book = await self._books.create(title)
@@ -144,13 +138,8 @@ class BooksScreen(ChapterShelf[BookRow]):
             return
         if row.chapter is not None:
             self.retitle_chapter()
-            return
-
-        def retitle(title: str | None) -> None:
-            if title is not None:
-                self.do(self._retitle(row.book, title), then_reloads=True)
-
-        self.app.push_screen(NameModal(row.book.title), retitle)
+        else:
+            self.ask_for_name(row.book.title, partial(self._retitle, row.book))
 
     async def _retitle(self, book: Book, title: str) -> None:
         await self._books.save(replace(book, title=title))

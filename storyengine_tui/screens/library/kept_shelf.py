@@ -20,7 +20,7 @@ from core.library.lore.kept import KeptLorebook
 from core.library.refusal import FileRefusedError
 from storyengine_tui.screens.library.arriving import outcome_of
 from storyengine_tui.screens.library.shelf_screen import ShelfScreen
-from storyengine_tui.screens.library.title_modal import ExportModal, FileModal, NameModal
+from storyengine_tui.screens.library.title_modal import ExportModal, FileModal
 
 Kept = TypeVar("Kept", Character, KeptLorebook)
 
@@ -82,6 +82,10 @@ class KeptShelf(ShelfScreen[Kept]):
         """Return a row as a file."""
 
     @abstractmethod
+    async def make(self, name: str) -> str:
+        """Store a new row under a name, and return a sentence about it."""
+
+    @abstractmethod
     async def rename(self, row: Kept, name: str) -> None:
         """Store another name."""
 
@@ -104,6 +108,15 @@ class KeptShelf(ShelfScreen[Kept]):
     @abstractmethod
     def action_open(self) -> None:
         """Show the row under the cursor."""
+
+    def action_new(self) -> None:
+        """Ask for the name of a new row, and make it; without a name nothing is made."""
+
+        async def make(name: str) -> None:
+            if name.strip():
+                self._outcome = await self.make(name)
+
+        self.ask_for_name("", make)
 
     def action_import(self) -> None:
         """Ask for a file or a folder, and import it."""
@@ -150,15 +163,8 @@ class KeptShelf(ShelfScreen[Kept]):
 
     def action_retitle(self) -> None:
         """Ask for another name."""
-        row = self.chosen
-        if row is None:
-            return
-
-        def rename(name: str | None) -> None:
-            if name is not None:
-                self.do(self.rename(row, name), then_reloads=True)
-
-        self.app.push_screen(NameModal(row.name), rename)
+        if self.chosen is not None:
+            self.ask_for_name(self.chosen.name, partial(self.rename, self.chosen))
 
     def action_archive(self) -> None:
         """Take the row under the cursor off the list."""

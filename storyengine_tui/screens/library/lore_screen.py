@@ -11,7 +11,6 @@ from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
 from core.library.lore.kept import KeptLorebook
 from storyengine_tui.screens.library.kept_shelf import KeptShelf
-from storyengine_tui.screens.library.title_modal import NameModal
 from storyengine_tui.screens.lore.lorebook_screen import LorebookScreen
 from storyengine_tui.screens.shared.kept_text import KeptText
 
@@ -68,6 +67,11 @@ class LoreScreen(KeptShelf[KeptLorebook]):
         """Return a lorebook as a file."""
         return await self._lore.export(row, format_)
 
+    async def make(self, name: str) -> str:
+        """Store an empty lorebook."""
+        book = await self._lore.create(name)
+        return f"Made “{book.name}”; Enter writes its entries"
+
     async def rename(self, row: KeptLorebook, name: str) -> None:
         """Store another name."""
         await self._lore.save(replace(row, name=name))
@@ -90,16 +94,3 @@ class LoreScreen(KeptShelf[KeptLorebook]):
         row = self.chosen
         if row is not None and not self._shows_archived and self.is_active:
             self.app.push_screen(LorebookScreen(self._workspace, row), lambda _: self.do(self.reload()))
-
-    def action_new(self) -> None:
-        """Ask for the name of a new lorebook."""
-
-        def make(name: str | None) -> None:
-            if name is not None and name.strip():
-                self.do(self._make(name), then_reloads=True)
-
-        self.app.push_screen(NameModal(""), make)
-
-    async def _make(self, name: str) -> None:
-        book = await self._lore.create(name)
-        self._outcome = f"Made “{book.name}”; Enter writes its entries"

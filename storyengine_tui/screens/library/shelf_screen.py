@@ -17,6 +17,7 @@ from textual.widgets import DataTable, Input, Static
 from core.library_store import LibraryCounts
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.arriving import ArrivingShelf
+from storyengine_tui.screens.library.title_modal import NameModal
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import EntryField
 
@@ -158,6 +159,15 @@ class ShelfScreen(ArrivingShelf[Row]):
     @abstractmethod
     def cells_of(self, row: Row) -> Sequence[Text]:
         """Return the cells of a row."""
+
+    def ask_for_name(self, name: str, store: Callable[[str], Awaitable[None]]) -> None:
+        """Ask for a name, which begins as `name`, and have it stored; Esc changes nothing."""
+
+        def answer(typed: str | None) -> None:
+            if typed is not None:
+                self.do(store(typed), then_reloads=True)
+
+        self.app.push_screen(NameModal(name), answer)
 
     def ask_to_delete(self, title: str, text: str, work: Callable[[], Awaitable[None]]) -> None:
         """Ask before something archived is deleted for good."""

@@ -24,7 +24,6 @@ from storyengine_tui.screens.library.cast.nature_screen import NatureScreen
 from storyengine_tui.screens.library.kept_shelf import KeptShelf
 from storyengine_tui.screens.library.proposals.look_back import answered
 from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen
-from storyengine_tui.screens.library.title_modal import NameModal
 from storyengine_tui.screens.shared.kept_text import KeptText
 
 if TYPE_CHECKING:
@@ -103,6 +102,11 @@ class CastScreen(KeptShelf[Character]):
     async def written(self, row: Character, format_: CardFormat) -> WrittenCard:
         """Return the card of a character."""
         return await self._characters.export_card(row, format_)
+
+    async def make(self, name: str) -> str:
+        """Store a new character."""
+        character = await self._characters.create(name)
+        return f"Made “{character.name}”; Enter writes its identity"
 
     async def rename(self, row: Character, name: str) -> None:
         """Store another name."""
@@ -187,19 +191,6 @@ class CastScreen(KeptShelf[Character]):
         self._outcome = f"“{row.name}” is no longer paused"
         if self._workspace.session is not None:
             await self._workspace.session.end_pauses()
-
-    def action_new(self) -> None:
-        """Ask for the name of a new character."""
-
-        def make(name: str | None) -> None:
-            if name is not None and name.strip():
-                self.do(self._make(name), then_reloads=True)
-
-        self.app.push_screen(NameModal(""), make)
-
-    async def _make(self, name: str) -> None:
-        character = await self._characters.create(name)
-        self._outcome = f"Made “{character.name}”; Enter writes its identity"
 
     def action_proposals(self) -> None:
         """Show what is proposed for the character under the cursor."""
