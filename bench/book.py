@@ -15,11 +15,11 @@ import argparse
 import asyncio
 import re
 import tempfile
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.measure import Figure, print_table
+from bench.recorder import Recorder
 from bench.synthetic_sessions import sentences
 from core.config.models import defaults_for
 from core.domain.audience import Audience
@@ -28,8 +28,6 @@ from core.domain.session.carry_over import CarriedLine, CarryKind
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from core.providers.base import Completion, ModelRequest, TextDelta
-from core.providers.scripted.provider import ScriptedProvider
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
 
@@ -38,24 +36,7 @@ MOST_GROWN = 1.05
 NAMES = {Slot.RED: "Kara", Slot.ORANGE: "Joss", Slot.YELLOW: "Ines"}
 WORLD_WORDS, IDENTITY_WORDS, PROMPT_WORDS = 300, 120, 20
 _WHISPERED, _OF = 9, 15
-_SLOT = re.compile(r"^Slot: (\d) ", re.MULTILINE)
 _SECRET = re.compile(r"hush\d+x\d+")
-
-
-class Recording(ScriptedProvider):
-    """A script that keeps what each character was sent."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sent: list[tuple[Slot, str]] = []
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
-        """Answer as the script does."""
-        text = "\n".join(message.content for message in request.messages)
-        if (found := _SLOT.search(text)) is not None:
-            self.sent.append((Slot(int(found[1])), text))
-        async for item in super().stream(request):
-            yield item
 
 
 @dataclass
@@ -67,7 +48,7 @@ class PlayedBook:
     pinned: list[CarriedLine] = field(default_factory=list)
 
 
-async def play(engine: Engine, model: Recording, chapters: int, prompts: int) -> PlayedBook:
+async def play(engine: Engine, model: Recorder, chapters: int, prompts: int) -> PlayedBook:
     """Play a book of so many chapters of so many prompts each."""
     book = PlayedBook()
     chapter = await engine.create()
@@ -77,9 +58,9 @@ async def play(engine: Engine, model: Recording, chapters: int, prompts: int) ->
             chapter = await engine.library.books.next_chapter(chapter)
         if number == 2:
             book.pinned = await _pin(engine, chapter)
-        model.sent.clear()
+        model.calls.clear()
         book.tokens[number] = await _play_chapter(engine, chapter, number, prompts)
-        book.inputs[number] = model.sent[:]
+        book.inputs[number] = model.sent
     return book
 
 
@@ -157,7 +138,7 @@ async def measure(chapters: int, prompts: int, home: Path) -> list[Figure]:
     url = await asyncio.to_thread(server.acquire)
     try:
         store = await open_store(url)
-        model = Recording()
+        model = Recorder()
         engine = Engine(store, model, defaults_for("scripted"), label="bench")
         try:
             return figures_of(await play(engine, model, chapters, prompts))

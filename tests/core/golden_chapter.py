@@ -6,10 +6,11 @@ inputs, calls and commits stay the same while such features are added (design 21
 
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import unified_diff
 
+from bench.recorder import Recorder
 from core.config.models import AgentRole, ModelAssignments, PromptStyle, defaults_for
 from core.domain.ids import RequestId
 from core.domain.requests.request import Artifact, RequestState
@@ -18,8 +19,7 @@ from core.engine.changes import moves
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
-from core.providers.base import Completion, ModelRequest, TextDelta
-from core.providers.scripted.provider import ScriptedProvider
+from core.providers.base import ModelRequest
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.snapshot import Changes
 from core.store import Lease
@@ -92,19 +92,6 @@ def _entries() -> Iterator[Entry]:
         yield Entry(match=match, text=reply)
 
 
-class _Model(ScriptedProvider):
-    """Keeps what it is asked."""
-
-    def __init__(self) -> None:
-        super().__init__(Script(reply=tuple(_entries())))
-        self.asked: list[ModelRequest] = []
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
-        self.asked.append(request)
-        async for item in super().stream(request):
-            yield item
-
-
 class _Store(MemoryStore):
     """Keeps what it is given to store."""
 
@@ -135,7 +122,7 @@ class GoldenChapter:
     steps: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._model, self._store = _Model(), _Store()
+        self._model, self._store = Recorder(Script(reply=tuple(_entries()))), _Store()
 
     async def play(self) -> None:
         """Play it from an empty session to a draft."""
@@ -172,7 +159,7 @@ class GoldenChapter:
         self.steps.append(
             Step(
                 name,
-                tuple(self._model.asked[calls:]),
+                tuple(self._model.calls[calls:]),
                 tuple(artifacts[calls:]),
                 tuple(self._store.commits[commits:]),
             )

@@ -1,11 +1,11 @@
 """Books, played with the scripted provider: what a chapter hands on, and what that costs (design 14)."""
 
 import re
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 import pytest
 
+from bench.recorder import Recorder
 from core.config.models import defaults_for
 from core.domain.audience import Audience
 from core.domain.errors import BookGoesOnError, IllegalCommandError, StorageError
@@ -17,7 +17,6 @@ from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.exchange.session_export import from_json
-from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from tests.store.memory_store import MemoryStore
 
@@ -26,7 +25,6 @@ pytestmark = pytest.mark.anyio
 PROMPTS = 21
 WHISPERED = 9
 """Of fifteen prompts, counted from 0, the one that Mira alone hears."""
-_SLOT = re.compile(r"^Slot: (\d) ", re.MULTILINE)
 _WORD = re.compile(r"word\d\dn\d\dn\d\d")
 NAMES = {Slot.RED: "Mira", Slot.ORANGE: "Joss", Slot.YELLOW: "Rook"}
 
@@ -139,23 +137,8 @@ async def test_the_gm_strikes_and_pins_lines_before_the_lock_and_changes_none(en
     await session.aclose()
 
 
-class Recording(ScriptedProvider):
-    """A script that keeps what each character was sent."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sent: list[tuple[Slot, str]] = []
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
-        text = "\n".join(message.content for message in request.messages)
-        if (found := _SLOT.search(text)) is not None:
-            self.sent.append((Slot(int(found[1])), text))
-        async for item in super().stream(request):
-            yield item
-
-
 async def test_chapter_ten_costs_no_more_than_chapter_two_and_every_input_has_the_pins() -> None:
-    model = Recording()
+    model = Recorder()
     engine = Engine(MemoryStore(), model, defaults_for("scripted"), label="here")
     chapter = await begun(engine)
     await played(engine, chapter)

@@ -10,6 +10,7 @@ from typing import Any, LiteralString, TypeVar
 import psycopg
 import pytest
 
+from bench.recorder import Recorder as Recorder
 from core.config.models import AgentRole, ModelAssignments, defaults_for
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
@@ -95,19 +96,6 @@ class GatedModel:
 
     async def aclose(self) -> None:
         self.gate.set()
-
-
-class Recorder(ScriptedProvider):
-    """A scripted model that remembers what it was asked."""
-
-    def __init__(self, script: Script | None = None) -> None:
-        super().__init__(script)
-        self.calls: list[ModelRequest] = []
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
-        self.calls.append(request)
-        async for item in super().stream(request):
-            yield item
 
 
 class Late:
