@@ -11,6 +11,7 @@ an object of a library. Two rules find the latter in the syntax tree:
 import ast
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -141,3 +142,31 @@ def test_a_file_outside_the_fence_touches_no_private_part_of_a_library(path: Pat
     if path.is_relative_to(ROOT / "storyengine_tui"):
         assert not [*foreign_reads(path)]
         assert not [*borrowed(path)]
+
+
+def classes_of_the_fence() -> frozenset[str]:
+    trees = [tree_of(path) for path in sorted((ROOT / FENCE).rglob("*.py"))]
+    return frozenset(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+
+
+def selectors() -> Iterator[tuple[str, str]]:
+    """Yield every style sheet of the screen, and every string of its code that could be one or a selector."""
+    screen = ROOT / "storyengine_tui"
+    yield from ((name_of(path), path.read_text()) for path in sorted(screen.rglob("*.tcss")))
+    for path in (path for path in files() if path.is_relative_to(screen)):
+        strings = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Constant)]
+        docstrings = {
+            id(node.body[0].value)
+            for node in ast.walk(tree_of(path))
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and isinstance(node.body[0], ast.Expr)
+        }
+        for node in strings:
+            if isinstance(node.value, str) and id(node) not in docstrings:
+                yield f"{name_of(path)}:{node.lineno}", node.value
+
+
+def test_no_style_names_a_class_of_the_fence_for_another_stands_there_where_a_part_is_off() -> None:
+    names = re.compile(rf"\b({'|'.join(sorted(classes_of_the_fence()))})\b")
+    assert "GuardedSelect" in classes_of_the_fence()
+    assert not {place: found[0] for place, text in selectors() if (found := names.search(text)) is not None}
