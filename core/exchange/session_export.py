@@ -58,6 +58,7 @@ _DEFAULTS: Final[Mapping[str, object]] = {
     "follows": False,
     "adds_unasked": False,
     "may_add": [],
+    "keeps_bank": False,
 }
 _TRIES: Final = 5
 PUT_ASIDE: Final = "It was not done when this copy of the chapter was made; retry it if you still want it."
