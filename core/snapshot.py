@@ -15,6 +15,7 @@ from core.context.visibility import (
     known_to_gm,
 )
 from core.domain.audience import Audience
+from core.domain.bank.item import Item, ItemAccess
 from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.proposal import Proposal
@@ -50,9 +51,10 @@ class Changes:
     """The changes of one transaction. None and empty values change nothing.
 
     `session`, `tab1`, `prompt_blocks`, `secrets` and `lore` replace the whole record. Requests are inserted
-    or, by id, replaced. Events, blocks, drafts, artifacts and proposals are only added. `unsent` replaces the
-    text in the composer of each slot that it names; an empty text clears it. The takes of `events` and the
-    `blocks` become canon at their places; those that are stored already are not stored again.
+    or, by id, replaced. Events, blocks, drafts, artifacts, proposals and items are only added. `unsent`
+    replaces the text in the composer of each slot that it names; an empty text clears it. The takes of
+    `events` and the `blocks` become canon at their places; those that are stored already are not stored
+    again.
     """
 
     session_id: SessionId
@@ -78,6 +80,10 @@ class Changes:
     contents: tuple[Content, ...] = ()
     proposals: tuple[Proposal, ...] = ()
     """For characters of the library, which are stored with the outcome that they are from."""
+    items: tuple[Item, ...] = ()
+    """Of the memory bank, each version once; a version that is there already is not stored again."""
+    accesses: tuple[ItemAccess, ...] = ()
+    """The items that were recalled, with their new counts."""
 
     @property
     def secret_end(self) -> int | None:

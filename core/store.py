@@ -11,6 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Protocol
 
+from core.bank_store import BankStore
 from core.domain.errors import SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import (
@@ -82,6 +83,10 @@ class SessionStore(Protocol):
     @property
     def library(self) -> LibraryStore:
         """What is kept across chapters."""
+
+    @property
+    def bank(self) -> BankStore:
+        """The memory banks of chapters."""
 
     async def create(self, changes: Changes) -> None:
         """Store a new session; `changes.session` and `changes.tab1` are required."""

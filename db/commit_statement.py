@@ -24,12 +24,16 @@ from core.snapshot import Changes
 from db.connections import DRIVER
 from db.errors import SAVE
 from db.rows import mapping
+from db.rows.bank_mapping import access_values, item_values, revision_values
 from db.rows.lore_mapping import lore_values
 from db.rows.mapping import Values
 from db.rows.prompt_block_mapping import prompt_blocks_values
 from db.rows.proposal_mapping import proposal_values
 from db.rows.tab1_mapping import tab1_values
 from db.tables import (
+    BANK_ACCESS,
+    BANK_ITEM,
+    BANK_REVISION,
     CANON,
     CAST_PROPOSAL,
     EVENT,
@@ -56,7 +60,10 @@ _FIXED: Final = frozenset({"id", "session_id", "created_at"})
 _SINGLE: Final = (TAB1_INPUT.name, SESSION.name)
 """Tables with one row per session, which a commit updates."""
 _REPLACED: Final = frozenset(
-    {"llm_request", "prompt_blocks", "secret", "session_lorebook", "unsent_text", "canon", "memory_canon"}
+    {
+        *("llm_request", "prompt_blocks", "secret", "session_lorebook", "unsent_text", "canon"),
+        *("memory_canon", "bank_item", "bank_access"),
+    }
 )
 _ENDS: Final = {
     "canon_end": CANON.c.prompt_index,
@@ -104,6 +111,7 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
     if changes.takes is not None:
         takes = {0: 1, **changes.takes} if 0 in takes else dict(changes.takes)
     blocks = {block.place: block for block in changes.blocks}
+    items = {item.id: item for item in sorted(changes.items, key=lambda item: item.version)}
     rows: dict[sa.Table, Sequence[Values]] = {
         TAB1_INPUT: [] if changes.tab1 is None else [tab1_values(session_id, changes.tab1)],
         SESSION: [] if changes.session is None else [mapping.session_values(changes.session)],
@@ -120,6 +128,9 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
         MEMORY_CANON: [mapping.memory_canon_values(block) for block in blocks.values()],
         NARRATIVE_DRAFT: [mapping.draft_values(draft) for draft in changes.drafts],
         CAST_PROPOSAL: [proposal_values(proposal) for proposal in changes.proposals],
+        BANK_REVISION: [revision_values(item) for item in changes.items],
+        BANK_ITEM: [item_values(item) for item in items.values()],
+        BANK_ACCESS: [access_values(session_id, access) for access in changes.accesses],
     }
     return {table.name: values for table, values in rows.items() if values}
 
@@ -211,7 +222,10 @@ def _inserted(table: sa.Table) -> sa.CTE:
     if table.name in _REPLACED:
         moving = [item.name for item in _stored(table) if not (item.primary_key or item.name in _FIXED)]
         values = {name: statement.excluded[name] for name in moving}
-        return statement.on_conflict_do_update(index_elements=keys, set_=values).cte(f"new_{table.name}")
+        # The GM may have changed an item meanwhile, in another window.
+        newer = statement.excluded.version > BANK_ITEM.c.version if table is BANK_ITEM else None
+        replaced = statement.on_conflict_do_update(index_elements=keys, set_=values, where=newer)
+        return replaced.cte(f"new_{table.name}")
     return statement.on_conflict_do_nothing(index_elements=keys).cte(f"new_{table.name}")
 
 

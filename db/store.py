@@ -28,6 +28,7 @@ from core.store import Lease, WriterInfo
 from db import commit_statement as writes
 from db import queries as reads
 from db import writer_lock
+from db.bank.bank_store import PostgresBank
 from db.change_listener import follow_session
 from db.commit_connection import CommitConnection
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
@@ -67,6 +68,7 @@ class PostgresStore:
         self._leases: set[WriterLease] = set()
         self.queue: Final = PostgresQueue(self._read, self._change, self._at_once, self._epochs)
         self.library: Final = PostgresLibrary(self._change, self._read)
+        self.bank: Final = PostgresBank(self._change, self._read)
 
     async def create(self, changes: Changes) -> None:
         """Store a new session with everything in `changes`, also for an import."""

@@ -13,6 +13,7 @@ CharacterId = NewType("CharacterId", UUID)
 LorebookId = NewType("LorebookId", UUID)
 BookId = NewType("BookId", UUID)
 ProposalId = NewType("ProposalId", UUID)
+ItemId = NewType("ItemId", UUID)
 
 
 def new_uuid() -> UUID:

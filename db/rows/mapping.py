@@ -32,7 +32,7 @@ Values = dict[str, Any]
 _SESSION = (
     *("title", "script_key", "is_ending", "prompt_index", "boundary", "tab1_locked"),
     *("definition", "target_words", "created_at", "updated_at", "archived_at"),
-    *("canon_version", "branched_at", "hint_after", "adds_unasked"),
+    *("canon_version", "branched_at", "hint_after", "adds_unasked", "keeps_bank"),
 )
 _SUMMARY = ("prompt_index", "draft_count", "created_at", "updated_at", "archived_at")
 _SAVE_SLOT = ("number", "label", "taken_at", "prompt_index", "document", "sha256")

@@ -106,6 +106,7 @@ class SessionRow(Row, table=True):
     hint_after: int = Field(sa_type=SmallInteger, sa_column_kwargs={"server_default": text("0")})
     adds_unasked: bool = Field(sa_column_kwargs={"server_default": text("false")})
     may_add: int = Field(sa_type=SmallInteger, sa_column_kwargs={"server_default": text("0")})
+    keeps_bank: bool = Field(sa_column_kwargs={"server_default": text("false")})
     private_pins: dict[str, int] = Field(
         sa_type=cast(Any, JSONB()), sa_column_kwargs={"server_default": text("'{}'")}
     )

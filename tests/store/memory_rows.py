@@ -5,7 +5,8 @@ import json
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, SessionId
+from core.domain.bank.item import Item, ItemAccess
+from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, ItemId, RequestId, SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.requests.request import Artifact, Request, total_cost
 from core.domain.save_point import SavePoint
@@ -75,6 +76,9 @@ class Rows:
     artifacts: dict[ArtifactId, Artifact] = field(default_factory=dict)
     contents: dict[str, str] = field(default_factory=dict)
     save_points: dict[int, SavePoint] = field(default_factory=dict)
+    items: dict[ItemId, list[Item]] = field(default_factory=dict)
+    """Every version of each item, oldest first."""
+    accesses: dict[ItemId, ItemAccess] = field(default_factory=dict)
     writer: MemoryLease | None = None
     epoch: int = 0
 
@@ -116,6 +120,11 @@ class Rows:
             self.canon_blocks = {place: id for place, id in self.canon_blocks.items() if place[0] <= end}
         for draft in changes.drafts:
             self.drafts.setdefault(draft.id, draft)
+        for item in sorted(changes.items, key=lambda item: item.version):
+            versions = self.items.setdefault(item.id, [])
+            if not versions or item.version > versions[-1].version:
+                versions.append(item)
+        self.accesses.update((access.item_id, access) for access in changes.accesses)
 
     def snapshot(self, recent_prompts: int = 0) -> Snapshot:
         """Return the session as it is opened: its memory is not known yet."""

@@ -25,6 +25,7 @@ from core.domain.story.lore_use import LoreUse, uses_in
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
 from core.snapshot import Changes, Snapshot, full_deltas_from
 from core.store import Lease, WriterInfo
+from tests.store.memory_bank import MemoryBank
 from tests.store.memory_library import MemoryLibrary
 from tests.store.memory_queue import MemoryQueue, SharedQueue
 from tests.store.memory_rows import MemoryLease as MemoryLease
@@ -80,6 +81,7 @@ class MemoryStore:
     def __init__(self, database: MemoryDatabase | None = None) -> None:
         self.database = MemoryDatabase() if database is None else database
         self.library = self.database.library
+        self.bank = MemoryBank(self.database.sessions)
         self.is_closed = False
         self._leases: list[MemoryLease] = []
         self.queue = MemoryQueue(self.database.queue, self.database.sessions)

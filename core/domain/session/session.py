@@ -59,6 +59,8 @@ class Session:
     """Whether characters may add something unasked in this chapter."""
     may_add: Audience = NOBODY
     """The characters that may, where any does."""
+    keeps_bank: bool = False
+    """Whether items are drawn from play into the memory bank, and recalled."""
     definition: str = ""
     """The GM's definition of the narrative agent."""
     target_words: int | None = None

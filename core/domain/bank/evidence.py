@@ -1,0 +1,67 @@
+"""Finds the words of an event that prove an item (design 15). Without a proof nothing is stored as fact."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+LONGEST_WORDS: Final = 500
+"""Characters of the quoted words."""
+FEWEST_LETTERS: Final = 3
+"""Letters or digits that quoted words have at least: less would be found anywhere."""
+_QUOTES: Final = frozenset("\"'`´‘’‚‛“”„‟«»‹›「」『』")
+_ENDS: Final = " .,;:…"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Words in one event, with their place in its text: characters `start` up to, but without, `end`."""
+
+    prompt_index: int
+    take: int = 1
+    ordinal: int
+    words: str
+    start: int
+    end: int
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """The sort key: its place in the log."""
+        return self.prompt_index, self.take, self.ordinal
+
+
+def find_words(text: str, words: str) -> tuple[int, int] | None:
+    """Return start and end of `words` in `text`; None if they are not there, or are too few.
+
+    White space and quotation marks do not count, nor do marks that end a sentence after the last word. Case
+    counts: a model that quotes copies it.
+    """
+    wanted, _ = _bare(words)
+    wanted = wanted.strip(_ENDS)
+    if len(wanted) > LONGEST_WORDS or sum(map(str.isalnum, wanted)) < FEWEST_LETTERS:
+        return None
+    bare, places = _bare(text)
+    # Words are found whole: “art” does not prove what “heart” says.
+    found = re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", bare)
+    if found is None:
+        return None
+    return places[found.start()], places[found.end() - 1] + 1
+
+
+def _bare(text: str) -> tuple[str, list[int]]:
+    """Return `text` with single spaces and without quotation marks, and where each character came from."""
+    kept: list[str] = []
+    places: list[int] = []
+    for place, character in enumerate(text):
+        if character in _QUOTES:
+            # An apostrophe within a word is part of it, in one form.
+            is_inside = 0 < place < len(text) - 1 and text[place - 1].isalnum() and text[place + 1].isalnum()
+            if not is_inside:
+                continue
+            character = "'"
+        elif character.isspace():
+            if not kept or kept[-1] == " ":
+                continue
+            character = " "
+        kept.append(character)
+        places.append(place)
+    return "".join(kept), places

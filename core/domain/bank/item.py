@@ -1,0 +1,114 @@
+"""An item of the memory bank (design 15).
+
+The program only adds items: what is newer says which one it supersedes, so that an undone prompt brings the
+older one back. The GM alone changes one; each change is a version of its own, and is kept.
+"""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from core.domain.audience import EVERYONE, Audience
+from core.domain.bank.details import Details, FactDetails, ItemKind
+from core.domain.bank.evidence import Evidence
+from core.domain.ids import ItemId, RequestId, SessionId
+from core.domain.slot import Slot
+
+LONGEST_NAME: Final = 200
+LONGEST_TEXT: Final = 2_000
+MOST_EVIDENCE: Final = 8
+MOST_PARTICIPANTS: Final = 16
+USUAL_DECAY: Final = 0.002
+"""What of an item's importance a prompt takes at first: after 350 prompts half of it is left."""
+
+
+class Validation(StrEnum):
+    """What the GM made of an item."""
+
+    NONE = "none"
+    SEEN = "seen"
+    CONFIRMED = "confirmed"
+    REJECTED = "rejected"
+    """It is not recalled, and nothing like it is proposed again."""
+
+
+class ItemOrigin(StrEnum):
+    """Where an item comes from."""
+
+    EXTRACTED = "extracted"
+    """A model drew it from play, and the program found its evidence."""
+    GM = "gm"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One thing that is remembered.
+
+    `importance` and `confidence` are 0 to 1, `sentiment` is -1 to 1. `label` is who may know it.
+    """
+
+    id: ItemId
+    session_id: SessionId
+    version: int = 1
+    name: str
+    """What it is about, in a few words."""
+    text: str
+    details: Details = field(default_factory=FactDetails)
+    about: Slot | None = None
+    """The character of the cast that it belongs to: of a trait or a state its own, of a quote the speaker."""
+    label: Audience = EVERYONE
+    importance: float = 0.5
+    confidence: float = 0.5
+    sentiment: float = 0.0
+    decay_rate: float = USUAL_DECAY
+    """What of its importance a prompt takes: it falls by this rate continuously."""
+    validation: Validation = Validation.NONE
+    is_pinned: bool = False
+    """It never fades, and comes first."""
+    is_by_gm: bool = False
+    """The GM wrote or changed its words: nothing that a model says replaces them."""
+    origin: ItemOrigin = ItemOrigin.EXTRACTED
+    prompt_index: int
+    """The last prompt that it was drawn from; the item counts while that prompt's `take` is canon."""
+    take: int | None = 1
+    """None for one that no prompt can take back: the GM's own."""
+    evidence: tuple[Evidence, ...] = ()
+    supersedes: ItemId | None = None
+    """The older item that this one replaces, while it counts itself."""
+    merged_into: ItemId | None = None
+    """The item that says the same, in which the GM lets it go on."""
+    expires_at: int | None = None
+    """The last prompt at which it is recalled."""
+    request_id: RequestId | None = None
+    """The extraction that it came from."""
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def kind(self) -> ItemKind:
+        """What it is about."""
+        return self.details.kind
+
+    @property
+    def is_fading(self) -> bool:
+        """Whether it loses importance while it is not used: pinned and confirmed ones never do."""
+        return not (self.is_pinned or self.validation is Validation.CONFIRMED)
+
+    @property
+    def is_out(self) -> bool:
+        """Whether the GM took it out: rejected, or merged into another."""
+        return self.validation is Validation.REJECTED or self.merged_into is not None
+
+    def next_version(self, now: datetime) -> "Item":
+        """Return it as the version that a change of the GM's makes."""
+        return replace(self, version=self.version + 1, updated_at=now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemAccess:
+    """How often a chapter recalled an item, and the number of the prompt at which it did last."""
+
+    item_id: ItemId
+    access_count: int
+    last_accessed: int

@@ -1,0 +1,1 @@
+"""The memory bank in PostgreSQL (design 15)."""

@@ -1,0 +1,103 @@
+"""The rows of the memory bank and the domain, both ways. Pure: no connection, no clock."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from functools import cache
+from typing import Any, Final
+from uuid import UUID
+
+from core.domain.audience import Audience
+from core.domain.bank.details import Details
+from core.domain.bank.evidence import Evidence
+from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
+from core.domain.ids import ItemId, RequestId, SessionId
+from core.domain.slot import Slot
+from db.rows.mapping import Values
+
+_PLAIN: Final = (
+    *("session_id", "version", "name", "text", "importance", "confidence", "sentiment", "decay_rate"),
+    *("is_pinned", "is_by_gm", "prompt_index", "take", "supersedes", "merged_into", "expires_at"),
+    *("request_id", "created_at", "updated_at"),
+)
+_IDS: Final = ("session_id", "supersedes", "merged_into", "request_id")
+_TIMES: Final = ("created_at", "updated_at")
+
+
+def item_values(item: Item) -> Values:
+    """Return the row of an item."""
+    details = asdict(item.details)
+    kind = details.pop("kind")
+    return {
+        "item_id": item.id,
+        "kind": kind.value,
+        "details": details,
+        "about": item.about,
+        "label": item.label.mask,
+        "validation": item.validation.value,
+        "origin": item.origin.value,
+        "evidence": [asdict(one) for one in item.evidence],
+        **{name: getattr(item, name) for name in _PLAIN},
+    }
+
+
+def revision_values(item: Item) -> Values:
+    """Return the row of one version of an item."""
+    return {
+        "session_id": item.session_id,
+        "item_id": item.id,
+        "version": item.version,
+        "content": item_values(item),
+        "updated_at": item.updated_at,
+    }
+
+
+def to_item(row: Mapping[str, Any]) -> Item:
+    """Return the item of a row, or of the content of a version."""
+    values = {name: row[name] for name in _PLAIN}
+    values |= {name: None if row[name] is None else UUID(str(row[name])) for name in _IDS}
+    values |= {name: _time(row[name]) for name in _TIMES}
+    return Item(
+        **{
+            **values,
+            "session_id": SessionId(values["session_id"]),
+            "supersedes": _item_id(values["supersedes"]),
+            "merged_into": _item_id(values["merged_into"]),
+            "request_id": None if values["request_id"] is None else RequestId(values["request_id"]),
+        },
+        id=ItemId(UUID(str(row["item_id"]))),
+        details=_details().validate_python({**row["details"], "kind": row["kind"]}),
+        about=None if row["about"] is None else Slot(row["about"]),
+        label=Audience.of_mask(row["label"]),
+        validation=Validation(row["validation"]),
+        origin=ItemOrigin(row["origin"]),
+        evidence=tuple(Evidence(**one) for one in row["evidence"]),
+    )
+
+
+def access_values(session_id: SessionId, access: ItemAccess) -> Values:
+    """Return the row of how often a chapter recalled an item."""
+    return {"session_id": session_id, **asdict(access)}
+
+
+def to_access(row: Any) -> ItemAccess:
+    """Return how often a chapter recalled an item."""
+    return ItemAccess(
+        item_id=ItemId(row.item_id), access_count=row.access_count, last_accessed=row.last_accessed
+    )
+
+
+def _item_id(value: UUID | None) -> ItemId | None:
+    return None if value is None else ItemId(value)
+
+
+def _time(value: datetime | str) -> datetime:
+    return value if isinstance(value, datetime) else datetime.fromisoformat(value)
+
+
+@cache
+def _details() -> Any:
+    """Return what reads details. pydantic is loaded by the first chapter that has a bank."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Details)

@@ -1,0 +1,168 @@
+"""What a store promises of the memory bank, on PostgreSQL and in memory."""
+
+from dataclasses import replace
+
+import pytest
+
+from core.domain.audience import Audience
+from core.domain.bank.details import (
+    Aspect,
+    EventDetails,
+    PersonDetails,
+    StateDetails,
+    ThreadCategory,
+    ThreadDetails,
+)
+from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
+from core.domain.errors import ChangedElsewhereError
+from core.domain.ids import ItemId, RequestId, SessionId, new_uuid
+from core.domain.session.session import Session
+from core.domain.slot import Slot
+from core.snapshot import Changes
+from core.store import Lease, SessionStore
+from tests.core.bank_samples import NOW, fact
+from tests.store import chapters
+
+pytestmark = pytest.mark.anyio
+
+
+def items_of(session_id: SessionId) -> tuple[Item, ...]:
+    """Return an item of several kinds, with everything that one can have."""
+    plain = fact(1, session_id=session_id)
+    return (
+        plain,
+        replace(
+            fact(2, session_id=session_id, label=Audience.of((Slot.RED, Slot.BLUE))),
+            details=EventDetails(participants=("Kara", "Bea “B” 灰"), context="At night.", outcome="Hidden."),
+            importance=0.75,
+            sentiment=-0.5,
+            expires_at=40,
+            request_id=RequestId(new_uuid()),
+        ),
+        replace(fact(3, session_id=session_id), details=PersonDetails(relationship="her brother")),
+        replace(
+            fact(4, session_id=session_id),
+            details=ThreadDetails(category=ThreadCategory.FEAR, stakes="All of it.", is_closed=True),
+        ),
+        replace(
+            fact(5, session_id=session_id),
+            details=StateDetails(aspect=Aspect.RELATION, other="Tobias"),
+            about=Slot.ORANGE,
+            evidence=(),
+            origin=ItemOrigin.GM,
+            is_by_gm=True,
+            is_pinned=True,
+            prompt_index=0,
+            take=None,
+        ),
+    )
+
+
+async def kept(store: SessionStore, *items: Item) -> tuple[Session, Lease]:
+    """Store a chapter of three prompts, and these items in it."""
+    session, lease = await chapters.locked_session(store, keeps_bank=True)
+    session = await chapters.play(store, session, lease, 3)
+    moved = tuple(replace(item, session_id=session.id) for item in items)
+    await store.commit(Changes(session_id=session.id, items=moved), lease)
+    return session, lease
+
+
+def moved(items: tuple[Item, ...], session: Session) -> list[Item]:
+    return sorted(
+        (replace(item, session_id=session.id) for item in items),
+        key=lambda item: (item.prompt_index, item.id),
+    )
+
+
+async def test_items_come_back_as_they_were_made_and_a_commit_sent_twice_adds_nothing(
+    store: SessionStore,
+) -> None:
+    made = items_of(SessionId(new_uuid()))
+    session, lease = await kept(store, *made)
+    assert (await store.load(session.id)).session.keeps_bank
+    expected = moved(made, session)
+    assert list(await store.bank.items(session.id)) == expected
+    await store.commit(Changes(session_id=session.id, items=tuple(expected)), lease)
+    assert list(await store.bank.items(session.id)) == expected
+    assert sorted(await store.bank.history(session.id), key=lambda item: item.id) == sorted(
+        expected, key=lambda item: item.id
+    )
+    assert list(await store.bank.history(session.id, [made[0].id])) == [expected[1]]
+    assert not await store.bank.items(SessionId(new_uuid()))
+    await lease.aclose()
+
+
+async def test_an_item_counts_while_the_take_that_it_is_from_is_canon(store: SessionStore) -> None:
+    session, lease = await kept(store, fact(1, prompt_index=2), fact(2, prompt_index=3))
+    earlier, later = await store.bank.items(session.id)
+    undone = replace(session, prompt_index=2, canon_version=1)
+    await store.commit(Changes(session_id=session.id, session=undone), lease)
+    assert list(await store.bank.items(session.id)) == [earlier]
+    assert list(await store.bank.items(session.id, with_all=True)) == [earlier, later]
+    redone = replace(session, canon_version=2)
+    await store.commit(Changes(session_id=session.id, session=redone), lease)
+    assert list(await store.bank.items(session.id)) == [earlier, later]
+    take = tuple(replace(event, take=2) for event in chapters.turn(undone).events)
+    retaken = replace(session, canon_version=3)
+    await store.commit(Changes(session_id=session.id, session=retaken, events=take), lease)
+    assert list(await store.bank.items(session.id)) == [earlier]
+    await lease.aclose()
+
+
+async def test_a_newer_item_stands_for_the_one_that_it_supersedes_while_it_counts_itself(
+    store: SessionStore,
+) -> None:
+    old = fact(1, prompt_index=1)
+    session, lease = await kept(store, old, replace(fact(2, prompt_index=3), supersedes=old.id))
+    [newer] = await store.bank.items(session.id)
+    assert newer.id == ItemId(fact(2).id)
+    rejected = replace(newer.next_version(NOW), validation=Validation.REJECTED)
+    await store.bank.put([rejected])
+    assert [item.id for item in await store.bank.items(session.id)] == [old.id]
+    await store.bank.put([replace(rejected.next_version(NOW), validation=Validation.NONE)])
+    undone = replace(session, prompt_index=2, canon_version=1)
+    await store.commit(Changes(session_id=session.id, session=undone), lease)
+    assert [item.id for item in await store.bank.items(session.id)] == [old.id]
+    await lease.aclose()
+
+
+async def test_every_change_is_kept_and_an_older_one_is_refused(store: SessionStore) -> None:
+    session, lease = await kept(store, fact(1), fact(2))
+    first, second = await store.bank.items(session.id)
+    changed = replace(first.next_version(NOW), text="Kara hid it well.", is_by_gm=True)
+    await store.bank.put([changed])
+    with pytest.raises(ChangedElsewhereError):
+        await store.bank.put([second.next_version(NOW), first.next_version(NOW)])
+    assert list(await store.bank.items(session.id)) == [changed, second]
+    assert list(await store.bank.history(session.id, [first.id])) == [first, changed]
+    merged = replace(second.next_version(NOW), merged_into=first.id)
+    await store.bank.put([merged])
+    assert list(await store.bank.items(session.id)) == [changed]
+    assert list(await store.bank.items(session.id, with_all=True)) == [changed, merged]
+    # What an extraction stores late does not undo what the GM did meanwhile.
+    late = replace(first, version=1, text="Kara lost the key.")
+    await store.commit(Changes(session_id=session.id, items=(late,)), lease)
+    assert list(await store.bank.items(session.id)) == [changed]
+    await lease.aclose()
+
+
+async def test_an_item_of_the_gms_own_is_put_without_a_commit(store: SessionStore) -> None:
+    session, lease = await kept(store)
+    own = replace(items_of(session.id)[-1])
+    await store.bank.put([own])
+    assert list(await store.bank.items(session.id)) == [own]
+    with pytest.raises(ChangedElsewhereError):
+        await store.bank.put([own])
+    await lease.aclose()
+
+
+async def test_recalls_are_counted_by_the_chapter_that_recalls(store: SessionStore) -> None:
+    session, lease = await kept(store, fact(1))
+    first = ItemAccess(item_id=fact(1).id, access_count=1, last_accessed=3)
+    of_another_chapter = ItemAccess(item_id=ItemId(new_uuid()), access_count=4, last_accessed=2)
+    await store.commit(Changes(session_id=session.id, accesses=(first, of_another_chapter)), lease)
+    again = replace(first, access_count=2, last_accessed=5)
+    await store.commit(Changes(session_id=session.id, accesses=(again,)), lease)
+    found = await store.bank.accesses(session.id)
+    assert found == {again.item_id: again, of_another_chapter.item_id: of_another_chapter}
+    await lease.aclose()
