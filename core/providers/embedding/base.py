@@ -63,6 +63,9 @@ class Embedder(Protocol):
         Where calls are answered one after the other, a short one lets another in sooner.
         """
 
+    async def is_here(self) -> bool:
+        """Whether it can be asked at all, as far as a look shows that sends nothing."""
+
     async def start(self) -> None:
         """Be ready for the first call, which may take seconds; raise ProviderError."""
 

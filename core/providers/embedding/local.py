@@ -3,6 +3,7 @@
 It is started by the first text, takes some 160 MB, and ends with the program as that of the local model does.
 """
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -10,7 +11,7 @@ from typing import Final
 from core.config.paths import Paths
 from core.providers.embedding.base import Embedding
 from core.providers.embedding.service import embed_with
-from core.providers.embedding.weights import DIMENSIONS, HINT, MODEL, find_weights
+from core.providers.embedding.weights import DIMENSIONS, HINT, MODEL, are_here, find_weights
 from core.providers.local.client import LocalClient
 from core.providers.local.server import LocalServer, ServerUse
 
@@ -41,6 +42,10 @@ class LocalEmbedder:
     def name(self) -> str:
         """What an artifact names."""
         return self._local.name
+
+    async def is_here(self) -> bool:
+        """Whether the weights are on this machine."""
+        return await asyncio.to_thread(are_here, self._paths)
 
     async def start(self) -> None:
         """Make the file of weights if it is not there, and start the model."""

@@ -38,6 +38,10 @@ class ScriptedEmbedder:
         listed = json.dumps(sorted(self._first.items()))
         self.model = f"scripted-{hashlib.sha256(listed.encode()).hexdigest()[:8]}"
 
+    async def is_here(self) -> bool:
+        """Whether it can be asked: always."""
+        return True
+
     async def start(self) -> None:
         """Nothing has to be started."""
 

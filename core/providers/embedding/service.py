@@ -49,6 +49,10 @@ class ServiceEmbedder:
         """The address, normalised; None for one on this machine."""
         return self._client.base_url
 
+    async def is_here(self) -> bool:
+        """Whether it can be asked: always."""
+        return True
+
     async def start(self) -> None:
         """Load what the first call needs; nothing is sent."""
         await self._client.prepare()
