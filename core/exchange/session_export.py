@@ -210,6 +210,9 @@ def _without_defaults(plain: dict[str, Any]) -> dict[str, Any]:
         del plain["tab1"]["carried"]
     if not plain["tab1"]["profiles"]:
         del plain["tab1"]["profiles"]
+    for profile in plain["tab1"].get("profiles", {}).values():
+        if not profile["model"]:
+            del profile["model"]
     return plain
 
 

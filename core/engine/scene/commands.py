@@ -122,7 +122,7 @@ def edit_secrets(
                 "A secret of a chapter that is played stays as it is; reveal it, or add another one."
             )
     if secrets:
-        with_blocks = builder.with_prompt_blocks(snapshot.prompt_blocks)
+        with_blocks = builder.for_chapter(snapshot.prompt_blocks, snapshot.tab1.profiles)
         with_blocks.require_room_for_secrets(session, snapshot.tab1, secrets)
     return Changes(session_id=session.id, session=session, secrets=secrets)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from core.config.models import LOCAL_MODEL
+from core.config.model_defaults import LOCAL_MODEL
 from core.config.paths import Paths
 from core.domain.errors import ErrorCode
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta

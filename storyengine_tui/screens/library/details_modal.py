@@ -14,9 +14,8 @@ from textual.widgets import Button, Static
 
 from core.domain.errors import StoryEngineError
 from core.domain.session.limits import LONGEST_NAME
-from core.domain.session.profile import LONGEST_SHORT_DESCRIPTION, MOST_ALIASES, MOST_GROUPS
+from core.domain.session.profile import LONGEST_MODEL, LONGEST_SHORT_DESCRIPTION, MOST_ALIASES, MOST_GROUPS
 from core.library.characters.character import Character
-from core.library.characters.checks import LONGEST_MODEL
 from core.text.name_list import shown_names, typed_names
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs import line_modal
