@@ -44,7 +44,8 @@ _READABLE: Final = (1, 2, 3, 4, 5, VERSION)
 the program wrote these are the same bytes. Version 3 adds takes and revisions: in earlier ones every prompt
 has one take, and every block one revision. Version 4 adds audiences, lines and secrets: in earlier ones
 everyone knows everything. Version 5 adds the book of a chapter, and what it took over from the one before.
-Version 6 adds what slots have of characters of the library: in earlier ones they were made by hand."""
+Version 6 adds what slots have of characters of the library: in earlier ones they were made by hand. The model
+of a slot and the groups of a secret are left out where there are none; no release wrote version 6 without."""
 _HEARD: Final = ("events", "blocks", "revisions", "requests")
 _EVERYONE: Final = [slot.value for slot in EVERYONE]
 _DEFAULTS: Final[Mapping[str, object]] = {
@@ -210,6 +211,9 @@ def _without_defaults(plain: dict[str, Any]) -> dict[str, Any]:
         del plain["tab1"]["carried"]
     if not plain["tab1"]["profiles"]:
         del plain["tab1"]["profiles"]
+    for secret in plain.get("secrets", ()):
+        if not secret["groups"]:
+            del secret["groups"]
     for profile in plain["tab1"].get("profiles", {}).values():
         if not profile["model"]:
             del profile["model"]

@@ -4,7 +4,7 @@ It is entered with the other texts of tab 1, and locked with them: so what is ma
 know what, stays as it was.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -112,9 +112,7 @@ def problems_of(profile: Profile) -> Iterator[str]:
     """Yield, in sentences, what keeps a profile from being stored; it is `cleaned` before."""
     if len(profile.aliases) > MOST_ALIASES or any(len(one) > LONGEST_NAME for one in profile.aliases):
         yield f"A character has at most {MOST_ALIASES} other names of {LONGEST_NAME} characters each."
-    groups = (profile.group, *profile.groups_visible)
-    if len(groups) > MOST_GROUPS or any(len(one) > LONGEST_NAME for one in groups):
-        yield f"A character sees at most {MOST_GROUPS} groups, each with a name of {LONGEST_NAME} characters."
+    yield from problems_of_group_names((profile.group, *profile.groups_visible))
     length = len(profile.short_description)
     if length > LONGEST_SHORT_DESCRIPTION:
         yield (
@@ -126,3 +124,9 @@ def problems_of(profile: Profile) -> Iterator[str]:
             f"The model of a character has at most {LONGEST_MODEL:,} characters; "
             f"this one has {len(profile.model):,}."
         )
+
+
+def problems_of_group_names(groups: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence where groups of a character or of a secret are too many, or their names too long."""
+    if len(groups) > MOST_GROUPS or any(len(one) > LONGEST_NAME for one in groups):
+        yield f"There are at most {MOST_GROUPS} groups, each with a name of {LONGEST_NAME} characters."

@@ -188,7 +188,7 @@ async def show(session: SessionArgument) -> None:
         say(f"Present: {names_of(chapter.here, chapter)}")
     for line in filter(None, (away_line(chapter), silence_line(chapter))):
         say(line)
-    for secret in snapshot.secrets:
+    for secret in snapshot.secrets_now:
         known = names_of(label_of(secret, snapshot.reveals), chapter)
         say(f"Secret {secret.number} (known to: {known}): {secret.text}")
     for book in snapshot.lore:
