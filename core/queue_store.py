@@ -76,6 +76,8 @@ class QueuedRequest:
     session_state: SessionState
     is_open: bool
     """Whether a window has the chapter open for writing."""
+    model: str = ""
+    """The model that the character in the slot of the request brings from the library."""
 
 
 class SharedPlaces(Protocol):

@@ -29,7 +29,7 @@ from core.domain.requests.request import (
     Request,
     total_cost,
 )
-from core.domain.secret import Reveal, Secret, reveals_in
+from core.domain.secret import Reveal, Secret, reveals_in, settled
 from core.domain.session.cast import Cast
 from core.domain.session.lore import Lorebooks
 from core.domain.session.session import Session, Tab1Inputs
@@ -217,8 +217,17 @@ class Snapshot:
         return ChapterLore(books, self.lore_uses or ())
 
     @property
+    def secrets_now(self) -> tuple[Secret, ...]:
+        """The secrets, known also to those who see their groups now; the lock settles who that is."""
+        return self.settled(self.secrets)
+
+    def settled(self, secrets: tuple[Secret, ...]) -> tuple[Secret, ...]:
+        """Return secrets, known also to those of this chapter who see their groups now."""
+        return settled(secrets, self.session.slots, self.tab1.profiles)
+
+    @property
     def _secrets(self) -> Secrets:
-        return Secrets(self.secrets, self.reveals)
+        return Secrets(self.secrets_now, self.reveals)
 
     def after(self, changes: Changes) -> "Snapshot":
         """Return the snapshot with `changes` applied."""

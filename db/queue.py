@@ -146,6 +146,7 @@ def _listed() -> Select[Any]:
             SESSION.c.state.label("session_state"),
             beginning(TAB1_INPUT.c.chapter),
             beginning(TAB1_INPUT.c.world),
+            TAB1_INPUT.c.profiles[cast(LLM_REQUEST.c.slot, Text)]["model"].astext.label("brought"),
         )
         .join(SESSION, SESSION.c.id == LLM_REQUEST.c.session_id)
         .outerjoin(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)
@@ -163,6 +164,7 @@ def _queued(row: Any, held: set[int]) -> QueuedRequest | None:
             session_title=title_from(row.session_title, row.chapter or "", row.world or ""),
             session_state=SessionState(row.session_state),
             is_open=lock_key(SessionId(row.session_id)) & _UNSIGNED in held,
+            model=row.brought or "",
         )
     except ValueError:
         log.warning("request %s cannot be read; it is left out of the list", row.request_id)

@@ -24,7 +24,7 @@ Summaries and narratives are made of what was played, so they are given no lore:
 is in its replies.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -51,6 +51,7 @@ from core.domain.prompt_block import PromptBlocks
 from core.domain.prompt_range import PromptRange
 from core.domain.secret import Secret
 from core.domain.session.cast import Cast
+from core.domain.session.profile import Profiles
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
@@ -70,12 +71,14 @@ class ContextBuilder:
     """
 
     def __init__(self, choices: ModelAssignments) -> None:
-        digesters = {style: MemoryDigester(style) for style in PromptStyle}
+        self._choices = choices
+        self._digesters = digesters = {style: MemoryDigester(style) for style in PromptStyle}
         self._recent_context = choices.recent_context
         self._recent_prompts = choices.recent_prompts
         self._newest: tuple[PromptBlocks, ContextBuilder] | None = None
         self._plain: ContextBuilder | None = None
         """The builder without prompt blocks, of one that has some."""
+        self._newest_cast: tuple[Mapping[Slot, ModelConfig], ContextBuilder] | None = None
         self._newest_input: tuple[_Asked, Context] | None = None
         self._lore = _LoreDoor(choices.lore_percent)
         self._setups = {
@@ -96,6 +99,25 @@ class ContextBuilder:
         else:
             made._characters = {**made._characters, slot: setup}
         return made
+
+    def for_chapter(self, blocks: PromptBlocks, profiles: Profiles) -> "ContextBuilder":
+        """Return what builds the inputs of a chapter with these prompt blocks, for the models that its
+        characters bring."""
+        return self._of_cast(profiles).with_prompt_blocks(blocks)
+
+    def _of_cast(self, profiles: Profiles) -> "ContextBuilder":
+        choices = self._choices.for_cast(profiles)
+        if choices is self._choices:
+            return self
+        if self._newest_cast is None or self._newest_cast[0] != choices.characters:
+            made = copy(self)
+            made._newest = None
+            made._characters = {
+                slot: AgentSetup.load(AgentRole.CHARACTER, choice, self._digesters[choice.style])
+                for slot, choice in choices.characters.items()
+            }
+            self._newest_cast = choices.characters, made
+        return self._newest_cast[1]
 
     def with_prompt_blocks(self, blocks: PromptBlocks) -> "ContextBuilder":
         """Return what builds inputs with these prompt blocks in place of any others."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from core.config import model_defaults as defaults
 from core.config.accounts import OWN, Account, Accounts, accounts_of
 from core.config.model_config import ModelConfig as ModelConfig
 from core.config.model_config import PromptStyle as PromptStyle
 from core.config.model_size import is_small_by_name, is_small_file
-from core.config.sampling import SMALL_SAMPLING
 from core.config.sections import (
     DEFAULT_LORE_PERCENT,
     AgentSettings,
@@ -19,6 +19,7 @@ from core.config.sections import (
 )
 from core.domain.agent_role import AgentRole as AgentRole  # read from here by all that chooses models
 from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.session.profile import Profiles
 from core.domain.slot import Slot
 
 
@@ -46,6 +47,11 @@ class ModelAssignments(Mapping[AgentRole, ModelConfig]):
         return len(self.roles)
 
     @property
+    def is_scripted(self) -> bool:
+        """Whether a script answers in place of every model."""
+        return self.elsewhere is not None and self.elsewhere.accounts.own.provider == "scripted"
+
+    @property
     def account_names(self) -> tuple[str, ...]:
         """The accounts that are called, each once."""
         return tuple(
@@ -66,6 +72,23 @@ class ModelAssignments(Mapping[AgentRole, ModelConfig]):
         named = self.elsewhere and self.elsewhere.named(role, own, text)
         return named or (replace(own, model=text) if text else own)
 
+    def for_cast(self, profiles: Profiles) -> "ModelAssignments":
+        """Return the choices for a chapter, some of whose characters bring a model from the library.
+
+        A slot for which the settings name a model keeps that, and one whose model cannot be called its own.
+        """
+        brought = {slot: one.model for slot, one in profiles.items() if not self.why_not(slot, one.model)}
+        if self.elsewhere is None or not brought:
+            return self
+        made = {slot: self.elsewhere.brought(slot, text, self) for slot, text in brought.items()}
+        return replace(self, characters={**self.characters, **made})
+
+    def why_not(self, slot: Slot, text: str) -> str:
+        """Return why the model `text`, which a character brings, does not play the slot; empty if it does."""
+        if self.elsewhere is None or self.is_scripted or not text:
+            return NOT_BROUGHT
+        return self.elsewhere.why_not(slot, text)
+
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
@@ -73,6 +96,30 @@ class Elsewhere:
 
     profile: ProfileSettings
     accounts: Accounts
+    lacking: dict[str, str] = field(default_factory=dict)
+    """By account, what keeps it from being called, as far as that was looked for (`core.config.cast_models`).
+
+    The one part that changes: all that choose for an engine learn of it at once."""
+
+    def brought(self, slot: Slot, text: str, choices: ModelAssignments) -> ModelConfig:
+        """Return the choice for a slot whose character brings the model `text`: as if F6 named it."""
+        own = self.profile.characters.get(slot, AgentSettings()).model_copy(update={"model": text})
+        return _of_character(self.profile, self.accounts, own, slot, choices[AgentRole.CHARACTER])
+
+    def why_not(self, slot: Slot, text: str) -> str:
+        """Return why the model that a character brings does not play the slot, as part of a sentence."""
+        set_here = self.profile.characters.get(slot)
+        if set_here is not None and set_here.model:
+            return f"F6 sets {set_here.model} for its slot"
+        prefix, colon, _ = text.partition(":")
+        if colon and not self.accounts.is_named_by(text):
+            return f"there is no account “{prefix.strip()}” here"
+        account, model = self.accounts.split(text)
+        if not account.is_enabled:
+            return f"the account {account.name} is switched off"
+        if account.provider == "openai" and account.name != OWN and not (model or account.model):
+            return f"the account {account.name} has no default model"
+        return self.lacking.get(account.name, "")
 
     def named(self, role: AgentRole, own: ModelConfig, text: str) -> ModelConfig | None:
         """Return the choice for a call of an agent to `account:model`; None if `text` names no account.
@@ -95,83 +142,9 @@ def setting_of(role: AgentRole, field: str) -> str:
     return f"STORYENGINE_PROFILES__<PROFILE>__{role.name}__{field.upper()}"
 
 
-LOCAL_MODEL = "smollm2-135m-instruct"
+NOT_BROUGHT: Final = "there is none, or a script answers"
 SCRIPT = "a script"
 """What answers in place of a model; whichever was asked for, it is not named as if it had."""
-
-_WINDOWS: Final = {"o4-mini": 200_000, "gpt-5.2": 400_000}
-"""What the default models can hold. Of another one nothing is known until `context_window` is set."""
-
-
-def _remote(model: str, output: int, *, timeout: float, memory: int | None = None) -> ModelConfig:
-    window = _WINDOWS[model]
-    return ModelConfig(
-        model=model,
-        context_window=window,
-        max_input_tokens=window - output,
-        max_output_tokens=output,
-        timeout=timeout,
-        max_memory_tokens=memory,
-    )
-
-
-_REMOTE: dict[AgentRole, ModelConfig] = {
-    AgentRole.WORLD_LOCK: _remote("o4-mini", 12_000, timeout=120),
-    AgentRole.CHARACTER: _remote("o4-mini", 8_000, timeout=120, memory=16_000),
-    AgentRole.CONTEXT_SUMMARY: _remote("o4-mini", 12_000, timeout=180, memory=32_000),
-    AgentRole.NARRATIVE: _remote("gpt-5.2", 32_000, timeout=300, memory=128_000),
-}
-_CAUTIOUS_INPUT: Final = {
-    AgentRole.WORLD_LOCK: 16_000,
-    AgentRole.CHARACTER: 24_000,
-    AgentRole.CONTEXT_SUMMARY: 48_000,
-    AgentRole.NARRATIVE: 200_000,
-}
-"""Tokens of input for a model whose window is not known."""
-
-
-def _local(
-    output: int, *, temperature: float, stop: tuple[str, ...] = (), timeout: float = 120
-) -> ModelConfig:
-    return ModelConfig(
-        model=LOCAL_MODEL,
-        context_window=8_192,
-        max_input_tokens=8_192 - output,
-        max_output_tokens=output,
-        timeout=timeout,
-        temperature=temperature,
-        style=PromptStyle.SMALL,
-        stop=stop,
-        sampling=SMALL_SAMPLING,
-    )
-
-
-_LOCAL: dict[AgentRole, ModelConfig] = {
-    AgentRole.WORLD_LOCK: _local(1_600, temperature=0.2),
-    AgentRole.CHARACTER: _local(80, temperature=0.3, stop=("GM:", "\n\n")),
-    AgentRole.CONTEXT_SUMMARY: _local(1_600, temperature=0.2),
-    AgentRole.NARRATIVE: _local(250, temperature=0.2),
-}
-
-_SMALL: dict[AgentRole, ModelConfig] = {
-    AgentRole.WORLD_LOCK: _local(1_600, temperature=0.2, timeout=300),
-    AgentRole.CHARACTER: _local(220, temperature=0.6, stop=("GM:", "\n\n"), timeout=300),
-    AgentRole.CONTEXT_SUMMARY: _local(1_600, temperature=0.2, timeout=300),
-    AgentRole.NARRATIVE: replace(
-        _local(300, temperature=0.5, timeout=300),
-        # Prose has to name what the transcript names, so only long runs of its words count as a loop.
-        sampling=replace(SMALL_SAMPLING, dry_allowed_length=6, dry_penalty_last_n=2048),
-    ),
-}
-"""How a small model of the GM's own or of a service is called: it has more to say than the bundled one."""
-
-_OWN_WEIGHTS_OUTPUT = {
-    AgentRole.WORLD_LOCK: 2_000,
-    AgentRole.CHARACTER: 1_000,
-    AgentRole.CONTEXT_SUMMARY: 2_000,
-    AgentRole.NARRATIVE: 3_000,
-}
-"""Tokens of output for any other GGUF, within the context that the local server has by default."""
 
 
 def choose_model(profile: ProfileSettings, role: AgentRole, accounts: Accounts | None = None) -> ModelConfig:
@@ -271,7 +244,7 @@ def _with(
     profile: ProfileSettings, account: Account, role: AgentRole, base: ModelConfig, own: AgentSettings
 ) -> ModelConfig:
     base = _in_style(account, role, base, own)
-    window = own.context_window or _WINDOWS.get(own.model or "", base.context_window)
+    window = own.context_window or defaults.WINDOWS.get(own.model or "", base.context_window)
     output = min(own.max_output_tokens or base.max_output_tokens, window // 2)
     return ModelConfig(
         model=own.model or base.model,
@@ -302,7 +275,10 @@ def _in_style(account: Account, role: AgentRole, base: ModelConfig, own: AgentSe
         return base
     if style is PromptStyle.SMALL:
         styled = replace(
-            _SMALL[role], model=base.model, timeout=base.timeout, requests_per_minute=base.requests_per_minute
+            defaults.SMALL[role],
+            model=base.model,
+            timeout=base.timeout,
+            requests_per_minute=base.requests_per_minute,
         )
     elif account.provider == "local":
         styled = _own_weights(role, base.model)
@@ -317,7 +293,7 @@ def _most_input(role: AgentRole, base: ModelConfig, own: AgentSettings) -> int:
         return own.context_window
     if own.model in (None, base.model):
         return base.max_input_tokens
-    return _WINDOWS.get(own.model or "", _CAUTIOUS_INPUT[role])
+    return defaults.WINDOWS.get(own.model or "", defaults.CAUTIOUS_INPUT[role])
 
 
 def _with_own_weights(model_path: Path | None, role: AgentRole) -> ModelConfig | None:
@@ -325,12 +301,12 @@ def _with_own_weights(model_path: Path | None, role: AgentRole) -> ModelConfig |
     if model_path is None:
         return None
     if is_small_file(model_path):
-        return replace(_SMALL[role], model=model_path.stem)
+        return replace(defaults.SMALL[role], model=model_path.stem)
     return _own_weights(role, model_path.stem)
 
 
 def _own_weights(role: AgentRole, name: str) -> ModelConfig:
-    output = _OWN_WEIGHTS_OUTPUT[role]
+    output = defaults.OWN_WEIGHTS_OUTPUT[role]
     return ModelConfig(
         model=name,
         context_window=8_192,
@@ -341,23 +317,6 @@ def _own_weights(role: AgentRole, name: str) -> ModelConfig:
     )
 
 
-DEFAULT_LIMITS = {
-    AgentRole.WORLD_LOCK: 30,
-    AgentRole.CHARACTER: 240,
-    AgentRole.CONTEXT_SUMMARY: 120,
-    AgentRole.NARRATIVE: 120,
-}
-"""Calls a minute to a service, by role, where the settings say nothing else.
-
-They stop a fault that would call without end, and disturb no play. The calls of a chapter follow each other.
-The fastest service known writes a short reply in about a quarter of a second, network included: 240 in a
-minute, for all characters together, with one summary for every seven of them, two calls each when its JSON
-has to be asked for again. A lock is made once a chapter, and the parts of a narrative take more than a half
-second each. A GM at the keyboard needs a tenth of that. Services with a lower limit of their own say so, and
-their wait is kept; a limit in the settings that matches theirs saves the refused calls.
-"""
-
-
 def defaults_for(provider: ProviderName) -> ModelAssignments:
     """Return the defaults of a provider by role.
 
@@ -366,13 +325,13 @@ def defaults_for(provider: ProviderName) -> ModelAssignments:
     """
     match provider:
         case "local":
-            return ModelAssignments(_LOCAL)
+            return ModelAssignments(defaults.LOCAL)
         case "scripted":
-            return ModelAssignments(_REMOTE)
+            return ModelAssignments(defaults.REMOTE)
         case "openai":
             return ModelAssignments(
                 {
-                    role: replace(choice, requests_per_minute=DEFAULT_LIMITS[role])
-                    for role, choice in _REMOTE.items()
+                    role: replace(choice, requests_per_minute=defaults.DEFAULT_LIMITS[role])
+                    for role, choice in defaults.REMOTE.items()
                 }
             )

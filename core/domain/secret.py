@@ -1,10 +1,12 @@
 """The GM's secrets: a text, who knows it, and when it is revealed to whom (design 13)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from core.domain.audience import Audience
+from core.domain.audience import Audience, audience_of
+from core.domain.session.profile import Profiles, audience_of_groups
+from core.domain.slot import Slot
 from core.domain.story.event import Event
 
 MOST_SECRETS: Final = 50
@@ -26,6 +28,8 @@ class Secret:
     text: str
     known_by: Audience
     """Those who know it from the beginning."""
+    groups: tuple[str, ...] = ()
+    """Those who see one of these groups know it as well. Who that is, the lock adds to `known_by`."""
     reveal_at: int | None = None
     """It is revealed when this prompt, or a later one, is sent; None if only the GM reveals it."""
     reveal_to: Audience | None = None
@@ -39,6 +43,19 @@ class Reveal:
     prompt_index: int
     number: int
     audience: Audience
+
+
+def settled(secrets: tuple[Secret, ...], slots: Iterable[Slot], profiles: Profiles) -> tuple[Secret, ...]:
+    """Return the secrets, known also to those of a cast who see their groups now."""
+    if not any(secret.groups for secret in secrets):
+        return secrets
+    cast = tuple(slots)
+    return tuple(_settled(secret, cast, profiles) if secret.groups else secret for secret in secrets)
+
+
+def _settled(secret: Secret, cast: tuple[Slot, ...], profiles: Profiles) -> Secret:
+    seeing = audience_of_groups(secret.groups, cast, profiles)
+    return replace(secret, known_by=audience_of((*secret.known_by, *seeing), cast))
 
 
 def reveals_in(events: Iterable[Event]) -> tuple[Reveal, ...]:

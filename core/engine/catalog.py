@@ -13,6 +13,7 @@ from core.domain.dice import Roll
 from core.domain.errors import RowRefusedError, SessionLockedError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
+from core.domain.session.profile import without_models
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.event import Event
@@ -252,8 +253,10 @@ class SessionCatalog:
             body = replace(body, book=mark)
         return await asyncio.to_thread(to_json, body)
 
-    async def import_body(self, body: SessionBody) -> SessionId:
+    async def import_body(self, body: SessionBody, *, is_trusted: bool = False) -> SessionId:
         """Store an exported session as a new one and return its id; existing sessions stay unchanged.
+
+        The models that its characters bring from a library are taken only of one that the GM trusts.
 
         It becomes the last chapter of the book with the title of the one that it was in.
 
@@ -263,6 +266,9 @@ class SessionCatalog:
         known = [*await self.sessions(), *await self.sessions(is_archived=True)]
         if any(one.id == body.session.id and one.is_readable for one in known):
             await self.save_points.create(body.session.id, "before an export of it was imported")
+        if not is_trusted:
+            profiles = without_models(body.tab1.profiles)
+            body = replace(body, tab1=replace(body.tab1, profiles=profiles))
         made = as_new_session(body, SessionId(new_uuid()))
         try:
             if (mark := body.book) is None:

@@ -2,10 +2,11 @@
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.consent import Consent
-from core.config.models import ModelAssignments
+from core.config.models import AgentRole, ModelAssignments, ModelConfig
 from core.domain.clock import Clock, utc_now
 from core.domain.ids import SessionId
 from core.domain.requests.retry_policy import Backoffs
+from core.domain.session.profile import Profiles
 from core.domain.slot import Slot
 from core.engine.catalog import SessionCatalog
 from core.engine.decisions import commands
@@ -147,12 +148,18 @@ class Engine(SessionCatalog):
             needs_memory=True,
         )
 
+    def choice_of(self, profiles: Profiles, slot: Slot) -> ModelConfig:
+        """Return how the character in a slot of a chapter is called."""
+        return self.choices.for_cast(profiles).of(AgentRole.CHARACTER, slot)
+
     async def preview(self, session_id: SessionId, slot: Slot, prompt_text: str) -> Context:
         """Return the exact input for the character in `slot`, without sending it."""
         snapshot = await self.load_with_memory(session_id, recent_prompts=self.choices.recent_prompts)
         commands.require_cast(snapshot.session, slot)
         snapshot = snapshot.after(due_reveals(snapshot, self._clock()))
-        builder = ContextBuilder(self.choices).with_prompt_blocks(snapshot.prompt_blocks)
+        profiles = snapshot.tab1.profiles
+        await self._gateway.choices_for(profiles)
+        builder = ContextBuilder(self.choices).for_chapter(snapshot.prompt_blocks, profiles)
         return await input_of(builder, snapshot.known_to(slot), prompt_text)
 
     async def aclose(self) -> None:

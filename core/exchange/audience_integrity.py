@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from core.domain.audience import Audience
 from core.domain.secret import LATEST_REVEAL, LONGEST_SECRET, LONGEST_SECRETS, MOST_SECRETS, Secret
 from core.domain.session.absence import LATEST_RETURN, MOST_HINT_PROMPTS, PAUSED, read_away
+from core.domain.session.profile import lines_of, problems_of_group_names
 from core.domain.session.session import Session
 from core.domain.story.event import AWAY, LONGEST_REASON, MANNER, PRESENT, REASON, Event, Manner, Role
 from core.domain.story.memory import BlockType, MemoryBlock
@@ -23,6 +24,8 @@ def problems_of_secrets(session: Session, secrets: Sequence[Secret]) -> Problems
     if sum(len(secret.text) for secret in secrets) > LONGEST_SECRETS:
         yield "its secrets are too long together"
     for secret in secrets:
+        if lines_of(secret.groups) != secret.groups or any(problems_of_group_names(secret.groups)):
+            yield f"the groups of secret {secret.number} are not what this program stores"
         is_planned = secret.reveal_at is not None and 1 <= secret.reveal_at <= LATEST_REVEAL
         if (secret.reveal_at is not None or secret.reveal_to is not None) and not (
             is_planned and secret.reveal_to is not None

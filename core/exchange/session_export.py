@@ -48,7 +48,8 @@ the program wrote these are the same bytes. Version 3 adds takes and revisions: 
 has one take, and every block one revision. Version 4 adds audiences, lines and secrets: in earlier ones
 everyone knows everything. Version 5 adds the book of a chapter, and what it took over from the one before.
 Version 6 adds what slots have of characters of the library: in earlier ones they were made by hand.
-Version 7 adds the memory bank: in earlier ones there is none."""
+Version 7 adds the memory bank, the model of a slot and the groups of a secret: each is left out where there
+is none."""
 _HEARD: Final = ("events", "blocks", "revisions", "requests")
 _EVERYONE: Final = [slot.value for slot in EVERYONE]
 _DEFAULTS: Final[Mapping[str, object]] = {
@@ -220,6 +221,12 @@ def _without_defaults(plain: dict[str, Any]) -> dict[str, Any]:
         del plain["tab1"]["carried"]
     if not plain["tab1"]["profiles"]:
         del plain["tab1"]["profiles"]
+    for secret in plain.get("secrets", ()):
+        if not secret["groups"]:
+            del secret["groups"]
+    for profile in plain["tab1"].get("profiles", {}).values():
+        if not profile["model"]:
+            del profile["model"]
     return plain
 
 

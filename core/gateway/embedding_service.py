@@ -19,10 +19,11 @@ from core.domain.ids import ArtifactId, new_uuid
 from core.domain.requests.request import Request
 from core.domain.requests.retry_policy import NEEDS_THE_GM
 from core.gateway.call_records import CallRecords
+from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import PlannedCall
 from core.gateway.embedding_records import EmbeddingCall, EmbeddingProgress, records_of
 from core.gateway.lanes import said_of
-from core.gateway.model_gateway import Cancellation, ModelGateway, ended
+from core.gateway.model_gateway import ModelGateway, ended
 from core.gateway.places import Place
 from core.gateway.rate_limit import MinuteLimit
 from core.providers.base import ProviderError

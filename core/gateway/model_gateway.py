@@ -13,6 +13,7 @@ from functools import partial
 
 from core.agents.context_builder import Context
 from core.config.accounts import OWN, labelled
+from core.config.cast_models import look_up
 from core.config.consent import Consent, no_consent
 from core.config.models import SCRIPT, ModelAssignments, ModelConfig, setting_of
 from core.domain.clock import Clock
@@ -20,7 +21,9 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
 from core.domain.requests.cost import FREE
 from core.domain.requests.request import Artifact, Content, Request, Usage
+from core.domain.session.profile import Profiles
 from core.gateway.call_records import CallRecords, failure_of, input_contents
+from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import Cashier, Following, PlannedCall, nothing_follows
 from core.gateway.lanes import Lane, Lanes, said_of
 from core.gateway.places import Place
@@ -32,29 +35,6 @@ from core.text.cleaning import StreamCleaner, clean, clean_line, is_blank
 
 LONGEST_CALL = 10
 """A call that never falls silent still ends, after this many times its time-out."""
-
-
-class Cancellation:
-    """The GM's wish to stop a request: ends the call that runs, and keeps the next from beginning."""
-
-    def __init__(self) -> None:
-        self.is_requested = False
-        self.is_put_back = False
-        """Whether it is not the GM's wish: the call makes room, and the request waits for its turn again."""
-        self._task: asyncio.Task[None] | None = None
-
-    def request(self, *, is_put_back: bool = False) -> None:
-        """Stop now; what is being stored is not touched. The GM's wish goes before any other."""
-        self.is_put_back = is_put_back and (self.is_put_back or not self.is_requested)
-        self.is_requested = True
-        if self._task is not None:
-            self._task.cancel()
-
-    def attach(self, task: asyncio.Task[None] | None) -> None:
-        """Name the task that a cancellation ends; None when no call runs."""
-        self._task = task
-        if task is not None and self.is_requested:
-            task.cancel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +112,15 @@ class ModelGateway:
         """Return who answers where the model of `choice` is asked for."""
         return SCRIPT if self._lane(choice).provider.name == "scripted" else choice.label
 
-    async def forecast(self, *contexts: Context) -> Decimal | None:
+    async def choices_for(self, profiles: Profiles) -> ModelAssignments:
+        """Return how the agents of a chapter are called, with the models that its characters bring."""
+        if any(profile.model for profile in profiles.values()):
+            await asyncio.to_thread(look_up, self.choices, profiles, self._consent)
+        return self.choices.for_cast(profiles)
+
+    async def forecast(self, *contexts: Context, choices: ModelAssignments) -> Decimal | None:
         """Return what calls cost at most, in dollars, each given the answers before it; None if unknown."""
-        chosen = [(context, self.choices.of(context.role, context.agent_id)) for context in contexts]
+        chosen = [(context, choices.of(context.role, context.agent_id)) for context in contexts]
         amounts = await self.cashier.forecasts(self._planned(chosen))
         known = [amount for amount in amounts if amount is not None]
         return sum(known, FREE) if len(known) == len(contexts) else None
@@ -237,7 +223,7 @@ class ModelGateway:
         self.require_consent(call.address)
         await self.cashier.admit(call, partial(self._following, following), request, artifact_id)
         progress.is_sent = True
-        await self._limiter.wait(context.role, context.agent_id)
+        await self._limiter.wait(context.role, context.agent_id, choice)
         loop = asyncio.get_running_loop()
         async with lane.turn(place, request), asyncio.timeout(outgoing.timeout * LONGEST_CALL):
             began = loop.time()

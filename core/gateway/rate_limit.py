@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict, deque
 
-from core.config.models import AgentRole, ModelAssignments
+from core.config.models import AgentRole, ModelAssignments, ModelConfig
 
 _MINUTE = 60.0
 
@@ -37,9 +37,9 @@ class RateLimiter:
         self._choices = choices
         self._limits: defaultdict[tuple[str, AgentRole | int], MinuteLimit] = defaultdict(MinuteLimit)
 
-    async def wait(self, role: AgentRole, agent_id: int) -> None:
-        """Return when a call of the agent may begin; as `MinuteLimit.wait`."""
-        choice = self._choices.of(role, agent_id)
+    async def wait(self, role: AgentRole, agent_id: int, choice: ModelConfig | None = None) -> None:
+        """Return when a call of the agent, by `choice` or as usual, may begin; as `MinuteLimit.wait`."""
+        choice = choice or self._choices.of(role, agent_id)
         limit = choice.requests_per_minute
         if limit is None:
             return

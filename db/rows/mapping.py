@@ -142,6 +142,7 @@ def secret_values(session_id: SessionId, secret: Secret) -> Values:
         "number": secret.number,
         "text": secret.text,
         "known_by": secret.known_by.mask,
+        "groups": list(secret.groups),
         "reveal_at": secret.reveal_at,
         "reveal_to": None if secret.reveal_to is None else secret.reveal_to.mask,
     }
@@ -154,6 +155,7 @@ def to_secret(values: Mapping[str, Any]) -> Secret:
         number=values["number"],
         text=values["text"],
         known_by=Audience.of_mask(values["known_by"]),
+        groups=tuple(values["groups"]),
         reveal_at=values["reveal_at"],
         reveal_to=None if reveal_to is None else Audience.of_mask(reveal_to),
     )

@@ -57,10 +57,14 @@ def _to_carried(found: Mapping[str, Any]) -> CarryOver:
 
 def _profiles_values(profiles: Profiles) -> dict[str, Any]:
     """Return the value of the column: empty where every slot was made by hand."""
-    return {
-        str(int(slot)): {**asdict(one), "character_id": one.character_id and str(one.character_id)}
-        for slot, one in profiles.items()
-    }
+    return {str(int(slot)): _profile_values(one) for slot, one in profiles.items()}
+
+
+def _profile_values(profile: Profile) -> dict[str, Any]:
+    values = {**asdict(profile), "character_id": profile.character_id and str(profile.character_id)}
+    if not profile.model:
+        del values["model"]
+    return values
 
 
 def _to_profiles(found: Mapping[str, Any]) -> Profiles:

@@ -106,9 +106,10 @@ def is_audience(*columns: str) -> str:
     return " AND ".join(f"{column} BETWEEN 0 AND 127" for column in columns)
 
 
-def array(of: Any) -> Any:
-    """Return an array."""
-    return Field(sa_type=cast(Any, ARRAY(of)))
+def array(of: Any, *, is_added: bool = False) -> Any:
+    """Return an array; one that `is_added` to rows that were there is empty in them."""
+    default = {"server_default": sa.text("'{}'")} if is_added else {}
+    return Field(sa_type=cast(Any, ARRAY(of)), sa_column_kwargs=default)
 
 
 def parsed(name: str) -> Any:

@@ -5,7 +5,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import CheckConstraint, SmallInteger, Text, UniqueConstraint, text
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field
 
 from core.domain.prompt_block import (
@@ -18,7 +18,7 @@ from core.domain.prompt_block import (
 from core.domain.secret import MOST_SECRETS
 from core.domain.session.absence import MOST_HINT_PROMPTS
 from core.domain.session.carry_over import MOST_LINES, CarryKind
-from core.domain.session.profile import MOST_ALIASES, MOST_GROUPS
+from core.domain.session.profile import LONGEST_MODEL, MOST_ALIASES, MOST_GROUPS
 from core.domain.session.session import SessionState
 from db.tables import columns as column
 from db.tables.columns import Row
@@ -42,7 +42,9 @@ _PROFILE = (
     'strict $.* ? ((@.character_id == null || @.character_id like_regex "^[0-9a-f-]{36}$")'
     ' && @.short_description.type() == "string" && @.group.type() == "string" && @.group != ""'
     f' && @.aliases.type() == "array" && @.aliases.size() <= {MOST_ALIASES}'
-    f' && @.groups_visible.type() == "array" && @.groups_visible.size() < {MOST_GROUPS})'
+    f' && @.groups_visible.type() == "array" && @.groups_visible.size() < {MOST_GROUPS}'
+    ' && (!exists(@.keyvalue() ? (@.key == "model"))'
+    f' || @.model like_regex "^.{{1,{LONGEST_MODEL}}}$"))'
 )
 """The JSON path of those profiles of slots that are such."""
 
@@ -97,7 +99,7 @@ class SessionRow(Row, table=True):
     canon_version: int = Field(sa_column_kwargs={"server_default": text("0")})
     branched_from: UUID | None = column.optional()
     branched_at: int = Field(sa_column_kwargs={"server_default": text("0")})
-    pinned: list[str] = Field(sa_type=ARRAY(Text), sa_column_kwargs={"server_default": text("'{}'")})
+    pinned: list[str] = column.array(Text, is_added=True)
     present: int = column.audience()
     away: dict[str, int] = Field(
         sa_type=cast(Any, JSONB()), sa_column_kwargs={"server_default": text("'{}'")}
@@ -110,7 +112,7 @@ class SessionRow(Row, table=True):
     private_pins: dict[str, int] = Field(
         sa_type=cast(Any, JSONB()), sa_column_kwargs={"server_default": text("'{}'")}
     )
-    struck: list[str] = Field(sa_type=ARRAY(Text), sa_column_kwargs={"server_default": text("'{}'")})
+    struck: list[str] = column.array(Text, is_added=True)
     slots: list[int] = column.array(SmallInteger)
     names: dict[str, str] = column.json()
     tab1_locked: bool
@@ -206,6 +208,7 @@ class SecretRow(Row, table=True):
         CheckConstraint(f"number BETWEEN 1 AND {MOST_SECRETS}", name="number"),
         CheckConstraint("text ~ '[^[:space:]]'", name="text"),
         CheckConstraint(column.is_audience("known_by", "reveal_to"), name="audiences"),
+        CheckConstraint(f"cardinality(groups) <= {MOST_GROUPS}", name="groups"),
         CheckConstraint("(reveal_at IS NULL) = (reveal_to IS NULL) AND reveal_at >= 1", name="reveal"),
     )
 
@@ -213,6 +216,7 @@ class SecretRow(Row, table=True):
     number: int = Field(primary_key=True, sa_type=SmallInteger, sa_column_kwargs={"autoincrement": False})
     text: str = column.text()
     known_by: int = column.small()
+    groups: list[str] = column.array(Text, is_added=True)
     reveal_at: int | None = column.optional()
     reveal_to: int | None = column.small(is_optional=True)
 

@@ -12,7 +12,6 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.worker import Worker
 
-from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
@@ -206,7 +205,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         engine, session = self.engine, self.session
         if engine is None or session is None or session.id != event.session_id or not self._is_on_chapter:
             return
-        choice = engine.choices.of(AgentRole.CHARACTER, int(event.slot))
+        choice = engine.choice_of(session.snapshot.tab1.profiles, event.slot)
         make = partial(engine.preview, session.id, event.slot, event.text.strip())
         screen = NextInputScreen(session.snapshot.session.name_of(event.slot), make, choice)
         self.push_screen(screen)

@@ -24,7 +24,8 @@ from core.engine.engine import Engine
 from core.engine.kinds.trial import call_for_test, new_test
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification, SessionChanged
-from core.gateway.model_gateway import Cancellation, ModelGateway
+from core.gateway.cancellation import Cancellation
+from core.gateway.model_gateway import ModelGateway
 from core.providers.base import Completion, ModelRequest, Provider, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch

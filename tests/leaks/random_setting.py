@@ -5,11 +5,9 @@ import random
 from dataclasses import replace
 
 from core.config.models import defaults_for
-from core.domain.audience import Audience
 from core.domain.secret import Secret
 from core.domain.session.carry_over import CarryKind
 from core.domain.session.limits import Limits
-from core.domain.session.profile import audience_of_groups
 from core.domain.slot import first_slots
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
@@ -97,17 +95,18 @@ class RandomSetting:
         self.of_tab1[token] = label
         return token
 
-    def _tagged(self) -> tuple[Audience, Slots]:
-        """Return who knows what some groups have, as the program says and by a rule of our own."""
+    def _tagged(self) -> tuple[tuple[str, ...], Slots]:
+        """Return some groups, and who knows what is for them by a rule of our own."""
         tags = tuple(self.draw.sample(GROUPS, self.draw.randint(1, 2)))
         profiles = dict(self.session.snapshot.tab1.profiles)
-        return audience_of_groups(tags, self.cast, profiles), seen_by(profiles, self.ledger.cast, tags)
+        return tags, seen_by(profiles, self.ledger.cast, tags)
 
     def _secret(self, number: int) -> Secret:
         known_by, revealed_to = self._some(), self._some()
-        audience = audience_of(known_by)
+        audience, groups = audience_of(known_by), tuple[str, ...]()
         if self.draw.random() < 0.5:
-            audience, known_by = self._tagged()
+            groups, seeing = self._tagged()
+            known_by |= seeing
         self.ledger.count += 1
         token = f"Q{self.ledger.count}z"
         self.ledger.secrets[token] = known_by
@@ -118,6 +117,7 @@ class RandomSetting:
             number=number,
             text=f"The secret is {token}.",
             known_by=audience,
+            groups=groups,
             reveal_at=at,
             reveal_to=None if at is None else audience_of(revealed_to),
         )

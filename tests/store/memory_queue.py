@@ -47,6 +47,7 @@ class MemoryQueue:
                 session_title=title_from(rows.session.title, rows.tab1.chapter, rows.tab1.world),
                 session_state=rows.session.state,
                 is_open=rows.writer is not None,
+                model=rows.tab1.profile_of(slot).model if (slot := getattr(request, "slot", None)) else "",
             )
             for rows in self._sessions.values()
             if rows.session.archived_at is None

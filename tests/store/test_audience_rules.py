@@ -45,11 +45,19 @@ CHECKED: dict[str, list[Statement]] = {
     "a reveal that is for nobody in particular": [secret(1, 1, 3)],
     "a reveal before the first prompt": [secret(1, 1, 0, 3)],
     "a secret that a slot knows that there is not": [secret(1, 300)],
+    "more groups of a secret than it can have": [
+        (
+            "INSERT INTO secret (session_id, number, text, known_by, groups)"
+            " VALUES (%s, 1, 'x', 1, array_fill('Lamp'::text, '{21}'))",
+            (HERE,),
+        )
+    ],
 }
 RULED: dict[str, list[Statement]] = {
     "a line at a prompt that is in memory": [event(5, 2, "system", None)],
     "a secret rewritten in play": [secret(1, 1), changed("secret", "text = 'y'")],
     "a secret given to others in play": [secret(1, 1), changed("secret", "known_by = 127")],
+    "a secret for another group in play": [secret(1, 1), changed("secret", "groups = '{Lamp}'")],
     "a secret removed in play": [secret(1, 1), ("DELETE FROM secret WHERE session_id = %s", (HERE,))],
     "a prompt that was heard by others": [changed("llm_request", "audience = 1")],
 }

@@ -4,7 +4,7 @@ It is entered with the other texts of tab 1, and locked with them: so what is ma
 know what, stays as it was.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,6 +20,7 @@ GENERAL: Final = "General"
 MOST_ALIASES: Final = 20
 MOST_GROUPS: Final = 20
 LONGEST_SHORT_DESCRIPTION: Final = 500
+LONGEST_MODEL: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,8 @@ class Profile:
     group: str = GENERAL
     groups_visible: tuple[str, ...] = (GENERAL,)
     """The groups that it may see besides its own; none means that it sees its own alone."""
+    model: str = ""
+    """The model that is to play it, as `account:model`; empty for the one that its slot has."""
 
     def __bool__(self) -> bool:
         """Whether it says anything."""
@@ -59,6 +62,12 @@ def audience_of_groups(groups: Iterable[str], slots: Iterable[Slot], profiles: P
     return audience_of((slot for slot in cast if profiles.get(slot, NO_PROFILE).sees(tags)), cast)
 
 
+def without_models(profiles: Profiles) -> Profiles:
+    """Return profiles from elsewhere as they are taken: what another wrote chooses no model, which costs."""
+    bare = {slot: replace(profile, model="") for slot, profile in profiles.items()}
+    return {slot: profile for slot, profile in bare.items() if profile}
+
+
 def groups_in(slots: Iterable[Slot], profiles: Profiles) -> tuple[str, ...]:
     """Return the groups that characters of a cast belong to or see; none where there is but General."""
     of_cast = [profiles.get(slot, NO_PROFILE) for slot in slots]
@@ -74,6 +83,7 @@ def cleaned(profile: Profile) -> Profile:
         short_description=clean_line(profile.short_description),
         group=clean_line(profile.group) or GENERAL,
         groups_visible=lines_of(profile.groups_visible),
+        model=clean_line(profile.model),
     )
 
 
@@ -94,6 +104,7 @@ def profile_text(profile: Profile) -> str:
     if profile.groups_visible != (GENERAL,):
         seen = ", ".join(one for one in profile.groups_visible if one != profile.group)
         said.append(f"sees {seen}" if seen else "sees no other group")
+    said.append(f"model {profile.model}" if profile.model else "")
     return " · ".join(filter(None, said))
 
 
@@ -101,12 +112,21 @@ def problems_of(profile: Profile) -> Iterator[str]:
     """Yield, in sentences, what keeps a profile from being stored; it is `cleaned` before."""
     if len(profile.aliases) > MOST_ALIASES or any(len(one) > LONGEST_NAME for one in profile.aliases):
         yield f"A character has at most {MOST_ALIASES} other names of {LONGEST_NAME} characters each."
-    groups = (profile.group, *profile.groups_visible)
-    if len(groups) > MOST_GROUPS or any(len(one) > LONGEST_NAME for one in groups):
-        yield f"A character sees at most {MOST_GROUPS} groups, each with a name of {LONGEST_NAME} characters."
+    yield from problems_of_group_names((profile.group, *profile.groups_visible))
     length = len(profile.short_description)
     if length > LONGEST_SHORT_DESCRIPTION:
         yield (
             f"The short description of a character has at most {LONGEST_SHORT_DESCRIPTION:,} characters; "
             f"this one has {length:,}."
         )
+    if len(profile.model) > LONGEST_MODEL:
+        yield (
+            f"The model of a character has at most {LONGEST_MODEL:,} characters; "
+            f"this one has {len(profile.model):,}."
+        )
+
+
+def problems_of_group_names(groups: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence where groups of a character or of a secret are too many, or their names too long."""
+    if len(groups) > MOST_GROUPS or any(len(one) > LONGEST_NAME for one in groups):
+        yield f"There are at most {MOST_GROUPS} groups, each with a name of {LONGEST_NAME} characters."

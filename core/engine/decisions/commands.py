@@ -256,7 +256,7 @@ def correct_canon(
         audience=audience,
         created_at=now,
     )
-    with_blocks = builder.with_prompt_blocks(snapshot.prompt_blocks)
+    with_blocks = builder.for_chapter(snapshot.prompt_blocks, snapshot.tab1.profiles)
     with_blocks.require_room_for_corrections(session, snapshot.tab1, (*snapshot.blocks, block))
     return Changes(session_id=session.id, session=session, blocks=(block,))
 
@@ -275,8 +275,8 @@ def edit_prompt_blocks(
     problem = next(problems_of(prompt_blocks), None)
     if problem is not None:
         raise IllegalCommandError(problem)
-    made = builder.with_prompt_blocks(prompt_blocks)
-    if made is not builder:
+    if prompt_blocks.blocks:
+        made = builder.for_chapter(prompt_blocks, snapshot.tab1.profiles)
         made.require_room_for_prompt_blocks(session, snapshot.tab1, snapshot.blocks)
     return Changes(session_id=session.id, session=session, prompt_blocks=prompt_blocks)
 

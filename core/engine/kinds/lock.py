@@ -17,6 +17,10 @@ from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 
 
+def _have_groups(snapshot: Snapshot) -> bool:
+    return any(secret.groups for secret in snapshot.secrets)
+
+
 class LockHandler(KindHandler[LockRequest, LockMade]):
     """Handles lock requests."""
 
@@ -24,6 +28,8 @@ class LockHandler(KindHandler[LockRequest, LockMade]):
         """Request the first block from agent 0."""
         snapshot = job.snapshot
         job.builder.require_room(snapshot.session, snapshot.tab1)
+        if _have_groups(snapshot):  # Those who see a group may be others than when the secret was written.
+            job.builder.require_room_for_secrets(snapshot.session, snapshot.tab1, snapshot.secrets_now)
         context = job.builder.world_lock(snapshot.session, snapshot.tab1)
         style = job.calls.config_of(context).style
         made, call_records = await make_memory(
@@ -32,7 +38,7 @@ class LockHandler(KindHandler[LockRequest, LockMade]):
         return (made if isinstance(made, Failed) else LockMade(made.payload, made.json_text)), call_records
 
     def settle(self, snapshot: Snapshot, done: LockRequest, made: LockMade, now: datetime) -> Changes:
-        """Store the block, and who may know the lore; select the first slot, or go on where a chat ended."""
+        """Store the block and who may know what; select the first slot, or go on where a chat ended."""
         played = snapshot.session
         following = played.next_slot if played.prompt_index else min(played.slots)
         if played.is_away(following):
@@ -51,7 +57,12 @@ class LockHandler(KindHandler[LockRequest, LockMade]):
         session, summaries = move_and_summarise(snapshot, session, Command.LOCK_STORED, now)
         lore = labelled(snapshot.lore, session, snapshot.tab1.profiles) if snapshot.lore else None
         return Changes(
-            session_id=session.id, session=session, lore=lore, blocks=(block,), requests=(done, *summaries)
+            session_id=session.id,
+            session=session,
+            secrets=snapshot.secrets_now if _have_groups(snapshot) else None,
+            lore=lore,
+            blocks=(block,),
+            requests=(done, *summaries),
         )
 
     def is_done(self, request: LockRequest, changes: Changes) -> bool:

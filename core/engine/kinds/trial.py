@@ -9,7 +9,8 @@ from core.context.segments import Context, plain
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.requests.request import RequestState, TrialRequest
 from core.domain.slot import Slot
-from core.gateway.model_gateway import CallResult, Cancellation, ModelGateway
+from core.gateway.cancellation import Cancellation
+from core.gateway.model_gateway import CallResult, ModelGateway
 from core.snapshot import Changes
 from core.text.cleaning import clean
 from core.text.delimiters import SegmentName

@@ -131,6 +131,7 @@ class CharacterLibrary:
             identity=identity,
             group=profile.group,
             groups_visible=profile.groups_visible,
+            model=profile.model,
             created_at=now,
             updated_at=now,
         )

@@ -7,6 +7,7 @@ from typing import Final
 
 from core.config.models import AgentRole, ModelAssignments
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request, RequestState
+from core.domain.session.profile import Profile
 from core.domain.session.session import SessionState
 from core.queue_store import QueuedRequest
 
@@ -39,7 +40,7 @@ def entries_of(
     }
     entries: list[QueueEntry] = []
     for one in ordered:
-        lane = lane_of(one.request, choices)
+        lane = lane_of(one, choices)
         waits_for = _waits_for(one, now, is_paused=is_paused, is_held_up=one.request.session_id in held_up)
         if not waits_for and one.request.state is RequestState.PENDING:
             waits_for = _calls_before(one.request, lane, entries)
@@ -54,14 +55,16 @@ def entries_of(
     return entries
 
 
-def lane_of(request: Request, choices: ModelAssignments) -> str:
+def lane_of(one: QueuedRequest, choices: ModelAssignments) -> str:
     """Return the account and the model that a request asks, as the settings name them."""
+    request = one.request
     model = getattr(request, "model", "")
     if model:
         return str(model)
     slot = request.slot if isinstance(request, ReplyRequest | BackgroundRequest) else None
     if slot is not None:
-        return choices.of(AgentRole.CHARACTER, slot).label
+        brought = {slot: Profile(model=one.model)} if one.model else {}
+        return choices.for_cast(brought).of(AgentRole.CHARACTER, slot).label
     role = _ROLES.get(request.spec.agent_id or 0, AgentRole.NARRATIVE)
     if request.spec.agent_id is None:
         role = AgentRole.NARRATIVE

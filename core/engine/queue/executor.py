@@ -11,8 +11,9 @@ from core.engine.kinds.outcome import Failed, Outcome
 from core.engine.kinds.registry import handler_of
 from core.engine.sync.notifications import CallStarted, Notification, StreamRestarted, TextArrived
 from core.gateway.call_records import CallRecords, failure_of
+from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import Following, nothing_follows
-from core.gateway.model_gateway import CallResult, Cancellation, ModelGateway
+from core.gateway.model_gateway import CallResult, ModelGateway
 from core.snapshot import Snapshot
 from core.store import SessionStore
 
@@ -40,9 +41,10 @@ class Executor:
             StoryEngineError: `LLM_CONTEXT_OVERFLOW`; the input does not fit.
         """
         handler = handler_of(request)
-        calls = _Calls(self._gateway, request, cancellation, publish)
+        choices = await self._gateway.choices_for(snapshot.tab1.profiles)
+        calls = _Calls(self._gateway, choices, request, cancellation, publish)
         try:
-            builder = self._builder.with_prompt_blocks(snapshot.prompt_blocks)
+            builder = self._builder.for_chapter(snapshot.prompt_blocks, snapshot.tab1.profiles)
             return await handler.run(Job(snapshot, builder, calls, self._store, self._save), request)
         except Exception as bug:
             # Answers were paid for, so their provenance is kept when processing them fails.
@@ -54,7 +56,8 @@ class Executor:
     async def needs_room(self, snapshot: Snapshot, request: ReplyRequest) -> bool:
         """Whether a prompt fits only if the text that is not in memory yet is shortened."""
         try:
-            builder = self._builder.with_prompt_blocks(snapshot.prompt_blocks)
+            await self._gateway.choices_for(snapshot.tab1.profiles)
+            builder = self._builder.for_chapter(snapshot.prompt_blocks, snapshot.tab1.profiles)
             knowledge = snapshot.known_to(request.slot)
             context = await input_of(builder, knowledge, request.text, is_new=not request.follows)
         except StoryEngineError:
@@ -66,20 +69,22 @@ class _Calls:
     """Makes the calls of one attempt, numbered from 1, and publishes them."""
 
     def __init__(
-        self, gateway: ModelGateway, request: Request, cancellation: Cancellation, publish: Publish
+        self,
+        gateway: ModelGateway,
+        choices: ModelAssignments,
+        request: Request,
+        cancellation: Cancellation,
+        publish: Publish,
     ) -> None:
         self._gateway = gateway
+        self.choices = choices
+        """How every agent is called."""
         self._request = request
         self._cancellation = cancellation
         self._publish = publish
         self.call_records = CallRecords()
         """The provenance of all calls so far."""
         self._count = 0
-
-    @property
-    def choices(self) -> ModelAssignments:
-        """How every agent is called."""
-        return self._gateway.choices
 
     def config_of(self, context: Context) -> ModelConfig:
         """Return the configuration of the model for `context`."""

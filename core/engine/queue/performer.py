@@ -19,7 +19,7 @@ from core.engine.queue.executor import Executor
 from core.engine.scene.commands import begun
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.call_records import CallRecords, failure_of, records_without_call
-from core.gateway.model_gateway import Cancellation
+from core.gateway.cancellation import Cancellation
 from core.snapshot import Changes, Snapshot
 
 log = logging.getLogger(__name__)

@@ -19,6 +19,7 @@ from core.domain.secret import (
     is_due,
     label_of,
 )
+from core.domain.session.profile import lines_of, problems_of_group_names
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
@@ -115,15 +116,17 @@ def edit_secrets(
     length = sum(len(secret.text) for secret in secrets)
     if length > LONGEST_SECRETS:
         raise LimitExceededError("secrets", length, LONGEST_SECRETS)
+    settled_now = snapshot.settled(secrets)
     if session.tab1_locked:
-        kept = [(one.text, one.known_by) for one in snapshot.secrets]
-        if [(one.text, one.known_by) for one in secrets[: len(kept)]] != kept:
+        secrets = settled_now
+        kept = [(one.text, one.known_by, one.groups) for one in snapshot.secrets]
+        if [(one.text, one.known_by, one.groups) for one in secrets[: len(kept)]] != kept:
             raise IllegalCommandError(
                 "A secret of a chapter that is played stays as it is; reveal it, or add another one."
             )
     if secrets:
-        with_blocks = builder.with_prompt_blocks(snapshot.prompt_blocks)
-        with_blocks.require_room_for_secrets(session, snapshot.tab1, secrets)
+        with_blocks = builder.for_chapter(snapshot.prompt_blocks, snapshot.tab1.profiles)
+        with_blocks.require_room_for_secrets(session, snapshot.tab1, settled_now)
     return Changes(session_id=session.id, session=session, secrets=secrets)
 
 
@@ -189,4 +192,7 @@ def _checked(number: int, secret: Secret) -> Secret:
         raise IllegalCommandError(
             f"Secret {number} is revealed at a prompt from 1 on; choose another number."
         )
-    return replace(secret, number=number, text=text)
+    groups = lines_of(secret.groups)
+    for problem in problems_of_group_names(groups):
+        raise IllegalCommandError(f"Secret {number}: {problem}")
+    return replace(secret, number=number, text=text, groups=groups)

@@ -78,7 +78,9 @@ def set_silence(snapshot: Snapshot, builder: ContextBuilder, slots: Iterable[Slo
             require_cast(session, slot)
     before, session = session, replace(session, may_be_silent=session.audience_of(audience))
     if not before.may_be_silent.includes(session.may_be_silent):
-        builder.with_prompt_blocks(snapshot.prompt_blocks).require_room(session, snapshot.tab1)
+        builder.for_chapter(snapshot.prompt_blocks, snapshot.tab1.profiles).require_room(
+            session, snapshot.tab1
+        )
     return Changes(session_id=session.id, session=session)
 
 

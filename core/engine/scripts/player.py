@@ -140,6 +140,8 @@ class ScriptPlayer:
     async def _use_secrets(self) -> None:
         """Give the chapter the secrets of the script; those that the GM added after them stay."""
         wanted, stored = self._script.secrets, self._session.snapshot.secrets
+        if self._session.snapshot.session.tab1_locked:
+            wanted = self._session.snapshot.settled(wanted)
         if stored[: len(wanted)] == wanted:
             return
         if self._state is SessionState.ENDED:

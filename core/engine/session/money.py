@@ -49,10 +49,11 @@ class Money:
         Raises StoryEngineError when the input does not fit, and StorageError.
         """
         snapshot = await self._writer.know_memory(is_patient=False)
-        builder = self._builder.with_prompt_blocks(snapshot.prompt_blocks)
+        choices = await self._gateway.choices_for(snapshot.tab1.profiles)
+        builder = self._builder.for_chapter(snapshot.prompt_blocks, snapshot.tab1.profiles)
         called = [snapshot.known_to(one) for one in (slot, *then)]
         contexts = await asyncio.to_thread(lambda: [builder.character(known, text) for known in called])
-        return await self._gateway.forecast(*contexts)
+        return await self._gateway.forecast(*contexts, choices=choices)
 
     async def of_build(self) -> Decimal | None:
         """Return what the chapter's text costs at most, all parts together; None if that is unknown.
@@ -66,7 +67,7 @@ class Money:
         contexts = await asyncio.to_thread(self._parts, snapshot, events, blocks)
         total = FREE
         for context in contexts:
-            forecast = await self._gateway.forecast(context)
+            forecast = await self._gateway.forecast(context, choices=self._gateway.choices)
             if forecast is None:
                 return None
             total += forecast

@@ -14,7 +14,7 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId, SessionId
-from core.domain.prompt_block import PromptBlocks
+from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import (
     BackgroundRequest,
@@ -237,7 +237,8 @@ class SessionHandle(OpenSession):
 
     def outline(self, role: AgentRole, slot: Slot | None = None) -> PromptOutline:
         """Return what every input of an agent begins with now; for a character, `slot` says which."""
-        return self._builder.outline(self.snapshot.prompt_blocks, role, slot)
+        builder = self._builder.for_chapter(NO_PROMPT_BLOCKS, self.snapshot.tab1.profiles)
+        return builder.outline(self.snapshot.prompt_blocks, role, slot)
 
     async def define_narrative(self, text: str, target_words: int | None) -> None:
         """Store the definition of the narrative agent."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from core.domain.audience import Audience, audience_of
 from core.domain.session.cast import slot_called
-from core.domain.session.profile import NO_PROFILE, Profile, audience_of_groups, lines_of
+from core.domain.session.profile import NO_PROFILE, Profile, lines_of
 from core.domain.slot import Slot
 from core.text.cleaning import clean, clean_line, is_blank
 
@@ -59,10 +59,6 @@ class FieldReader:
         if key in table and len(found) < len(self.listed(table, key, owner)):
             self.report(f"{owner}{key}", "must be a list of texts in quotes.")
         return lines_of(tuple(found)) if key in table else tuple(default)
-
-    def audience_of_groups(self, groups: Sequence[str], cast: Mapping[Slot, str]) -> Audience:
-        """Return those of the cast that see one of these groups."""
-        return audience_of_groups(groups, cast, self.profiles)
 
     def _profile_of(self, slot: Slot) -> Profile:
         return self.profiles.get(slot, NO_PROFILE)

@@ -9,6 +9,7 @@ from core.domain.dice import read_dice
 from core.domain.errors import IllegalCommandError
 from core.domain.secret import LATEST_REVEAL, LONGEST_SECRET, LONGEST_SECRETS, MOST_SECRETS, Secret
 from core.domain.session.limits import Limits
+from core.domain.session.profile import GENERAL, problems_of_group_names
 from core.domain.slot import Slot
 from core.exchange.scripts.fields import FieldReader
 from core.text.cleaning import clean_line
@@ -91,10 +92,12 @@ def _secret(
     reader.refuse_unknown(table, _SECRET_KEYS, owner)
     text = reader.text(table, "text", f"{owner}text", LONGEST_SECRET, is_required=True)
     known_by = reader.characters(table, "known_by", cast, owner)
+    groups = reader.lines(table, "groups", owner)
     if "groups" in table:
-        seeing = reader.audience_of_groups(reader.lines(table, "groups", owner), cast)
-        known_by = audience_of((*(known_by or ()), *seeing), cast)
-    if known_by is None:
+        groups = groups or (GENERAL,)
+    for problem in problems_of_group_names(groups):
+        reader.report(f"{owner}groups:", problem)
+    if known_by is None and "groups" not in table:
         reader.report(f"{owner}known_by", "is missing; [] is a secret that only the GM knows.")
     reveal_to = reader.characters(table, "reveal_to", cast, owner)
     if "reveal_to" in table and "reveal_at" not in table:
@@ -102,11 +105,12 @@ def _secret(
     if table.get("reveal_to") == []:
         reader.report(f"{owner}reveal_to", "names no character; leave it out to reveal it to everyone.")
     if "reveal_at" not in table:
-        return Secret(number=number, text=text, known_by=known_by or NOBODY)
+        return Secret(number=number, text=text, known_by=known_by or NOBODY, groups=groups)
     return Secret(
         number=number,
         text=text,
         known_by=known_by or NOBODY,
+        groups=groups,
         reveal_at=reader.number(table, "reveal_at", f"{owner}reveal_at", (1, LATEST_REVEAL), 1),
         reveal_to=reveal_to or EVERYONE,
     )

@@ -101,6 +101,7 @@ class Character:
             short_description=self.short_description,
             group=self.group,
             groups_visible=self.groups_visible,
+            model=self.model,
         )
 
     def is_paused_at(self, now: datetime) -> bool:

@@ -17,7 +17,6 @@ LONGEST_TEXT: Final = 2_000
 """Characters of one text of a trait or a topic."""
 LONGEST_IDENTITY: Final = 1_000_000
 """Far more than a chapter takes: a card is kept whole, and the GM chooses what goes into a chapter."""
-LONGEST_MODEL: Final = 200
 BOUNDS: Final[Mapping[type, str]] = {
     Trait: "A trait has a strength from 0 to 1 and a sentiment from -1 to 1.",
     Topic: "A topic has a sentiment from -1 to 1, and exposures from 0 to 1.",
@@ -51,7 +50,7 @@ def cleaned(character: Character) -> Character:
             )
             for one in character.topics
         ),
-        model=clean_line(character.model),
+        model=shared.model,
         group=shared.group,
         groups_visible=shared.groups_visible,
         paused_until=character.paused_until if character.is_paused else None,
@@ -78,12 +77,11 @@ def problems_of(character: Character) -> Iterator[str]:
     if is_blank(character.name) or len(character.name) > LONGEST_NAME:
         yield f"A character has a name of 1 to {LONGEST_NAME} characters."
     yield from profile.problems_of(character.profile)
-    for what, text, most in (
-        ("identity", character.identity, LONGEST_IDENTITY),
-        ("model", character.model, LONGEST_MODEL),
-    ):
-        if len(text) > most:
-            yield f"The {what} of a character has at most {most:,} characters; this one has {len(text):,}."
+    if (length := len(character.identity)) > LONGEST_IDENTITY:
+        yield (
+            f"The identity of a character has at most {LONGEST_IDENTITY:,} characters; "
+            f"this one has {length:,}."
+        )
     if character.paused_until is not None and not is_storable_time(character.paused_until):
         yield "The end of a pause is a time that cannot be."
     yield from _problems_of_traits(character.traits)

@@ -12,11 +12,16 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from core.domain.ids import CharacterId
-from core.domain.session.profile import GENERAL, LONGEST_SHORT_DESCRIPTION, MOST_ALIASES, MOST_GROUPS
+from core.domain.session.profile import (
+    GENERAL,
+    LONGEST_MODEL,
+    LONGEST_SHORT_DESCRIPTION,
+    MOST_ALIASES,
+    MOST_GROUPS,
+)
 from core.library.cards.card import Card, new_card
 from core.library.characters.character import Character, Imported, Topic, Trait
 from core.library.characters.checks import (
-    LONGEST_MODEL,
     LONGEST_TEXT,
     MOST_TOPICS,
     MOST_TRAITS,

@@ -25,6 +25,7 @@ class SharedField(StrEnum):
     ALIASES = "aliases"
     GROUP = "group"
     GROUPS_VISIBLE = "groups_visible"
+    MODEL = "model"
 
     @property
     def is_list(self) -> bool:

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 
-from core.config.models import LOCAL_MODEL
+from core.config.model_defaults import LOCAL_MODEL
 from core.config.paths import Paths
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.local.client import LocalClient

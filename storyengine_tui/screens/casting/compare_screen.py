@@ -36,6 +36,7 @@ LABELS = {
     SharedField.ALIASES: "Other names",
     SharedField.GROUP: "Group",
     SharedField.GROUPS_VISIBLE: "Sees groups",
+    SharedField.MODEL: "Model",
 }
 EMPTY = "—"
 SAME = "the same"

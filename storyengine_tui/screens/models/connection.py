@@ -21,8 +21,9 @@ from core.domain.requests.request import TrialRequest
 from core.domain.slot import Slot
 from core.engine.kinds.trial import call_for_test, new_test, tested
 from core.engine.session.session_handle import SessionHandle
+from core.gateway.cancellation import Cancellation
 from core.gateway.lanes import lanes_of
-from core.gateway.model_gateway import CallResult, Cancellation, ModelGateway
+from core.gateway.model_gateway import CallResult, ModelGateway
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.settings_file import (

@@ -1,6 +1,6 @@
 """The fields of the agents: model, length and temperature of each, and of each character (design 7)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import ClassVar
 
 from textual import on
@@ -151,18 +151,25 @@ class ModelFields(Vertical):
         self.query_one("#models-heading", Static).update(Content(text))
 
     def show_defaults(
-        self, defaults: ModelAssignments, roles: ModelAssignments, all_: ModelAssignments
+        self,
+        defaults: ModelAssignments,
+        roles: ModelAssignments,
+        all_: ModelAssignments,
+        brought: Collection[Slot] = (),
     ) -> None:
         """Say in each empty field what it leaves its agent to.
 
         `defaults` are the choices where nothing is set, `roles` those of the models that are named, `all_`
-        those with the numbers of the roles as well, which the characters take over.
+        those with the numbers of the roles as well, which the characters take over. The characters in the
+        slots `brought` bring their models from the library.
         """
         for role in ROLES:
             self._show(role, f"{defaults[role].label} (default)", roles[role])
         shared = clean_line(all_[AgentRole.CHARACTER].label)
         for slot in Slot:
-            self._show(slot, f"{shared} (as all characters)", all_.of(AgentRole.CHARACTER, slot.value))
+            choice = all_.of(AgentRole.CHARACTER, slot.value)
+            own = f"{clean_line(choice.label)} (from the library)"
+            self._show(slot, own if slot in brought else f"{shared} (as all characters)", choice)
 
     def _show(self, agent: Agent, model: str, choice: ModelConfig) -> None:
         temperature = NOT_SENT if choice.temperature is None else f"{choice.temperature:g}"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from core.config.accounts import Account, Accounts
 from core.config.consent import is_loopback
-from core.config.models import LOCAL_MODEL, SCRIPT, AgentRole, ModelAssignments
+from core.config.model_defaults import LOCAL_MODEL
+from core.config.models import SCRIPT, AgentRole, ModelAssignments
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line

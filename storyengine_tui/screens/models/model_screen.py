@@ -15,6 +15,7 @@ from textual.widgets import Button, Input, Select, Static
 
 from core.config.accounts import OWN
 from core.config.api_keys import store_api_key
+from core.config.cast_models import CastModels, look_up, with_lacking
 from core.config.consent import InvalidAddressError
 from core.config.models import AgentRole
 from core.config.sections import ProviderName
@@ -76,6 +77,9 @@ class ModelScreen(TryingScreen[Configuration | None]):
         self._configuration = configuration
         self._session = session
         self._names = names or {}
+        self._profiles = session.snapshot.tab1.profiles if session is not None else {}
+        self._lacking: Mapping[str, str] = {}
+        """What accounts lack whose models characters of the chapter bring from the library."""
         self._now = configuration.settings.active().provider
         self._entered = {name: connection_with(name, configuration) for name in get_args(ProviderName)}
         """What is, or was last, entered in the fields of each provider."""
@@ -159,6 +163,8 @@ class ModelScreen(TryingScreen[Configuration | None]):
         models.update(Content(said_without_service(typed, self._configuration)))
         self._show_defaults()
         self._show_consent(typed)
+        if any(profile.model for profile in self._profiles.values()):
+            self._look_at_cast()
         (self._show_key if is_service else self._show_weights)(typed)
         self.refresh_bindings()
 
@@ -170,10 +176,14 @@ class ModelScreen(TryingScreen[Configuration | None]):
         note = ""
         try:
             note = typed.note_on_models(configuration)
+            named = typed.without_numbers_of_characters().choices(configuration)
+            cast = CastModels(with_lacking(named, self._lacking), self._profiles)
+            note = "\n".join(filter(None, (note, *cast.not_played(self._names))))
             self.query_one(ModelFields).show_defaults(
                 replace(unnumbered, models={}, characters={}).choices(configuration),
                 unnumbered.choices(configuration),
-                typed.without_numbers_of_characters().choices(configuration),
+                cast.choices,
+                cast.played,
             )
         except InvalidAddressError:
             pass  # A message beside the address says so.
@@ -197,6 +207,14 @@ class ModelScreen(TryingScreen[Configuration | None]):
         if found is not None and found.source != "keyring":
             text += " It goes before one in the keyring."
         self.query_one("#key-source", Static).update(Content(text))
+
+    @work(group="cast", exclusive=True, exit_on_error=False)
+    async def _look_at_cast(self) -> None:
+        """Say whose model of the library cannot be called."""
+        configuration = self._configuration
+        choices, consent = configuration.choices, configuration.consent
+        self._lacking = await asyncio.to_thread(look_up, choices, self._profiles, consent)
+        self._show_defaults()
 
     @work(group="key", exclusive=True, exit_on_error=False)
     async def _show_weights(self, typed: Connection) -> None:

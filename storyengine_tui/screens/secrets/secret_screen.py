@@ -10,12 +10,12 @@ from textual.content import Content
 from textual.widgets import Button, Input, Select, Static
 
 from core.domain.errors import StoryEngineError
-from core.domain.session.profile import audience_of_groups, groups_in
+from core.domain.session.profile import groups_in, lines_of
 from core.domain.session.state_machine import Command
 from core.engine.session.session_handle import SessionHandle
 from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.setup.secrets_view import TypedSecret, find, room_for, typed_of
+from storyengine_tui.screens.setup.secrets_view import TypedSecret, find, room_for, seeing_line, typed_of
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
@@ -45,7 +45,8 @@ class SecretScreen(OverlayScreen[None]):
     HELP = (
         "A secret is given to those who know it, with every call, and to the narrative. Without anybody who "
         "knows it, only you do. A planned reveal comes with that prompt: from then on those chosen know it. "
-        "Where characters have groups, a choice below their names ticks those who see one."
+        "Where characters have groups, a choice below their names adds those who see one at the lock; chosen "
+        "once more, it takes them out."
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 
@@ -59,6 +60,7 @@ class SecretScreen(OverlayScreen[None]):
         self._is_new = find(snapshot, number) is None
         self._is_fixed = snapshot.session.tab1_locked and not self._is_new
         self._waits_for_button = snapshot.session.tab1_locked and self._is_new
+        self._groups = typed_of(find(snapshot, number)).groups
         self._begun = self._kept.read() if self._waits_for_button else ""
         self.autosave = Autosave(self._save, self._say_unsaved, self._say_saved)
 
@@ -78,10 +80,11 @@ class SecretScreen(OverlayScreen[None]):
             with Vertical():
                 yield Static("Who knows it", classes="line label")
                 yield SlotChecks(roster, typed.known_by, id="known-by")
-                groups = groups_in(snapshot.session.slots, snapshot.tab1.profiles)
+                groups = lines_of((*groups_in(snapshot.session.slots, snapshot.tab1.profiles), *self._groups))
                 if groups:
                     options = [(Content(clean_line(one)), one) for one in groups]
-                    yield GuardedSelect(options, prompt="Tick those who see …", compact=True, id="group")
+                    yield GuardedSelect(options, prompt="And those who see …", compact=True, id="group")
+                    yield Static("", id="seeing", markup=False)
             with Vertical():
                 with Horizontal(classes="line"):
                     yield Static("Revealed at prompt ", classes="label")
@@ -116,6 +119,7 @@ class SecretScreen(OverlayScreen[None]):
             self.query_one(name).disabled = not is_editable
         self.query_one("#note").display = bool(self._note)
         self.query_one("#add").display = self._waits_for_button
+        self._show_groups()
         self._show_problem()
         self.set_focus(self.query_one("#reveal-at") if self._is_fixed and is_editable else self._text)
         self._workspace.store_editor = self.flush
@@ -140,6 +144,7 @@ class SecretScreen(OverlayScreen[None]):
         return TypedSecret(
             text=self._text.text,
             known_by=self.query_one("#known-by", SlotChecks).audience,
+            groups=self._groups,
             reveal_at=self.query_one("#reveal-at", Input).value,
             reveal_to=self.query_one("#reveal-to", SlotChecks).audience,
         )
@@ -184,23 +189,31 @@ class SecretScreen(OverlayScreen[None]):
         if self.is_attached:
             self.query_one("#saved", Static).update(Content(state), layout=False)
 
+    def _show_groups(self) -> None:
+        for line in self.query("#seeing").results(Static):
+            line.update(Content(seeing_line(self._groups, self._session.snapshot)))
+            line.display = bool(self._groups)
+
     @on(Select.Changed, "#group")
-    def _tick_group(self, event: Select.Changed) -> None:
+    def _choose_group(self, event: Select.Changed) -> None:
+        """Let those who see a group know the secret; chosen once more, no longer."""
         event.stop()
         if not isinstance(event.value, str):
             return
-        snapshot, checks = self._session.snapshot, self.query_one("#known-by", SlotChecks)
-        session = snapshot.session
-        seeing = audience_of_groups((event.value,), session.slots, snapshot.tab1.profiles)
-        checks.tick_only(slot for slot in session.slots if slot in checks.ticked or slot in seeing)
-        checks.post_message(SlotChecks.Changed(checks, checks.audience))
+        others = tuple(one for one in self._groups if one != event.value)
+        self._groups = others if event.value in self._groups else (*self._groups, event.value)
+        self._show_groups()
         self.query_one("#group", GuardedSelect).clear()
+        self._go_on_storing()
 
     @on(CappedTextArea.Edited)
     @on(Input.Changed)
     @on(SlotChecks.Changed)
     def _touch(self, event: CappedTextArea.Edited | Input.Changed | SlotChecks.Changed) -> None:
         event.stop()
+        self._go_on_storing()
+
+    def _go_on_storing(self) -> None:
         self.query_one(CharCounter).show(self._text.length)
         self._show_problem()
         if self._waits_for_button:

@@ -14,6 +14,7 @@ from core.domain.ids import CharacterId
 from core.domain.session.cast import Cast, Character
 from core.domain.session.limits import LONGEST_NAME, Limits
 from core.domain.session.profile import (
+    LONGEST_MODEL,
     LONGEST_SHORT_DESCRIPTION,
     MOST_ALIASES,
     MOST_GROUPS,
@@ -34,6 +35,7 @@ _ROOM = {
     SharedField.ALIASES: MOST_ALIASES * LONGEST_NAME,
     SharedField.GROUP: LONGEST_NAME,
     SharedField.GROUPS_VISIBLE: MOST_GROUPS * LONGEST_NAME,
+    SharedField.MODEL: LONGEST_MODEL,
 }
 
 

@@ -1,5 +1,6 @@
 """The question before tab 2 first opens: what is locked, and which model reads it (design 5 and 10)."""
 
+import asyncio
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import ClassVar
@@ -11,6 +12,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Static
 
+from core.config.cast_models import CastModels, look_up
 from core.config.models import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
@@ -47,7 +49,7 @@ class LockModal(TextDialog):
     ) -> None:
         super().__init__()
         self._session = session
-        self._configuration = configuration
+        self._configuration, self._choices = configuration, configuration.choices
         self._is_confirmed = is_confirmed
         self._request_id: RequestId | None = None
         self._paused: Collection[Slot] = ()
@@ -72,11 +74,16 @@ class LockModal(TextDialog):
             self.run_worker(self._say_who_is_paused(), group="paused", exit_on_error=False)
 
     async def _say_who_is_paused(self) -> None:
+        """Say who is paused, and which models of the library cannot be called."""
+        profiles = self._session.snapshot.tab1.profiles
+        brings_model = any(profile.model for profile in profiles.values())
+        if brings_model:
+            await asyncio.to_thread(look_up, self._choices, profiles, self._configuration.consent)
         try:
             self._paused = await self._session.paused()
         except StoryEngineError:
             return  # The lock reports what is wrong with the store.
-        if self._paused and self.query_one("#confirm").display:  # It still asks.
+        if (self._paused or brings_model) and self.query_one("#confirm").display:  # It still asks.
             self.query_one("#consequences", Static).update(self._consequences())
 
     def _consequences(self) -> Content:
@@ -99,13 +106,17 @@ class LockModal(TextDialog):
             lines += ["", f"Away at first, because they are paused in the library: {gone}."]
         reader = model_label_for(self._configuration, AgentRole.WORLD_LOCK)
         lines += ["", f"World and chapter are summarised once by {reader.model} {reader.where}."]
-        lines += self._called(reader, dict(session.roster))
+        roster = dict(session.roster)
+        lines += self._called(reader, roster)
+        cast = CastModels(self._choices, tab1.profiles)
+        lines += [*cast.played_by(roster), *cast.not_played(roster)]
         lines += ["", "This cannot be undone. Reset Chapter archives the chapter and starts an empty one."]
         return Content("\n".join(lines))
 
     def _called(self, reader: ModelLabel, names: Mapping[Slot, str]) -> list[str]:
         """Return what is called at each service, beginning with the reader's."""
-        accounts, choices = self._configuration.accounts, self._configuration.choices
+        accounts = self._configuration.accounts
+        choices = self._choices.for_cast(self._session.snapshot.tab1.profiles)
         return [
             f"Called {'there' if account.base_url == reader.address else account.where}: "
             f"{models_named(choices, names, account.name)}."

@@ -33,6 +33,7 @@ class TypedSecret:
 
     text: str
     known_by: Audience
+    groups: tuple[str, ...] = ()
     reveal_at: str
     reveal_to: Audience
 
@@ -54,7 +55,14 @@ class TypedSecret:
             problems.append(problem)
         else:
             at, to = read_count(self.reveal_at), self.reveal_to if self.reveal_to.slots else None
-        made = Secret(number=number, text=text, known_by=self.known_by, reveal_at=at, reveal_to=to)
+        made = Secret(
+            number=number,
+            text=text,
+            known_by=self.known_by,
+            groups=self.groups,
+            reveal_at=at,
+            reveal_to=to,
+        )
         secrets = (*snapshot.secrets[: number - 1], made, *snapshot.secrets[number:])
         return secrets, "".join(problems[:1])
 
@@ -75,6 +83,7 @@ def typed_of(secret: Secret | None) -> TypedSecret:
     return TypedSecret(
         text=secret.text,
         known_by=secret.known_by,
+        groups=secret.groups,
         reveal_at=str(secret.reveal_at or ""),
         reveal_to=secret.reveal_to or NOBODY,
     )
@@ -116,12 +125,29 @@ def rows_of(
 def _knowledge(secret: Secret, reveals: Sequence[Reveal], session: Session) -> Iterator[str]:
     label = label_of(secret, reveals)
     yield f"known to {names_of(label, session)}"
+    if secret.groups:
+        yield among_them(secret.groups)
     for reveal in reveals:
         if reveal.number == secret.number:
             after = f"after prompt {reveal.prompt_index:,}" if reveal.prompt_index else "before prompt 1"
             yield f"revealed {after}"
     if plan := plan_of(secret, label, session):
         yield plan
+
+
+def among_them(groups: Sequence[str]) -> str:
+    """Return in words that those who see these groups know a secret."""
+    return f"those who see {' or '.join(map(clean_line, groups))} are among them"
+
+
+def seeing_line(groups: Sequence[str], snapshot: Snapshot) -> str:
+    """Return who sees groups of a secret now; empty without groups."""
+    if not groups:
+        return ""
+    session = snapshot.session
+    seeing = audience_of_groups(groups, session.slots, snapshot.tab1.profiles)
+    when = "at the lock" if session.tab1_locked else "now"
+    return f"And those who see {' or '.join(map(clean_line, groups))}; {when}: {names_of(seeing, session)}"
 
 
 def plan_of(secret: Secret, label: Audience, session: Session) -> str:
@@ -136,10 +162,11 @@ def locked_lines(snapshot: Snapshot) -> list[str]:
     if not snapshot.secrets:
         return []
     lines = ["", "Who knows which secret; more can be added later, and these stay as they are:"]
-    for secret in snapshot.secrets:
+    for secret in snapshot.secrets_now:
         known = names_of(secret.known_by, snapshot.session)
+        groups = among_them(secret.groups) if secret.groups else ""
         plan = plan_of(secret, secret.known_by, snapshot.session)
-        lines.append(f"  • “{first_words(secret.text)}” – {'; '.join(filter(None, (known, plan)))}")
+        lines.append(f"  • “{first_words(secret.text)}” – {'; '.join(filter(None, (known, groups, plan)))}")
     return lines
 
 

@@ -78,7 +78,7 @@ def setup_view(handle: "SessionHandle") -> SetupView:
         is_writer=not handle.is_read_only,
         is_editable=handle.can(Command.EDIT_TAB1),
         can_reset=handle.can(Command.RESET),
-        secrets=snapshot.secrets,
+        secrets=snapshot.secrets_now,
         reveals=snapshot.reveals,
         can_edit_secrets=handle.can(Command.EDIT_SECRETS),
     )

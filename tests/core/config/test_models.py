@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from core.config.model_defaults import LOCAL_MODEL
 from core.config.models import (
-    LOCAL_MODEL,
     AgentRole,
     PromptStyle,
     choose_model,

@@ -16,7 +16,8 @@ from core.engine.kinds.trial import new_test
 from core.engine.queue.executor import Executor
 from core.engine.sync.notifications import Notification, StreamRestarted
 from core.gateway.call_records import CallRecords
-from core.gateway.model_gateway import Cancellation, ModelGateway
+from core.gateway.cancellation import Cancellation
+from core.gateway.model_gateway import ModelGateway
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.snapshot import Changes, Snapshot

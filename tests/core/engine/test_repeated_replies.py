@@ -12,7 +12,7 @@ from core.domain.errors import ErrorCode
 from core.domain.requests.request import ReplyRequest
 from core.engine.kinds.outcome import Failed, ReplyMade
 from core.engine.sync.notifications import Notification, StreamRestarted
-from core.gateway.model_gateway import Cancellation
+from core.gateway.cancellation import Cancellation
 from core.providers.scripted.script import Entry, Fault
 from tests.core.engine.test_executor import Bench, answering
 from tests.core.samples import choice

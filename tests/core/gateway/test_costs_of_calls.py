@@ -15,7 +15,8 @@ from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.cost import LOCAL, PROVIDER, YOURS, Cost, UnitPrices
 from core.domain.requests.request import Request, Usage
 from core.engine.kinds.trial import new_test
-from core.gateway.model_gateway import CallResult, Cancellation, ModelGateway
+from core.gateway.cancellation import Cancellation
+from core.gateway.model_gateway import CallResult, ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
 from core.ledger.prices import PriceBook
 from core.providers.base import Completion, ProviderError, TextDelta

@@ -19,9 +19,9 @@ from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.exchange.session_integrity import problems_of_calls
 from core.gateway import embedding_service
+from core.gateway.cancellation import Cancellation
 from core.gateway.embedding_records import EMBEDDING_VERSION
 from core.gateway.embedding_service import Embedded, EmbeddingPlan, EmbeddingService
-from core.gateway.model_gateway import Cancellation
 from core.gateway.places import Place
 from core.ledger.ceilings import Ceilings
 from core.providers.base import ProviderError

@@ -11,7 +11,8 @@ from core.config.consent import Consent
 from core.config.models import defaults_for
 from core.domain.errors import ErrorCode
 from core.engine.kinds.trial import call_for_test, new_test
-from core.gateway.model_gateway import CallResult, Cancellation, ModelGateway
+from core.gateway.cancellation import Cancellation
+from core.gateway.model_gateway import CallResult, ModelGateway
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.openai.provider import OpenAIProvider
 from tests.core.samples import NOW, SESSION_ID

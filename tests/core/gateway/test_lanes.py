@@ -20,8 +20,9 @@ from core.domain.requests.request import Artifact, RequestState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.kinds.trial import call_for_test, new_test
+from core.gateway.cancellation import Cancellation
 from core.gateway.lanes import Lane, Lanes, lanes_of, said_of
-from core.gateway.model_gateway import Cancellation, ModelGateway
+from core.gateway.model_gateway import ModelGateway
 from core.gateway.places import Place
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider

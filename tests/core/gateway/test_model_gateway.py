@@ -12,13 +12,8 @@ from core.domain.errors import ErrorCode
 from core.domain.requests.request import Content, Request, Usage
 from core.engine.kinds.trial import new_test
 from core.gateway.call_records import BUG, input_contents
-from core.gateway.model_gateway import (
-    CallResult,
-    Cancellation,
-    ModelGateway,
-    input_hash,
-    model_request,
-)
+from core.gateway.cancellation import Cancellation
+from core.gateway.model_gateway import CallResult, ModelGateway, input_hash, model_request
 from core.providers.base import Completion, ModelRequest, OutputSchema, ProviderError, TextDelta
 from core.text.delimiters import SegmentName
 from tests.core.samples import NOW, SESSION_ID, choice, choices

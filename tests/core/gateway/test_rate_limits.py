@@ -7,8 +7,8 @@ from collections.abc import Coroutine, Sequence
 import pytest
 
 from core.config.accounts import accounts_of
+from core.config.model_defaults import DEFAULT_LIMITS
 from core.config.models import (
-    DEFAULT_LIMITS,
     AgentRole,
     choose_models,
     defaults_for,

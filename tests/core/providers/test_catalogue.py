@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from core.config.model_defaults import LOCAL_MODEL
 from core.config.model_size import is_small_by_name
-from core.config.models import LOCAL_MODEL, PromptStyle
+from core.config.models import PromptStyle
 from core.providers.local.catalogue import (
     CATALOGUE,
     CatalogueError,

@@ -23,6 +23,7 @@ from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import cannot_write, print_bytes, say
 
 CHAT_SUFFIX = ".jsonl"
+MODELS_LEFT_OUT = "Its characters bring models ({}), which were left out; --trust takes them."
 LARGEST_IMPORT = 512 * 1024 * 1024
 """Bytes; no exported session is larger."""
 
@@ -113,6 +114,9 @@ async def import_(
         Path,
         typer.Argument(help="JSON written by `storyengine export`, or a chat of SillyTavern (.jsonl)."),
     ],
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Take the models that its characters bring, too.")
+    ] = False,
 ) -> None:
     """Read an exported session, or a chat, into a new session; nothing that exists is touched."""
     configuration = await unlocked()
@@ -123,8 +127,11 @@ async def import_(
     else:
         body, lines = await asyncio.to_thread(from_json, document), ()
     async with running_catalog(configuration) as catalog:
-        session_id = await catalog.import_body(body)
+        session_id = await catalog.import_body(body, is_trusted=trust)
     say(f"Imported as session {session_id}")
+    brought = [] if trust else [one.model for one in body.tab1.profiles.values() if one.model]
+    if brought:
+        say(MODELS_LEFT_OUT.format(", ".join(dict.fromkeys(brought))))
     for line in lines:
         say(line)
 

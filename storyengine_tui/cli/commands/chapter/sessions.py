@@ -188,7 +188,7 @@ async def show(session: SessionArgument) -> None:
         say(f"Present: {names_of(chapter.here, chapter)}")
     for line in filter(None, (away_line(chapter), silence_line(chapter))):
         say(line)
-    for secret in snapshot.secrets:
+    for secret in snapshot.secrets_now:
         known = names_of(label_of(secret, snapshot.reveals), chapter)
         say(f"Secret {secret.number} (known to: {known}): {secret.text}")
     for book in snapshot.lore:
@@ -218,9 +218,10 @@ async def context(
     """Print exactly what would be sent to a character, segment by segment, with token counts."""
     async with running_engine(await unlocked()) as engine:
         session_id = await find_session(engine, session)
-        slot = find_character(await engine.reader(session_id).load(), character)
+        snapshot = await engine.reader(session_id).load()
+        slot = find_character(snapshot, character)
         made = await engine.preview(session_id, slot, prompt)
-        choice = engine.choices.of(made.role, made.agent_id)
+        choice = engine.choice_of(snapshot.tab1.profiles, slot)
     _print_context(made, choice, is_whole=with_system_prompt)
 
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 from textual.app import ComposeResult
 
 from core.domain.session.limits import LONGEST_NAME
-from core.domain.session.profile import LONGEST_SHORT_DESCRIPTION, MOST_ALIASES, MOST_GROUPS
+from core.domain.session.profile import LONGEST_MODEL, LONGEST_SHORT_DESCRIPTION, MOST_ALIASES, MOST_GROUPS
 from core.library.characters.character import Character
-from core.library.characters.checks import LONGEST_MODEL
 from core.text.name_list import shown_names, typed_names
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row

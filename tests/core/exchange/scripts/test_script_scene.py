@@ -3,7 +3,7 @@
 import pytest
 
 from core.domain.audience import EVERYONE, NOBODY, Audience
-from core.domain.secret import Secret
+from core.domain.secret import Secret, settled
 from core.domain.session.profile import Profile
 from core.domain.slot import Slot
 from core.exchange.scripts.chapter_script import ChapterScript, ChapterScriptError, parse_chapter_script
@@ -215,14 +215,19 @@ def grouped(more: str) -> ChapterScript:
     return parse_chapter_script(GROUPED + more)
 
 
-def test_a_secret_of_groups_is_known_to_those_who_see_one_of_them() -> None:
-    secrets = grouped(
+def test_a_secret_of_groups_is_for_those_who_see_one_of_them_when_the_chapter_is_locked() -> None:
+    script = grouped(
         '[[secret]]\ntext = "One."\ngroups = ["LAMP"]\n'
         '[[secret]]\ntext = "Two."\ngroups = []\n'
         '[[secret]]\ntext = "Three."\ngroups = ["General"]\nknown_by = ["Kay"]\n'
         '[[secret]]\ntext = "Four."\ngroups = ["Guild"]\n'
-    ).secrets
-    assert [one.known_by for one in secrets] == [KARA | JOSS, JOSS | INES, EVERYONE, NOBODY]
+    )
+    assert [one.groups for one in script.secrets] == [("LAMP",), ("General",), ("General",), ("Guild",)]
+    assert [one.known_by for one in script.secrets] == [NOBODY, NOBODY, KARA, NOBODY]
+    at_the_lock = settled(script.secrets, (Slot.RED, Slot.ORANGE, Slot.YELLOW), script.profiles)
+    assert [one.known_by for one in at_the_lock] == [KARA | JOSS, JOSS | INES, EVERYONE, NOBODY]
+    with pytest.raises(ChapterScriptError, match="at most 20 groups"):
+        grouped(f'[[secret]]\ntext = "x"\ngroups = ["{"x" * 101}"]\n')
 
 
 def test_a_script_says_what_the_others_are_told_of_a_character_and_how_else_it_is_called() -> None:

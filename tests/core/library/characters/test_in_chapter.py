@@ -41,12 +41,13 @@ def test_a_slot_without_a_name_is_compared_as_if_it_had_that_of_the_library() ->
 
 def test_what_neither_side_says_besides_name_and_identity_is_no_field() -> None:
     assert [row.field for row in compared(KARA, "Kara", "")] == [SharedField.NAME, SharedField.IDENTITY]
-    told = replace(KARA, group="Lamp", aliases=("Kay", "Lamp-Kara"))
+    told = replace(KARA, group="Lamp", aliases=("Kay", "Lamp-Kara"), model="far:big")
     rows = compared(told, "Kara", "", Profile(group="Lamp", groups_visible=()))[2:]
     assert [(row.field, row.chapter, row.library) for row in rows] == [
         (SharedField.ALIASES, "", "Kay\nLamp-Kara"),
         (SharedField.GROUP, "Lamp", "Lamp"),
         (SharedField.GROUPS_VISIBLE, "", "General"),
+        (SharedField.MODEL, "", "far:big"),
     ]
 
 

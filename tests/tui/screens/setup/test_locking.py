@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
-from core.config.sections import AgentSettings, Profiles, ProfileSettings, ProviderName
+from core.config.sections import AccountSettings, AgentSettings, Profiles, ProfileSettings, ProviderName
 from core.config.settings import Settings
 from core.domain.errors import ErrorCode
 from core.domain.session.absence import PAUSED
+from core.domain.session.profile import Profile
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
@@ -18,6 +19,7 @@ from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Pace, Script, ScriptMatch
 from storyengine_tui.screens.models.consent_modal import ConsentModal
+from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
@@ -231,3 +233,46 @@ async def test_the_dialog_says_who_sees_which_group_and_who_is_paused(desktop: D
         await until(pilot, lambda: state(app) is SessionState.ACTIVE)
         assert app.session is not None
         assert app.session.snapshot.session.away == {Slot.RED: PAUSED}
+
+
+async def make_models_of_the_library(engine: Engine) -> None:
+    session = await engine.open(await make_draft(engine))
+    brought = {Slot.RED: Profile(model="near:big"), Slot.ORANGE: Profile(model="gone:big [/x]")}
+    await session.edit_tab1(Tab1Edit(profiles=brought))
+    await session.aclose()
+
+
+async def test_lock_and_f6_say_which_model_of_the_library_plays_and_which_cannot(desktop: Desktop) -> None:
+    near = AccountSettings(base_url="http://127.0.0.1:8/v1")
+    desktop.settings = Settings(
+        provider="openai", base_url="http://127.0.0.1:9/v1", accounts={"near": near}, _env_file=None
+    )
+    gone = "Jonas [/x] is meant for gone:big [/x], but there is no account “gone” here: "
+    async with desktop.window(make_models_of_the_library) as (pilot, app):
+        modal = await ask(pilot)
+        lines = str(modal.query_one("#consequences", Static).content).splitlines()
+        assert "Mira is played by near:big, as the library has it." in lines
+        assert f"{gone}the model of its slot answers." in lines
+        assert "Called at http://127.0.0.1:8/v1: near:big (Mira)." in lines
+        await pilot.press("escape", "f6")
+        await until(pilot, lambda: isinstance(app.screen, ModelScreen))
+        fields = [app.screen.query_one(f"#model-slot-{slot}", Input) for slot in (1, 2)]
+        assert [field.placeholder for field in fields] == [
+            "near:big (from the library)",
+            "o4-mini (as all characters)",
+        ]
+        note = app.screen.query_one("#model-note", Static)
+        assert str(note.content) == f"{gone}the model of its slot answers."
+        fields[0].value = "mine"
+        await until(pilot, lambda: "but F6 sets mine for its slot" in str(note.content))
+
+
+async def test_without_a_model_of_the_library_lock_and_f6_say_nothing_of_it(desktop: Desktop) -> None:
+    desktop.settings = Settings(provider="openai", base_url="http://127.0.0.1:9/v1", _env_file=None)
+    async with desktop.window(make_draft) as (pilot, app):
+        modal = await ask(pilot)
+        assert "library" not in str(modal.query_one("#consequences", Static).content)
+        await pilot.press("escape", "f6")
+        await until(pilot, lambda: isinstance(app.screen, ModelScreen))
+        assert "library" not in screen_text(app)
+        assert not app.screen.query_one("#model-note").display

@@ -1,15 +1,20 @@
-"""A secret for those who see a group: the choice that ticks them, where characters have groups."""
+"""A secret for those who see a group: the choice of a group, where characters have groups."""
+
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
+from textual.widgets import OptionList, Static
 
-from core.domain.audience import EVERYONE
+from core.domain.secret import Secret
 from core.domain.session.profile import Profile
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
+from storyengine_tui.screens.secrets.secret_screen import SecretScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from tests.tui.engine_app import Desktop, until
-from tests.tui.screens.setup.test_secrets import JONAS, MIRA, make_secrets, part, secret_opened, session_of
+from tests.tui.screens.setup.test_secrets import MIRA, make_secrets, part, secret_opened, session_of
 
 pytestmark = pytest.mark.anyio
 
@@ -24,21 +29,39 @@ async def make_grouped(engine: Engine) -> None:
     await session.aclose()
 
 
-async def test_a_group_ticks_those_who_see_it(desktop: Desktop) -> None:
+async def choose(pilot: Pilot[Any], screen: SecretScreen, *keys: str) -> None:
+    """Choose a group by its place in the list."""
+    chosen = screen.query_one("#group", GuardedSelect)
+    chosen.focus()
+    await pilot.press("enter", *keys, "enter")
+    await until(pilot, lambda: chosen.selection is None)
+
+
+async def test_a_secret_is_for_those_who_see_a_group_whoever_that_is(desktop: Desktop) -> None:
+    def stored() -> Secret:
+        return session_of(app).snapshot.secrets[0]
+
     async with desktop.window(make_grouped) as (pilot, app):
         screen = await secret_opened(pilot, app, 1)
-        chosen = screen.query_one("#group", GuardedSelect)
-        assert part(screen, "known-by").audience == MIRA
-        chosen.focus()
-        await pilot.press("enter", "end", "enter")
-        await until(pilot, lambda: session_of(app).snapshot.secrets[0].known_by == MIRA | JONAS)
-        assert part(screen, "known-by").audience == MIRA | JONAS
-        await until(pilot, lambda: chosen.selection is None)
-        chosen.focus()
-        await pilot.press(
-            "enter", "home", "down", "enter"
-        )  # General: Jonas, and the third, who was made by hand.
-        await until(pilot, lambda: session_of(app).snapshot.secrets[0].known_by == EVERYONE)
+        seeing = screen.query_one("#seeing", Static)
+        assert (part(screen, "known-by").audience, seeing.display) == (MIRA, False)
+        await choose(pilot, screen, "end")
+        await until(pilot, lambda: stored().groups == ("Harbour [/x]",))
+        assert stored().known_by == MIRA, "the group is kept, and nobody is ticked"
+        assert str(seeing.content) == "And those who see Harbour [/x]; now: Mira, Jonas [/x]"
+        await choose(pilot, screen, "home", "down")
+        await until(pilot, lambda: stored().groups == ("Harbour [/x]", "General"))
+        await choose(pilot, screen, "end")
+        await until(pilot, lambda: stored().groups == ("General",))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        rows = app.chapter.query_one("#secret-list", OptionList)
+        first = str(rows.get_option_at_index(0).prompt)
+        assert "those who see General are among them" in first
+        await session_of(app).edit_tab1(
+            Tab1Edit(profiles={Slot.ORANGE: Profile(group="Far", groups_visible=())})
+        )
+        await until(pilot, lambda: first != str(rows.get_option_at_index(0).prompt))
 
 
 async def test_without_groups_there_is_none_to_choose(desktop: Desktop) -> None:
