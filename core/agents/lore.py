@@ -176,6 +176,7 @@ def _scene(knowledge: CharacterKnowledge, prompt_text: str, trigger: str) -> Sce
         seed=f"{lore.books[0][0].seed}/{int(own.slot)}",
         names=MacroNames(char=own.name),
         character=own.name,
+        tags=own.profile.tags,
         fields=dict.fromkeys(_IDENTITY, own.identity),
         trigger=trigger,
         log=[Activated(use.book, use.uid, use.digest, use.at) for use in lore.uses],

@@ -26,6 +26,7 @@ from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.requests.request import Artifact, Content, Request, RequestRecord, RequestState
 from core.domain.secret import Secret
 from core.domain.session.lore import Lorebooks
+from core.domain.session.profile import ADDED
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
@@ -48,8 +49,8 @@ the program wrote these are the same bytes. Version 3 adds takes and revisions: 
 has one take, and every block one revision. Version 4 adds audiences, lines and secrets: in earlier ones
 everyone knows everything. Version 5 adds the book of a chapter, and what it took over from the one before.
 Version 6 adds what slots have of characters of the library: in earlier ones they were made by hand.
-Version 7 adds the memory bank, the model of a slot and the groups of a secret: each is left out where there
-is none."""
+Version 7 adds the memory bank, model and tags of a slot, and the groups of a secret: each is left out where
+there is none."""
 _HEARD: Final = ("events", "blocks", "revisions", "requests")
 _EVERYONE: Final = [slot.value for slot in EVERYONE]
 _DEFAULTS: Final[Mapping[str, object]] = {
@@ -225,8 +226,9 @@ def _without_defaults(plain: dict[str, Any]) -> dict[str, Any]:
         if not secret["groups"]:
             del secret["groups"]
     for profile in plain["tab1"].get("profiles", {}).values():
-        if not profile["model"]:
-            del profile["model"]
+        for name in ADDED:
+            if not profile[name]:
+                del profile[name]
     return plain
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from core.domain.ids import CharacterId, SessionId
 from core.domain.session.carry_over import NOTHING_CARRIED, CarriedLine, CarryKind, CarryOver
-from core.domain.session.profile import Profile, Profiles
+from core.domain.session.profile import ADDED, Profile, Profiles
 from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
 from db.rows.mapping import Values, by_slot, to_slots
@@ -62,9 +62,7 @@ def _profiles_values(profiles: Profiles) -> dict[str, Any]:
 
 def _profile_values(profile: Profile) -> dict[str, Any]:
     values = {**asdict(profile), "character_id": profile.character_id and str(profile.character_id)}
-    if not profile.model:
-        del values["model"]
-    return values
+    return {name: value for name, value in values.items() if value or name not in ADDED}
 
 
 def _to_profiles(found: Mapping[str, Any]) -> Profiles:
@@ -77,5 +75,5 @@ def _to_profiles(found: Mapping[str, Any]) -> Profiles:
 
 def _to_profile(found: Mapping[str, Any]) -> Profile:
     of = found["character_id"]
-    lists = {name: tuple(found[name]) for name in ("aliases", "groups_visible")}
+    lists = {name: tuple(found.get(name, ())) for name in ("aliases", "groups_visible", "tags")}
     return Profile(**{**found, **lists, "character_id": None if of is None else CharacterId(UUID(of))})

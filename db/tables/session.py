@@ -18,7 +18,7 @@ from core.domain.prompt_block import (
 from core.domain.secret import MOST_SECRETS
 from core.domain.session.absence import MOST_HINT_PROMPTS
 from core.domain.session.carry_over import MOST_LINES, CarryKind
-from core.domain.session.profile import LONGEST_MODEL, MOST_ALIASES, MOST_GROUPS
+from core.domain.session.profile import LONGEST_MODEL, MOST_ALIASES, MOST_GROUPS, MOST_TAGS
 from core.domain.session.session import SessionState
 from db.tables import columns as column
 from db.tables.columns import Row
@@ -44,7 +44,9 @@ _PROFILE = (
     f' && @.aliases.type() == "array" && @.aliases.size() <= {MOST_ALIASES}'
     f' && @.groups_visible.type() == "array" && @.groups_visible.size() < {MOST_GROUPS}'
     ' && (!exists(@.keyvalue() ? (@.key == "model"))'
-    f' || @.model like_regex "^.{{1,{LONGEST_MODEL}}}$"))'
+    f' || @.model like_regex "^.{{1,{LONGEST_MODEL}}}$")'
+    ' && (!exists(@.keyvalue() ? (@.key == "tags"))'
+    f' || (@.tags.type() == "array" && @.tags.size() <= {MOST_TAGS})))'
 )
 """The JSON path of those profiles of slots that are such."""
 

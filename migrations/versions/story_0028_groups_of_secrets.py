@@ -1,4 +1,4 @@
-"""Adds the groups of a secret, and checks the model of a slot's profile.
+"""Adds the groups of a secret, and checks model and tags of a slot's profile.
 
 The secrets of chapters that were made before have none: those who see a group were ticked by name.
 """
@@ -27,7 +27,9 @@ _PROFILE = (
     ' && @.short_description.type() == "string" && @.group.type() == "string" && @.group != ""'
     ' && @.aliases.type() == "array" && @.aliases.size() <= 20'
     ' && @.groups_visible.type() == "array" && @.groups_visible.size() < 20'
-    ' && (!exists(@.keyvalue() ? (@.key == "model")) || @.model like_regex "^.{1,200}$"))'
+    ' && (!exists(@.keyvalue() ? (@.key == "model")) || @.model like_regex "^.{1,200}$")'
+    ' && (!exists(@.keyvalue() ? (@.key == "tags"))'
+    ' || (@.tags.type() == "array" && @.tags.size() <= 100)))'
 )
 PROFILES = f"""
     ALTER TABLE tab1_input

@@ -19,6 +19,7 @@ from core.library.cards.card import CardVersion, version_of
 from core.library.cards.card_file import CardFormat, read_card
 from core.library.cards.png import plain_picture
 from core.library.characters.character import Character
+from core.library.characters.from_card import tags_of
 from core.library.characters.offers import chosen_of, offers_of
 from core.snapshot import Snapshot
 from db.store import PostgresStore
@@ -90,6 +91,7 @@ async def take(engine: Engine, session_id: SessionId, one: Character, words: str
         character=one,
         slot=where.slot,
         name=where.name,
+        tags=() if found is None else tags_of(found),
         offers=chosen,
         lore=lore if wants_lore else None,
     )
@@ -106,6 +108,7 @@ async def test_a_chapter_gets_a_character_and_of_its_card_what_was_chosen(store:
     now = await take(engine, session_id, one, "")
     slot = slot_for(now, one, None).slot
     assert now.tab1.identities[slot] == one.identity
+    assert now.tab1.profile_of(slot).tags == ("sea", "night")
     assert (now.tab1.chapter, now.prompt_blocks, now.lore) == ("The lamp is out.", NO_PROMPT_BLOCKS, ())
     now = await take(engine, session_id, one, "scenario, greeting-2,system,lore")
     assert slot_for(now, one, None).slot is slot

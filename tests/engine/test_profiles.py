@@ -20,7 +20,9 @@ from tests.store.servers import plain_url
 
 pytestmark = pytest.mark.anyio
 PROFILES: Profiles = {
-    Slot.RED: Profile(short_description="The keeper. [/x]", aliases=("Kay", "日本"), group="Lamp"),
+    Slot.RED: Profile(
+        short_description="The keeper. [/x]", aliases=("Kay", "日本"), group="Lamp", tags=("sea",)
+    ),
     Slot.YELLOW: Profile(groups_visible=()),
 }
 

@@ -21,6 +21,7 @@ MOST_ALIASES: Final = 20
 MOST_GROUPS: Final = 20
 LONGEST_SHORT_DESCRIPTION: Final = 500
 LONGEST_MODEL: Final = 200
+MOST_TAGS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,8 @@ class Profile:
     """The groups that it may see besides its own; none means that it sees its own alone."""
     model: str = ""
     """The model that is to play it, as `account:model`; empty for the one that its slot has."""
+    tags: tuple[str, ...] = ()
+    """The tags of its card, by which entries of lorebooks are for it or not."""
 
     def __bool__(self) -> bool:
         """Whether it says anything."""
@@ -50,6 +53,8 @@ class Profile:
 
 
 NO_PROFILE: Final = Profile()
+ADDED: Final = ("model", "tags")
+"""Fields that older profiles do not have; they are stored and written only where they say something."""
 Profiles = Mapping[Slot, Profile]
 
 
@@ -84,6 +89,7 @@ def cleaned(profile: Profile) -> Profile:
         group=clean_line(profile.group) or GENERAL,
         groups_visible=lines_of(profile.groups_visible),
         model=clean_line(profile.model),
+        tags=lines_of(profile.tags),
     )
 
 
@@ -119,6 +125,8 @@ def problems_of(profile: Profile) -> Iterator[str]:
             f"The short description of a character has at most {LONGEST_SHORT_DESCRIPTION:,} characters; "
             f"this one has {length:,}."
         )
+    if len(profile.tags) > MOST_TAGS or any(len(one) > LONGEST_NAME for one in profile.tags):
+        yield f"A character has at most {MOST_TAGS} tags of {LONGEST_NAME} characters each."
     if len(profile.model) > LONGEST_MODEL:
         yield (
             f"The model of a character has at most {LONGEST_MODEL:,} characters; "

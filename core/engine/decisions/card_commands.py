@@ -25,6 +25,8 @@ class TakenCard:
     character: Character
     slot: Slot
     name: str
+    tags: tuple[str, ...] = ()
+    """Those of its card."""
     offers: Sequence[Offer] = ()
     lore: LoreCopy | None = None
 
@@ -77,7 +79,7 @@ def take(snapshot: Snapshot, taken: TakenCard, builder: ContextBuilder, now: dat
                 edit,
                 names={slot: taken.name},
                 identities={slot: identity_for(character, taken.name)},
-                profiles={slot: character.profile},
+                profiles={slot: replace(character.profile, tags=taken.tags)},
                 agent_count=max(slot, len(snapshot.session.slots)),
             )
         made = edit_tab1(snapshot, edit, now)

@@ -18,6 +18,8 @@ from core.domain.session.profile import (
     LONGEST_SHORT_DESCRIPTION,
     MOST_ALIASES,
     MOST_GROUPS,
+    MOST_TAGS,
+    lines_of,
 )
 from core.library.cards.card import Card, new_card
 from core.library.characters.character import Character, Imported, Topic, Trait
@@ -49,6 +51,11 @@ def other_names_of(card: Card) -> tuple[str, ...]:
     """Return the other names in a card: its nickname, and those that this program wrote."""
     nickname = head(clean_line(card.text("nickname")), LONGEST_NAME)
     return tuple(filter(None, (nickname, *_ours(card).get("aliases", ()))))
+
+
+def tags_of(card: Card) -> tuple[str, ...]:
+    """Return the tags in a card as a chapter keeps them; far more, and longer ones, than cards have go."""
+    return tuple(one for one in lines_of(card.texts("tags")) if len(one) <= LONGEST_NAME)[:MOST_TAGS]
 
 
 def claims_of(card: Card) -> str:

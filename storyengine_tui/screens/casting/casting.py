@@ -6,6 +6,7 @@ from textual.app import App
 
 from core.domain.clock import utc_now
 from core.library.characters.character import Character
+from core.library.characters.from_card import tags_of
 from core.library.characters.in_chapter import compared
 from core.library.characters.offers import offers_of
 from core.library.characters.pause import pause_text
@@ -72,9 +73,12 @@ async def offer_more(app: App[Any], library: "Library", slot: AgentPanel, *, is_
     pane, origin = _pane_of(slot), slot.profile.character_id
     if origin is None:
         return
-    await pane.flush()
     character = next((one for one in await library.characters.listed() if one.id == origin), None)
     card = None if character is None else (await library.characters.card(character)).card
+    tags = () if card is None else tags_of(card)
+    if slot.is_editable and tags != slot.profile.tags:
+        slot.link(origin, tags)
+    await pane.flush()
     offers = () if card is None else offers_of(card, origin, slot.called)
     lore = await library.lore.copy_in_card(origin, slot.slot, slot.called)
     if offers or lore is not None:

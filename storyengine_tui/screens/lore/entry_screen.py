@@ -31,7 +31,7 @@ LONGEST_LINE: Final = 10_000
 LONGEST_NUMBER: Final = 8
 TOO_LONG: Final = "This text is longer than {:,} characters: it is kept as it is, and cannot be edited here."
 REST: Final = "Seldom needed"
-NOT_HERE: Final = "In chapters: no tags, kinds normal and continue, of these texts the first two"
+NOT_HERE: Final = "In chapters: tags of the card, kinds normal and continue, of these texts the first two"
 MATCHED: Final = (
     ("description", "matches_description"),
     ("personality", "matches_personality"),

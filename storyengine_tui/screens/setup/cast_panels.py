@@ -124,9 +124,12 @@ class AgentPanel(Vertical):
             area = self._area_of(field)
             area.replace(text, (0, 0), area.document.end)
 
-    def link(self, character_id: CharacterId) -> None:
-        """Remember which character of the library this one is a copy of."""
-        self._take_profile(replace(self._profile, character_id=character_id))
+    def link(self, character_id: CharacterId, tags: tuple[str, ...] | None = None) -> None:
+        """Remember which character of the library this is a copy of, and the tags of its card if known."""
+        known = self._profile.tags if character_id == self._profile.character_id else ()
+        self._take_profile(
+            replace(self._profile, character_id=character_id, tags=known if tags is None else tags)
+        )
 
     def _take_profile(self, profile: Profile) -> None:
         self._profile = profile

@@ -12,6 +12,7 @@ from core.context.visibility import CharacterKnowledge, known_to
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import StoryEngineError
 from core.domain.session.cast import Cast
+from core.domain.session.profile import Profile
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import CONTEXT, NEVER, Event
@@ -58,6 +59,18 @@ def test_a_character_that_may_know_no_lorebook_has_the_input_that_it_always_had(
     assert build.character(knowledge(others), "Well?") == plain
     quiet = build.character(knowledge(lore(entry("lamp", "lighthouse"))), "Well?")
     assert text_of(quiet) == text_of(plain)
+
+
+def test_an_entry_for_tags_is_for_characters_whose_card_has_one_and_one_against_them_for_the_others() -> None:
+    told = lore(
+        entry("for", "well", filter_tags=("Night", "day")),
+        entry("against", "well", filter_tags=("night",), filter_excludes=True),
+    )
+    known = knowledge(told)
+    tagged = replace(known, character=replace(known.character, profile=Profile(tags=("sea", "NIGHT"))))
+    given = ["for" if "Text of for." in section(built(one)) else "against" for one in (tagged, known)]
+    assert given == ["for", "against"]
+    assert [("Text of against." in section(built(one))) for one in (tagged, known)] == [False, True]
 
 
 def test_lore_stands_behind_recent_context_and_before_the_prompt() -> None:

@@ -17,7 +17,7 @@ from core.library.cards.card import CardVersion
 from core.library.cards.card_file import LARGEST_FILE, CardFile, read_card
 from core.library.cards.report import Place, placements, report
 from core.library.characters.character import Character
-from core.library.characters.from_card import brought_by
+from core.library.characters.from_card import brought_by, tags_of
 from core.library.characters.nature import TITLES, Nature, is_number, items_of, kind_of, texts_of
 from core.library.characters.offers import LORE, chosen_of, offers_of
 from core.library.characters.pause import EXPECTED, pause_text, read_end
@@ -216,6 +216,7 @@ async def take(
             character=character,
             slot=where.slot,
             name=where.name,
+            tags=() if card is None else tags_of(card),
             offers=chosen,
             lore=lore if wants_lore else None,
         )

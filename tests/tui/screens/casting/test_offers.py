@@ -99,6 +99,7 @@ async def test_nothing_of_a_card_is_taken_until_the_gm_chooses_it(desktop: Deskt
         await until(pilot, lambda: app.screen is app.chapter)
         now = session_of(app).snapshot
         assert (now.tab1.chapter, now.prompt_blocks, now.lore) == ("It begins.", NO_PROMPT_BLOCKS, ())
+        assert now.tab1.profile_of(Slot.RED).tags == ("sea", "night"), "entries of lorebooks ask for them"
 
 
 @pytest.mark.anyio
