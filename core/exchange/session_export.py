@@ -26,6 +26,8 @@ from core.domain.secret import Secret
 from core.domain.session.lore import Lorebooks
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.context_status import Statuses, of_canon
+from core.domain.story.context_status import problems_of as problems_of_statuses
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
@@ -121,6 +123,8 @@ class SessionBody:
     """The lorebooks of the chapter; their copies are among `contents`."""
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     events: Annotated[tuple[Event, ...], FailFast()] = ()
+    statuses: Annotated[Statuses, Field(exclude_if=not_)] = ()
+    """What the GM said of events; a program that does not know this reads the rest as it is."""
     takes: tuple[int, ...] = ()
     """The take that is canon at each prompt and those that redo brings back; empty if canon never changed."""
     blocks: Annotated[tuple[MemoryBlock, ...], FailFast()] = ()
@@ -178,6 +182,7 @@ async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
         lore=snapshot.lore,
         unsent=snapshot.unsent,
         events=tuple(await store.log(session_id)),
+        statuses=snapshot.statuses,
         takes=tuple(await store.takes(session_id)) if has_changed else (),
         blocks=tuple(await store.blocks(session_id)),
         revisions=tuple(await store.revisions(session_id)) if has_changed else (),
@@ -274,6 +279,7 @@ def _problems(body: SessionBody) -> Iterator[str]:
         audience_integrity.problems_of_stage(body.session, body.events),
         audience_integrity.problems_of_reveals(body.events, body.secrets),
         integrity.problems_of_play(session, body.events, body.takes),
+        problems_of_statuses(body.statuses, body.events),
         integrity.problems_of_memory(session, body.blocks, body.revisions),
         integrity.problems_of_requests(session, body.requests, body.events),
         integrity.problems_of_drafts(session, body.drafts, body.blocks, body.requests),
@@ -322,13 +328,18 @@ def beginning_of(
     secrets: tuple[Secret, ...],
     events: Sequence[Event],
     blocks: Sequence[MemoryBlock],
+    statuses: Statuses,
 ) -> SessionBody:
-    """Return a session that begins with this canon: one take of each prompt, one revision of each block."""
+    """Return a session that begins with this canon: one take of each prompt, one revision of each block.
+
+    Of `statuses` it has those of these events.
+    """
     return SessionBody(
         session=replace(session, canon_version=0),
         tab1=tab1,
         secrets=secrets,
         events=tuple(replace(event, take=1) for event in events),
+        statuses=of_canon(statuses, events),
         blocks=tuple(replace(block, revision=1, made_from=None) for block in blocks),
     )
 
@@ -344,6 +355,7 @@ def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
         lore=body.lore or None,
         unsent=body.unsent,
         events=_moved(body.events, session_id),
+        statuses=body.statuses,
         takes=dict(enumerate(body.takes, start=1)) or None,
         blocks=_moved(body.blocks, session_id),
         revisions=_moved(body.revisions, session_id),

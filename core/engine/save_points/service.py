@@ -152,6 +152,7 @@ class SavePoints:
             prompt_blocks=snapshot.prompt_blocks,
             secrets=snapshot.secrets,
             lore=snapshot.lore,
+            statuses=snapshot.statuses,
             lines=lines,
             unsent=snapshot.unsent,
             draft_count=snapshot.draft_count,
@@ -185,7 +186,7 @@ class SavePoints:
             raise SavePointDamagedError(slot.number, "the story up to it is not what it was")
         title = title_from(session.title, content.tab1.chapter, content.tab1.world)
         session = replace(session, title=title_with(title, slot.label), updated_at=self._clock())
-        body = beginning_of(session, content.tab1, content.secrets, events, blocks)
+        body = beginning_of(session, content.tab1, content.secrets, events, blocks, content.statuses)
         # Requests and provenance stay with the session that made the calls.
         drafts = [replace(draft, request_id=None) for draft in drafts]
         copies = await copies_of_lore(self._store, slot.session_id, content.lore)

@@ -78,7 +78,7 @@ def branch_at(
         updated_at=now,
     )
     branched = replace(branched, next_slot=branched.speaker_after(speaker or session.next_slot))
-    body = beginning_of(branched, snapshot.tab1, snapshot.secrets, events, memory)
+    body = beginning_of(branched, snapshot.tab1, snapshot.secrets, events, memory, snapshot.statuses)
     return replace(body, prompt_blocks=snapshot.prompt_blocks, lore=snapshot.lore)
 
 
