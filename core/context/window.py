@@ -5,7 +5,7 @@ free.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Final
@@ -16,6 +16,7 @@ from core.text.delimiters import SegmentName
 WINDOW_NOTES: Final = "WINDOW_NOTES"
 """The name under which the parts of an input list those that were made shorter; no model is sent it."""
 _LONGEST_NOTES: Final = 10_000
+_MOST_TOKENS: Final = 1_000_000_000
 _BAR: Final = 60
 """Cells of the bar."""
 _FREE: Final = "·"
@@ -61,26 +62,34 @@ def compression_text(made: Compression, tokens: int) -> str:
 def notes_of(segments: Sequence[Segment]) -> str:
     """Return what is kept with a call of the parts that were made shorter; empty where all are whole."""
     kept = [
-        [one.name.value, one.compression.method.value, one.compression.original_tokens]
+        [one.name.value, one.compression.method.value, one.compression.original_tokens, one.tokens]
         for one in segments
         if one.compression is not None
     ]
     return json.dumps(kept) if kept else ""
 
 
-def read_notes(text: str) -> Mapping[str, Compression]:
-    """Return how parts were made shorter, by their names, as it was kept; what is no note is left out."""
+def read_notes(text: str) -> tuple[WindowPart, ...]:
+    """Return the parts that were made shorter, as it was kept; what is no note is left out."""
     try:
         rows = json.loads(text) if len(text) <= _LONGEST_NOTES else []
     except (ValueError, RecursionError):
-        return {}
-    found: dict[str, Compression] = {}
-    for row in rows if isinstance(rows, list) else []:
-        if isinstance(row, list) and [type(value) for value in row] == [str, str, int]:
-            name, method, whole = row
-            if method in list(CompressionMethod) and whole > 0:
-                found[name] = Compression(CompressionMethod(method), whole)
-    return found
+        return ()
+    return tuple(
+        WindowPart(row[0], row[3], Compression(CompressionMethod(row[1]), row[2]))
+        for row in (rows if isinstance(rows, list) else [])
+        if isinstance(row, list)
+        and [type(value) for value in row] == [str, str, int, int]
+        and row[1] in list(CompressionMethod)
+        and 0 <= row[3] <= row[2] <= _MOST_TOKENS
+        and row[2]
+    )
+
+
+def kept_share(shortened: Sequence[WindowPart]) -> float | None:
+    """Return what is left of the parts that were made shorter, 0 to 1; None where all are whole."""
+    whole = sum(part.compression.original_tokens for part in shortened if part.compression is not None)
+    return sum(part.tokens for part in shortened) / whole if whole else None
 
 
 def _bar(parts: Sequence[WindowPart], room: int) -> str:

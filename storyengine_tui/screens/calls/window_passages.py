@@ -29,7 +29,7 @@ def window_parts(prompt_version: str, parts: Sequence[StoredPart]) -> list[Windo
     """Return the parts that were sent, with the same estimate as when they were."""
     style = PromptStyle.SMALL if f"/{PromptStyle.SMALL}@" in prompt_version else PromptStyle.FULL
     notes = next((text for role, name, text in parts if (role, name) == (NOTE_ROLE, WINDOW_NOTES)), "")
-    shortened = read_notes(notes)
+    shortened = {part.name: part.compression for part in read_notes(notes)}
     return [
         WindowPart(clean_line(name), estimate_tokens(text, style) + TOKENS_PER_MESSAGE, shortened.get(name))
         for role, name, text in parts

@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 from core.agents.context_builder import ContextBuilder
 from core.context.lore import NOTE_ROLE
 from core.context.segments import Compression, CompressionMethod
-from core.context.window import WINDOW_NOTES, WindowPart, notes_of, parts_of, read_notes, window_text
+from core.context.window import (
+    WINDOW_NOTES,
+    WindowPart,
+    kept_share,
+    notes_of,
+    parts_of,
+    read_notes,
+    window_text,
+)
 from core.gateway.call_records import input_contents
 from tests.core.samples import choices, known, memory, play, session
 
@@ -48,8 +56,7 @@ def test_what_was_made_shorter_is_kept_with_the_call_and_only_then() -> None:
         note = parts[-1].text if names else ""
         assert note == notes_of(context.segments)
         assert len(notes) == len({one.text for one in context.segments}) + bool(names)
-        found = {part.name: part.compression for part in parts_of(context) if part.compression}
-        assert read_notes(note) == found
+        assert read_notes(note) == tuple(part for part in parts_of(context) if part.compression)
         return names, note
 
     assert made(48_000) == ([], "")
@@ -60,10 +67,16 @@ def test_what_was_made_shorter_is_kept_with_the_call_and_only_then() -> None:
 
 @given(st.text() | st.binary().map(repr))
 def test_notes_from_outside_are_read_without_trouble(text: str) -> None:
-    assert isinstance(read_notes(text), dict)
+    assert isinstance(read_notes(text), tuple)
 
 
 def test_what_is_no_note_is_left_out() -> None:
-    listed = '[["A","extraction",0],["B","melted",5],["C","summary",5],["D","summary",true],7,["E"]]'
-    assert read_notes(listed) == {"C": Compression(CompressionMethod.SUMMARY, 5)}
-    assert read_notes("[" * 100_000) == {}
+    listed = '[["A","extraction",0,0],["B","melted",5,1],["C","summary",5,2],["D","summary",true,1],7,["E"]]'
+    assert read_notes(listed) == (WindowPart("C", 2, Compression(CompressionMethod.SUMMARY, 5)),)
+    assert read_notes('[["A","summary",5,9]]') == read_notes("[" * 100_000) == ()
+
+
+def test_what_is_left_is_the_share_of_all_that_was_made_shorter() -> None:
+    assert kept_share(()) is None
+    half = WindowPart("A", 500, Compression(CompressionMethod.EXTRACTION, 1_000))
+    assert kept_share([half, WindowPart("B", 1_000, EXTRACTED)]) == 0.3
