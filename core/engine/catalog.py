@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from core.domain.clock import Clock
 from core.domain.dice import Roll
-from core.domain.errors import RowRefusedError, SessionLockedError
+from core.domain.errors import IllegalCommandError, RowRefusedError, SessionLockedError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
+from core.domain.story.context_status import ContextStatus
 from core.domain.story.event import Event
 from core.engine.changes import moves
 from core.engine.decisions import lore_commands, tab1_commands
@@ -194,6 +195,27 @@ class SessionCatalog:
         """Reveal a secret to these characters in a session that is not open here."""
         await self.change(
             session_id, lambda snapshot: scene.reveal(snapshot, number, to, self._clock()), "reveal it there"
+        )
+
+    async def begin_scene(self, session_id: SessionId, words: str, to: Iterable[Slot] | None) -> None:
+        """Begin a new scene in a session that is not open here; those present hear its words, or `to`."""
+        await self.change(
+            session_id, lambda now: scene.begin_scene(now, words, self._clock(), hearers=to), "begin it there"
+        )
+
+    async def set_status(
+        self, session_id: SessionId, prompt: int, line: int | None, status: ContextStatus
+    ) -> None:
+        """Store whether models are sent a prompt with all that follows it, or one line of these.
+
+        The lines of a prompt are counted from 0, which is the GM's text.
+        """
+        canon = await self.store.canon(session_id, first=prompt, last=prompt)
+        events = [event for event in canon if line in (None, event.ordinal)]
+        if not events:
+            raise IllegalCommandError(f"Prompt {prompt:,} has no such line; `storyengine show` has all.")
+        await self.change(
+            session_id, lambda now: scene.set_status(now, events, status, self._clock()), "mark it there"
         )
 
     async def attach_lore(self, session_id: SessionId, book: "KeptLorebook") -> None:

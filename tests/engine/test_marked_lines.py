@@ -6,13 +6,13 @@ import pytest
 
 from core.domain.audience import Audience
 from core.domain.clock import utc_now
-from core.domain.errors import IllegalCommandError
+from core.domain.errors import IllegalCommandError, SessionLockedError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import SummaryRequest
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus, EventStatus
-from core.domain.story.event import Event
+from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType
 from core.engine.save_points.service import SavePoints
 from core.engine.session.session_handle import SessionHandle
@@ -21,6 +21,7 @@ from core.providers.base import ModelRequest
 from core.providers.scripted.script import Fault, Script
 from core.text.canonical_json import canonical, checksum
 from db.store import PostgresStore
+from tests.engine.test_player_scene import SETTING, played
 from tests.engine.windows import (
     Recorder,
     chapter,
@@ -232,3 +233,51 @@ async def test_the_input_of_a_chapter_says_nothing_of_what_it_does_not_use(store
         assert (snapshot.statuses, snapshot.kept) == ((), ())
         assert snapshot.known_to(RED).events == snapshot.recent
         assert [block.type for block in snapshot.blocks][-1] is BlockType.TURN_DELTA
+
+
+async def test_a_chapter_that_is_not_open_is_marked_by_its_numbers(store: PostgresStore) -> None:
+    engine = engine_on(store)
+    async with chapter(store) as session:
+        await play(session, 2)
+        with pytest.raises(SessionLockedError, match="mark it there"):
+            await engine.set_status(session.id, 1, None, ALWAYS)
+    await engine.set_status(session.id, 1, None, ALWAYS)
+    await engine.set_status(session.id, 2, 1, NEVER)
+    await engine.begin_scene(session.id, "At the mill.", None)
+    stored = await store.load(session.id)
+    assert [(*one.place, one.status) for one in stored.statuses] == [
+        (1, 1, 0, ALWAYS),
+        (1, 1, 1, ALWAYS),
+        (2, 1, 1, NEVER),
+    ]
+    assert stored.recent[-1].begins_scene
+    for prompt, number in ((3, None), (2, 7), (0, None)):
+        with pytest.raises(IllegalCommandError, match="no such line"):
+            await engine.set_status(session.id, prompt, number, NEVER)
+
+
+SCENES = (
+    SETTING
+    + """
+[[prompt]]
+scene = "At the mill."
+text = "Who is there?"
+[[prompt]]
+scene = ""
+line = "The tide turns."
+text = "And now?"
+"""
+)
+
+
+async def test_a_script_begins_scenes_once_with_words_or_without(store: PostgresStore) -> None:
+    async with played(store, SCENES) as session:
+        log = await store.log(session.id)
+        lines = [event for event in log if event.role is Role.SYSTEM]
+    assert [(one.place, one.text, one.begins_scene, one.is_never_sent) for one in lines] == [
+        ((0, 0), "* * *\nAt the mill.", True, False),
+        ((1, 2), "* * *", True, True),
+        ((1, 3), "The tide turns.", False, False),
+    ]
+    async with played(store, SCENES, session.id):
+        assert await store.log(session.id) == log

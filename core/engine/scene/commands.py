@@ -102,11 +102,13 @@ def begin_scene(
     """
     metadata = {**(metadata or {}), SCENE: True}
     if is_blank(words):
-        everyone = snapshot.session.slots
-        hidden = {**metadata, CONTEXT: NEVER}
-        return add_line(snapshot, SCENE_BREAK, now, hearers=everyone, metadata=hidden)
-    line = f"{SCENE_BREAK}\n{words.strip()}"
-    return add_line(snapshot, line, now, hearers=hearers, metadata=metadata)
+        hearers, metadata = snapshot.session.slots, {**metadata, CONTEXT: NEVER}
+    return add_line(snapshot, scene_text(words), now, hearers=hearers, metadata=metadata)
+
+
+def scene_text(words: str) -> str:
+    """Return the text of a line with which a scene begins."""
+    return SCENE_BREAK if is_blank(words) else f"{SCENE_BREAK}\n{words.strip()}"
 
 
 def set_status(snapshot: Snapshot, events: Sequence[Event], status: ContextStatus, now: datetime) -> Changes:

@@ -84,10 +84,18 @@ class Scene:
         )
         return rolled
 
-    async def begin_scene(self, words: str = "", *, hearers: Iterable[Slot] | None = None) -> None:
+    async def begin_scene(
+        self,
+        words: str = "",
+        *,
+        hearers: Iterable[Slot] | None = None,
+        metadata: Mapping[str, object] | None = None,
+    ) -> None:
         """Begin a new scene, with a line of these words if there are any."""
         await self._writer.apply(
-            lambda snapshot: commands.begin_scene(snapshot, words, self._clock(), hearers=hearers)
+            lambda snapshot: commands.begin_scene(
+                snapshot, words, self._clock(), hearers=hearers, metadata=metadata
+            )
         )
 
     async def set_status(self, events: Sequence[Event], status: ContextStatus) -> None:

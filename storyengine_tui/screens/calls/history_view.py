@@ -29,7 +29,7 @@ class HistoryView(CallsView):
     EMPTY = "No model has been called in this chapter yet."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Show"),
-        Binding("t", "plot", "Tokens over time"),
+        Binding("t", "plot", "Tokens over time", show=False),
     ]
 
     def __init__(self, session: SessionHandle) -> None:
