@@ -34,6 +34,14 @@ from core.domain.session.cast import Cast
 from core.domain.session.lore import Lorebooks
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.context_status import (
+    Statuses,
+    always_of,
+    in_scene,
+    marked,
+    place_of,
+    with_statuses,
+)
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event, Role
 from core.domain.story.lore_use import LoreUse, uses_in
@@ -52,9 +60,9 @@ class Changes:
 
     `session`, `tab1`, `prompt_blocks`, `secrets` and `lore` replace the whole record. Requests are inserted
     or, by id, replaced. Events, blocks, drafts, artifacts, proposals and items are only added. `unsent`
-    replaces the text in the composer of each slot that it names; an empty text clears it. The takes of
-    `events` and the `blocks` become canon at their places; those that are stored already are not stored
-    again.
+    replaces the text in the composer of each slot that it names; an empty text clears it. `statuses` replaces
+    the status of each event that it names. The takes of `events` and the `blocks` become canon at their
+    places; those that are stored already are not stored again.
     """
 
     session_id: SessionId
@@ -65,6 +73,7 @@ class Changes:
     lore: Lorebooks | None = None
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
+    statuses: Statuses = ()
     blocks: tuple[MemoryBlock, ...] = ()
     takes: Mapping[int, int] | None = None
     """For a new session: the take that is canon at each prompt; None where `events` has one of each."""
@@ -120,6 +129,10 @@ class Snapshot:
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     blocks: tuple[MemoryBlock, ...] = ()
     recent: tuple[Event, ...] = ()
+    statuses: Statuses = ()
+    """What the GM said of events, whichever they are."""
+    kept: tuple[Event, ...] = ()
+    """The events of canon before `recent` that are always sent."""
     undone: tuple[Event, ...] = ()
     """The canon of prompts beyond `session.prompt_index`, which redo brings back."""
     takes: Mapping[int, int] = field(default_factory=dict)
@@ -180,21 +193,26 @@ class Snapshot:
 
     def known_to(self, slot: Slot) -> CharacterKnowledge:
         """Return what the character in `slot` may know; requires `is_memory_known` and `is_lore_known`."""
-        return self._known_to(slot, self.blocks, self.recent, self._chapter_lore)
+        recent = in_scene(self.marked((*self.kept, *self.recent)), self.session.boundary)
+        return self._known_to(slot, self.blocks, recent, self._chapter_lore)
 
     def chapter_known_to(
         self, slot: Slot | None, blocks: Sequence[MemoryBlock], events: Sequence[Event]
     ) -> Knowledge:
         """Return what a character, or the GM, knows of the whole chapter, given all of it."""
         if slot is None:
-            return known_to_gm(self.session, blocks, events, self._secrets, self.tab1.carried)
-        return self._known_to(slot, blocks, events)
+            return known_to_gm(self.session, blocks, self.marked(events), self._secrets, self.tab1.carried)
+        return self._known_to(slot, blocks, self.marked(events))
 
     def known_to_all_of(
         self, audience: Audience, blocks: Sequence[MemoryBlock], events: Sequence[Event]
     ) -> Knowledge:
         """Return what each of `audience` may know of `blocks` and `events`."""
-        return known_to_all_of(audience, self.session, blocks, events, self.tab1.carried)
+        return known_to_all_of(audience, self.session, blocks, self.marked(events), self.tab1.carried)
+
+    def marked(self, events: Sequence[Event]) -> tuple[Event, ...]:
+        """Return `events` with what the GM said of them: no model may be given any that did not pass here."""
+        return marked(events, self.statuses)
 
     def _known_to(
         self,
@@ -237,11 +255,14 @@ class Snapshot:
             recent_from(self.session, self.recent_prompts),
         )
         recent, undone, reveals, uses = self.recent, self.undone, self.reveals, self.lore_uses
+        statuses = with_statuses(self.statuses, changes.statuses)
+        kept = self.kept
         is_moved = (start, session.prompt_index) != (before, self.session.prompt_index)
         if is_moved or changes.events or changes.canon_end is not None:  # most commits leave canon as it is
             canon = self._canon_with(changes)
             reveals = self._reveals_with(canon, session)
             uses = self._uses_with(canon, session)
+            kept = (*kept, *canon)
             if start > before:
                 canon = tuple(event for event in canon if event.summarised_with > start)
             recent = tuple(event for event in canon if event.prompt_index <= session.prompt_index)
@@ -258,14 +279,21 @@ class Snapshot:
             unsent={slot: text for slot, text in {**self.unsent, **changes.unsent}.items() if text},
             blocks=self._memory_with(changes, session),
             recent=recent,
+            statuses=statuses,
+            kept=_older(kept, statuses, start),
             undone=undone,
             takes=self._takes_with(changes, session),
-            is_recent_known=self.is_recent_known and start >= before,
+            is_recent_known=self.is_recent_known and start >= before and not self._lacks(changes),
             requests=_merge(self.requests, changes.requests),
             draft_count=self.draft_count + len(changes.drafts),
             spent=self.spent + total_cost(changes.artifacts),
             last_ordinal=self._last_ordinal_with(changes, session),
         )
+
+    def _lacks(self, changes: Changes) -> bool:
+        """Whether an event is always sent from now on that is not among those that are known."""
+        known = (*self.kept, *self.recent, *self.undone, *changes.events)
+        return not always_of(changes.statuses) <= {place_of(event) for event in known}
 
     def take_count(self, prompt_index: int) -> int:
         """Return how many takes a prompt after `recent_from` has; 0 if it was never played."""
@@ -334,6 +362,14 @@ class Snapshot:
             return max((block.ordinal for block in memory if block.last == session.boundary), default=0)
         known = self.last_ordinal if session.boundary == self.session.boundary else 0
         return max([known, *(block.ordinal for block in changes.blocks if block.last == session.boundary)])
+
+
+def _older(events: Sequence[Event], statuses: Statuses, start: int) -> tuple[Event, ...]:
+    """Return those of `events` that are always sent and come before recent context."""
+    always = always_of(statuses)
+    if not always:
+        return ()
+    return tuple(event for event in events if place_of(event) in always and event.summarised_with <= start)
 
 
 def recent_from(session: Session, recent_prompts: int = 0) -> int:

@@ -29,6 +29,7 @@ from db.rows.lore_mapping import lore_values
 from db.rows.mapping import Values
 from db.rows.prompt_block_mapping import prompt_blocks_values
 from db.rows.proposal_mapping import proposal_values
+from db.rows.status_mapping import status_values
 from db.rows.tab1_mapping import tab1_values
 from db.tables import (
     BANK_ACCESS,
@@ -37,6 +38,7 @@ from db.tables import (
     CANON,
     CAST_PROPOSAL,
     EVENT,
+    EVENT_STATUS,
     LLM_ARTIFACT,
     LLM_CONTENT,
     LLM_REQUEST,
@@ -61,8 +63,8 @@ _SINGLE: Final = (TAB1_INPUT.name, SESSION.name)
 """Tables with one row per session, which a commit updates."""
 _REPLACED: Final = frozenset(
     {
-        *("llm_request", "prompt_blocks", "secret", "session_lorebook", "unsent_text", "canon"),
-        *("memory_canon", "bank_item", "bank_access"),
+        *("llm_request", "prompt_blocks", "secret", "session_lorebook", "unsent_text", "event_status"),
+        *("canon", "memory_canon", "bank_item", "bank_access"),
     }
 )
 _ENDS: Final = {
@@ -123,6 +125,7 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
         LLM_REQUEST: [mapping.request_values(request) for request in requests.values()],
         LLM_ARTIFACT: [mapping.artifact_values(artifact) for artifact in changes.artifacts],
         EVENT: [mapping.event_values(event) for event in changes.events],
+        EVENT_STATUS: [status_values(session_id, one) for one in changes.statuses],
         CANON: [mapping.canon_values(session_id, *pointer) for pointer in takes.items()],
         MEMORY_BLOCK: [mapping.block_values(block) for block in (*changes.blocks, *changes.revisions)],
         MEMORY_CANON: [mapping.memory_canon_values(block) for block in blocks.values()],

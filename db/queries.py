@@ -31,15 +31,18 @@ from core.domain.secret import reveals_in
 from core.domain.session.limits import EARLIEST_TIME, LATEST_TIME
 from core.domain.session.session import Session, SessionState, SessionSummary
 from core.domain.slot import Slot
+from core.domain.story.context_status import always_of
 from core.domain.story.event import SECRET as REVEALED
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock, canon_of
 from core.snapshot import Snapshot, full_deltas_from, recent_from
-from db.chapter_lists import lore_of, secrets_of
+from db.chapter_lists import lore_of, secrets_of, statuses_of
 from db.errors import LOAD, driver_error
+from db.replies import canon_at
 from db.rows import mapping
 from db.rows.lore_mapping import to_lore
 from db.rows.prompt_block_mapping import to_prompt_blocks
+from db.rows.status_mapping import to_statuses
 from db.rows.tab1_mapping import to_tab1
 from db.spending import spent_by
 from db.tables import (
@@ -131,9 +134,13 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
         _further_takes(session_id, start, session.prompt_index).scalar_subquery(),
         secrets_of(session_id).scalar_subquery(),
         lore_of(session_id).scalar_subquery(),
+        statuses_of(session_id).scalar_subquery(),
         spent_by(session_id).scalar_subquery(),
     )
-    draft_count, last_ordinal, takes, secrets, lore, spent = (await connection.execute(counts)).one()
+    draft_count, last_ordinal, takes, secrets, lore, said, spent = (await connection.execute(counts)).one()
+    statuses = to_statuses(said)
+    always = [place for place in always_of(statuses) if place[0] <= start]
+    kept = await connection.execute(canon_at(session_id, always)) if always else ()
     reveals = await connection.execute(_reveals(session_id)) if secrets else ()
     return Snapshot(
         session=session,
@@ -144,6 +151,8 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
         lore=to_lore(lore),
         unsent={Slot(row.slot): row.text for row in unsent},
         recent=tuple(event for event in canon if event.prompt_index <= session.prompt_index),
+        statuses=statuses,
+        kept=tuple(event for event in map(mapping.to_event, kept) if event.summarised_with <= start),
         undone=tuple(event for event in canon if event.prompt_index > session.prompt_index),
         takes={int(index): take for index, take in (takes or {}).items()},
         requests=tuple(map(mapping.to_request, requests)),

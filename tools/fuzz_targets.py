@@ -35,7 +35,8 @@ from core.engine.session.session_handle import SessionHandle
 from core.exchange.audience_integrity import problems_of_secrets
 from core.exchange.scripts.absence import absent_at
 from core.exchange.scripts.chapter_script import ChapterScript, ChapterScriptError, load_chapter_script
-from core.exchange.session_export import SessionBody, as_new_session, from_json, read_body, to_json
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import SessionBody, from_json, read_body, to_json
 from core.providers.scripted.provider import ScriptedProvider
 from core.text.cleaning import clean
 from db.store import open_store

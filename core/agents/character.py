@@ -1,22 +1,21 @@
 """Agents 1 to 7: a character answers the GM's prompt."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from core.agents.prompt_file import SEGMENTS
+from core.agents.recent_context import RecentContext
 from core.agents.setup import AgentSetup, total
-from core.agents.shortening import Shortened, fit_events
-from core.context.segments import Context, Segment
-from core.context.tokens import estimate_tokens
+from core.agents.shortening import Shortened
+from core.context.segments import Context
 from core.context.visibility import CharacterKnowledge, described
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.prompt_range import PromptRange
 from core.domain.session.cast import Character
 from core.domain.session.session import Session
-from core.domain.story.event import Event, Role
-from core.domain.story.transcript import in_order, render_events
+from core.domain.story.event import Role
+from core.domain.story.transcript import in_order
 from core.text.cleaning import cut_in_words, is_blank, to_last_sentence
 from core.text.delimiters import SegmentName
 from core.text.repetition import Source
@@ -46,23 +45,24 @@ def build_context(
     prompt = setup.fenced(SegmentName.USER_PROMPT, prompt_text)
     others, cue = setup.others(session, own.slot, knowledge.on_stage), setup.cue(own.name)
     empty = setup.fenced(SegmentName.STRUCTURED_MEMORY, "")
-    events, oversize = _without_oversize(in_order(knowledge.events), session.boundary, setup)
-    whole = setup.fenced(SegmentName.RECENT_CONTEXT, render_events(events, session))
+    recent = RecentContext.of(setup, session, knowledge.events)
     fixed = total((*setup.beginning, identity, *secrets, empty, *others, *cue))
     told = () if lore is None else lore.segments(setup)
-    variable = total((whole, prompt, *told))
+    variable = total((recent.whole, prompt, *told))
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, variable))
-    memory = setup.fenced(SegmentName.STRUCTURED_MEMORY, digest.text)
+    memory = setup.memory(SegmentName.STRUCTURED_MEMORY, digest)
     room = setup.budget - total((*setup.beginning, identity, *secrets, memory, *others, prompt, *cue))
-    context, dropped = _recent_within(setup, session, events, whole, room - total(told))
+    context, dropped = recent.within(room - total(told))
     if lore is not None:
         lore = lore.within(setup, room - context.tokens)
         told = lore.segments(setup)
         room -= total(told)
     short = Shortened(())
     if context.tokens > room:
-        context, short = _shortened_within(setup, session, events, room)
-    left_out = (*digest.left_out, *_dropped_in_words(dropped or oversize, oversize), *short.left_out)
+        context, short = recent.shortened(room)
+    left_out = (*digest.left_out, *recent.left_out(dropped, short))
+    memory = replace(memory, recency=session.prompt_index - session.boundary)
+    context, prompt = replace(context, recency=0), replace(prompt, relevance=1.0, recency=0)
     segments = (identity, *secrets, memory, context, *told, *others, prompt, *cue)
     if lore is not None:
         left_out = (*left_out, *lore.left_out)
@@ -163,61 +163,3 @@ def strip_speaker_name(text: str, name: str) -> str:
             ErrorCode.LLM_ERROR, "The model returned an empty reply; nothing is lost, retry."
         )
     return reply
-
-
-def _recent_within(
-    setup: AgentSetup, session: Session, events: Sequence[Event], whole: Segment, room: int
-) -> tuple[Segment, PromptRange | None]:
-    """Return recent context that fits into `room`, and the prompts that it had to leave out."""
-    segment, dropped = whole, None
-    for last in _drop_steps(events, session.boundary):
-        if segment.tokens <= room:
-            break
-        dropped = PromptRange(events[0].summarised_with, last)
-        kept = (event for event in events if event.summarised_with > last)
-        segment = setup.fenced(SegmentName.RECENT_CONTEXT, render_events(kept, session))
-    return segment, dropped
-
-
-def _drop_steps(events: Sequence[Event], boundary: int) -> Iterator[int]:
-    """Yield up to which prompt to leave out: half of those in memory, then all of them.
-
-    In two steps, so that the inputs of one chunk seldom differ in where recent context begins.
-    """
-    summarised = sorted({event.summarised_with for event in events if event.summarised_with <= boundary})
-    if len(summarised) > 1:
-        yield summarised[(len(summarised) - 1) // 2]
-    if summarised:
-        yield summarised[-1]
-
-
-def _without_oversize(
-    events: list[Event], boundary: int, setup: AgentSetup
-) -> tuple[list[Event], PromptRange | None]:
-    """Leave out the prompts in memory up to one with a text that would crowd everything else out."""
-    oversize = [
-        event.summarised_with
-        for event in events
-        if event.summarised_with <= boundary and estimate_tokens(event.text, setup.style) > setup.budget // 4
-    ]
-    if not oversize:
-        return events, None
-    dropped = PromptRange(events[0].summarised_with, oversize[-1])
-    return [event for event in events if event.summarised_with > dropped.last], dropped
-
-
-def _shortened_within(
-    setup: AgentSetup, session: Session, events: Sequence[Event], room: int
-) -> tuple[Segment, Shortened]:
-    """Return the prompts that are not in memory, shortened to `room`."""
-    name = SegmentName.RECENT_CONTEXT
-    unsummarised = [event for event in events if event.summarised_with > session.boundary]
-    short = fit_events(unsummarised, session, room - setup.fenced(name, "").tokens, setup.style)
-    return setup.fenced(name, render_events(short.events, session)), short
-
-
-def _dropped_in_words(dropped: PromptRange | None, oversize: PromptRange | None) -> tuple[str, ...]:
-    if dropped is None:
-        return ()
-    first = oversize.first if oversize else dropped.first
-    return (f"Recent context of prompts {PromptRange(first, dropped.last)} (they are in memory)",)

@@ -6,12 +6,13 @@ Over budget it is reduced in this order, and in no other way:
 
 1. The oldest turn deltas shrink to their canon locks, four at a time (`core.context.memory_digest`).
 2. The oldest prompts of recent context go that are in memory already, in two steps; first of all
-   those up to a text that takes more than a quarter of the budget by itself.
+   those up to a text that takes more than a quarter of the budget by itself. Lines that the GM has marked
+   as always sent stay, the newest of them, in at most a quarter of the budget.
 3. Lore goes, the entries of the lowest order first (`core.agents.lore`): the next scene that touches a
    thing brings it back. Before that it has a budget of its own, a share of the input.
 4. What is not in memory yet is summarised early, before the call (`core.engine.queue.worker`).
-5. Where that fails, the longest texts that are not in memory are shortened in the middle, and at last
-   the oldest of these prompts go (`core.agents.shortening`).
+5. Where that fails, the lines go that are always sent and in memory; the longest texts that are not in
+   memory are shortened in the middle, and at last the oldest of these prompts go (`core.agents.shortening`).
 6. Nothing more: the call is refused with `LLM_CONTEXT_OVERFLOW`.
 
 A summary takes as many prompts of its chunk as fit, and the rest follow in a summary of their own; only

@@ -36,12 +36,12 @@ def build_context(setup: AgentSetup, knowledge: Knowledge, chunk: PromptRange) -
     session, events = knowledge.session, events_of(chunk, knowledge.events)
     source = setup.fenced(name, render_events(events, session))
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed_tokens(setup), source.tokens))
-    memory = setup.fenced(SegmentName.STRUCTURED_MEMORY_SO_FAR, digest.text)
+    memory = setup.memory(SegmentName.STRUCTURED_MEMORY_SO_FAR, digest)
     room = setup.budget - total((*setup.beginning, memory))
     short = Shortened(events)
     if source.tokens > room:
         short = fit_events(events, session, room - setup.fenced(name, "").tokens, setup.style)
-        source = setup.fenced(name, render_events(short.events, session))
+        source = setup.fenced(name, render_events(short.events, session)).extracted(source.tokens)
     return setup.context(
         AGENT_ID,
         (memory, source),
@@ -119,6 +119,14 @@ def parse(
     if "character_actions" in answer.value:
         truth["character_actions"] = _with_cast(answer.value["character_actions"], session)
     return checked(TurnDelta, overridden(answer.value, truth), answer, style, source_length)
+
+
+def empty_delta(chunk: PromptRange) -> dict[str, object]:
+    """Return the delta of a chunk of which no model is sent anything: no call is made for it."""
+    delta: dict[str, object] = {name: [] for name in TurnDelta.model_fields}
+    delta |= {"memory_type": BlockType.TURN_DELTA.value, "range": range_json(chunk)}
+    delta["location_updates"] = {"where": "", "notable_environment_changes": []}
+    return TurnDelta.model_validate(delta).model_dump()
 
 
 def _range_schema(chunk: PromptRange) -> Schema:

@@ -104,7 +104,7 @@ def build_context(
     cue = setup.cue()
     fixed = total((*setup.beginning, *before, empty, *cue))
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, transcript.tokens))
-    memory = setup.fenced(SegmentName.STRUCTURED_MEMORY, digest.text)
+    memory = setup.memory(SegmentName.STRUCTURED_MEMORY, digest)
     return setup.context(AGENT_ID, (*before, transcript, memory, *cue), left_out=digest.left_out)
 
 

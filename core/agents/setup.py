@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from core.agents.prompt_file import SystemPrompt, prompt_for, render_prompt
 from core.config.models import AgentRole, ModelConfig, PromptStyle, setting_of
-from core.context.memory_digest import MemoryDigester
+from core.context.memory_digest import Digest, MemoryDigester
 from core.context.segments import Context, Segment, fenced, plain
 from core.context.visibility import CharacterKnowledge, Knowledge
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -62,6 +62,11 @@ class AgentSetup:
     def fenced(self, name: SegmentName, text: str) -> Segment:
         """Return a section of the user message."""
         return fenced(name, text, self.style)
+
+    def memory(self, name: SegmentName, digest: Digest) -> Segment:
+        """Return the section of a memory that was made to fit."""
+        made = self.fenced(name, digest.text)
+        return made.extracted(made.tokens - digest.tokens + digest.original_tokens)
 
     def secrets(self, knowledge: Knowledge) -> tuple[Segment, ...]:
         """Return the section of the secrets that are known; nothing where there are none.

@@ -48,8 +48,11 @@ class LoreNote:
 
 
 def notes_text(notes: Sequence[LoreNote]) -> str:
-    """Return notes as they are kept with the call that they are about: ASCII, so that nothing is cleaned."""
-    return json.dumps([[note.book, note.entry, note.is_in, note.why] for note in notes])
+    """Return notes as they are kept with the call that they are about: ASCII, so that nothing is cleaned.
+
+    Empty where there are none.
+    """
+    return json.dumps([[note.book, note.entry, note.is_in, note.why] for note in notes]) if notes else ""
 
 
 def read_notes(text: str) -> tuple[LoreNote, ...]:

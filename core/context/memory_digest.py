@@ -51,11 +51,15 @@ class CompactBlock:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """Memory within a budget: its lines, their tokens, and the prompts whose details were left out."""
+    """Memory within a budget: its lines, their tokens, and the prompts whose details were left out.
+
+    `original_tokens` are those that it would have whole, as far as it was read.
+    """
 
     lines: tuple[str, ...]
     tokens: int
     compacted: PromptRange | None
+    original_tokens: int
 
     @property
     def text(self) -> str:
@@ -100,7 +104,7 @@ class MemoryDigester:
         locks = [*(block for block in compact if block.type is BlockType.CARRY_OVER), *locks]
         canon = _Canon(self._style, locks)
         fixed = sum(block.tokens for block in (*locks, *corrections))
-        details = sum(block.tokens for block in deltas)
+        whole_tokens = fixed + (details := sum(block.tokens for block in deltas))
         done = 0
         least = max((number for number, block in enumerate(deltas, start=1) if block.is_partial), default=0)
         for cut in _cuts(len(deltas), least):
@@ -113,7 +117,7 @@ class MemoryDigester:
         whole = sorted((*deltas[done:], *corrections), key=lambda block: block.place)
         lines = [block.text for block in locks] + canon.lines + [block.text for block in whole]
         compacted = PromptRange(deltas[0].first, deltas[done - 1].last) if done else None
-        return Digest(tuple(lines), fixed + canon.tokens + details, compacted)
+        return Digest(tuple(lines), fixed + canon.tokens + details, compacted, whole_tokens)
 
     def compact(self, block: MemoryBlock) -> CompactBlock:
         """Return the compact form of `block`, made once while memory holds it."""

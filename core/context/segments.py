@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
-from typing import Literal
+from typing import Final, Literal
 
 from core.config.models import AgentRole, PromptStyle
 from core.context.lore import LoreNote
@@ -22,6 +23,85 @@ _BAD_OUTPUT_LIMIT = 6_000
 """How many characters of a failed output its author sees again."""
 
 
+class SegmentKind(StrEnum):
+    """What a part of an input is made of; the words are those of design 16."""
+
+    SYSTEM = "system"
+    """Rules and tasks."""
+    MEMORY = "memory"
+    """What is remembered of the story."""
+    HISTORY = "history"
+    """The story word for word, the GM's prompt included."""
+    KNOWLEDGE = "knowledge"
+    """What is known beside the story: world, identity, secrets, lore."""
+    TOOL = "tool"
+    """What the program found in an answer."""
+
+
+class CompressionMethod(StrEnum):
+    """How a part was made shorter; the words are those of design 16."""
+
+    SUMMARY = "summary"
+    """A model told it in fewer words."""
+    EXTRACTION = "extraction"
+    """Some of it was taken, word for word."""
+    ENCODING = "encoding"
+    """The same in another notation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """How a part was made shorter, and how many tokens it had before, at an estimate."""
+
+    method: CompressionMethod
+    original_tokens: int
+
+
+_S, _M, _H, _K, _T = SegmentKind
+_KINDS: Final = {
+    SegmentName.SYSTEM_PROMPT: _S,
+    SegmentName.EXAMPLE_INPUT: _S,
+    SegmentName.EXAMPLE_OUTPUT: _S,
+    SegmentName.WORLD_TEXT: _K,
+    SegmentName.CHAPTER_TEXT: _K,
+    SegmentName.AGENT_ROSTER: _K,
+    SegmentName.AGENT_IDENTITY: _K,
+    SegmentName.SECRETS: _K,
+    SegmentName.STRUCTURED_MEMORY: _M,
+    SegmentName.RECENT_CONTEXT: _H,
+    SegmentName.LORE: _K,
+    SegmentName.USER_PROMPT: _H,
+    SegmentName.STRUCTURED_MEMORY_SO_FAR: _M,
+    SegmentName.RECENT_CONTEXT_CHUNK: _H,
+    SegmentName.NARRATIVE_AGENT_DEFINITION: _S,
+    SegmentName.LENGTH_TARGET: _S,
+    SegmentName.PART: _S,
+    SegmentName.STORY_SO_FAR: _H,
+    SegmentName.FULL_TRANSCRIPT: _H,
+    SegmentName.GM_TEXT: _K,
+    SegmentName.NOTE: _K,
+    SegmentName.TASK: _S,
+    SegmentName.CUE: _S,
+    SegmentName.PROMPT_BLOCK: _S,
+    SegmentName.FAILED_OUTPUT: _T,
+    SegmentName.PROBLEMS: _T,
+}
+KEPT_WHOLE: Final = 4
+"""The priority of what no budget touches."""
+_PRIORITIES: Final = {
+    SegmentName.STRUCTURED_MEMORY: 1,
+    SegmentName.STRUCTURED_MEMORY_SO_FAR: 1,
+    SegmentName.RECENT_CONTEXT: 2,
+    SegmentName.RECENT_CONTEXT_CHUNK: 2,
+    SegmentName.LORE: 3,
+}
+
+
+def kind_of(name: SegmentName) -> SegmentKind:
+    """Return what a part with this name is made of."""
+    return _KINDS[name]
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """One part of an input. `text` is what is sent, delimiters included; `tokens` is an estimate."""
@@ -30,6 +110,28 @@ class Segment:
     role: MessageRole
     text: str
     tokens: int
+    relevance: float | None = None
+    """How much of it was chosen for this prompt, 0 to 1; None for what is in every input of its agent."""
+    recency: int | None = None
+    """How many prompts ago its newest line was played; None for what is no part of the story."""
+    compression: Compression | None = None
+    """How it was made shorter; None if it is whole."""
+
+    @property
+    def kind(self) -> SegmentKind:
+        """What it is made of."""
+        return kind_of(self.name)
+
+    @property
+    def priority(self) -> int:
+        """The place in the order in which a budget reduces an input: 1 is reduced first."""
+        return _PRIORITIES.get(self.name, KEPT_WHOLE)
+
+    def extracted(self, original_tokens: int) -> "Segment":
+        """Return it as the part of a text of so many tokens that there was room for."""
+        if original_tokens <= self.tokens:
+            return self
+        return replace(self, compression=Compression(CompressionMethod.EXTRACTION, original_tokens))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,8 +47,10 @@ class Knowledge:
             raise TypeError("what an agent knows is decided by known_to and its like")
 
     def since(self, prompt_index: int) -> Self:
-        """Return what is known with only those events that are summarised after a prompt."""
-        recent = tuple(event for event in self.events if event.summarised_with > prompt_index)
+        """Return what is known with only those events that are summarised after a prompt or always sent."""
+        recent = tuple(
+            event for event in self.events if event.summarised_with > prompt_index or event.is_always_sent
+        )
         return replace(self, events=KnownEvents(recent))
 
 

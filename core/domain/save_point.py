@@ -25,6 +25,7 @@ from core.domain.secret import Secret
 from core.domain.session.lore import Lorebooks
 from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.context_status import Statuses
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
@@ -89,6 +90,8 @@ class SavePointContent:
     secrets: Annotated[tuple[Secret, ...], Field(exclude_if=not_)] = ()
     lore: Annotated[Lorebooks, Field(exclude_if=not_)] = ()
     """The lorebooks; their copies stay with the session, which deletes none."""
+    statuses: Annotated[Statuses, Field(exclude_if=not_)] = ()
+    """What the GM said of events."""
     lines: Annotated[int, Field(exclude_if=not_)] = 0
     """The number of lines and further replies at the last prompt; those added later are not part of it."""
     takes: Mapping[int, int] = field(default_factory=dict)

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from core.domain.clock import Clock
 from core.domain.dice import Roll
-from core.domain.errors import RowRefusedError, SessionLockedError
+from core.domain.errors import IllegalCommandError, RowRefusedError, SessionLockedError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.profile import without_models
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
+from core.domain.story.context_status import ContextStatus
 from core.domain.story.event import Event
 from core.engine.changes import moves
 from core.engine.decisions import lore_commands, tab1_commands
@@ -26,13 +27,8 @@ from core.engine.sync.lore_reading import with_lore
 from core.engine.takes import commands as take_commands
 from core.engine.takes.branch import read_branch
 from core.exchange.library_marks import BookMark
-from core.exchange.session_export import (
-    ImportRefusedError,
-    SessionBody,
-    as_new_session,
-    read_body,
-    to_json,
-)
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import ImportRefusedError, SessionBody, read_body, to_json
 from core.ledger.sums import Entry, entries_of
 from core.snapshot import Changes, Snapshot
 from core.store import SessionStore, WriterInfo, written_elsewhere
@@ -195,6 +191,27 @@ class SessionCatalog:
         """Reveal a secret to these characters in a session that is not open here."""
         await self.change(
             session_id, lambda snapshot: scene.reveal(snapshot, number, to, self._clock()), "reveal it there"
+        )
+
+    async def begin_scene(self, session_id: SessionId, words: str, to: Iterable[Slot] | None) -> None:
+        """Begin a new scene in a session that is not open here; those present hear its words, or `to`."""
+        await self.change(
+            session_id, lambda now: scene.begin_scene(now, words, self._clock(), hearers=to), "begin it there"
+        )
+
+    async def set_status(
+        self, session_id: SessionId, prompt: int, line: int | None, status: ContextStatus
+    ) -> None:
+        """Store whether models are sent a prompt with all that follows it, or one line of these.
+
+        The lines of a prompt are counted from 0, which is the GM's text.
+        """
+        canon = await self.store.canon(session_id, first=prompt, last=prompt)
+        events = [event for event in canon if line in (None, event.ordinal)]
+        if not events:
+            raise IllegalCommandError(f"Prompt {prompt:,} has no such line; `storyengine show` has all.")
+        await self.change(
+            session_id, lambda now: scene.set_status(now, events, status, self._clock()), "mark it there"
         )
 
     async def attach_lore(self, session_id: SessionId, book: "KeptLorebook") -> None:

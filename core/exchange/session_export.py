@@ -7,28 +7,29 @@ needs a new version and an upgrade of earlier bodies. No version is ever dropped
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from itertools import chain
 from operator import not_
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 from pydantic import FailFast, Field, GetCoreSchemaHandler, GetPydanticSchema, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
 from core.domain.audience import EVERYONE
-from core.domain.bank.copies import bank_at
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
-from core.domain.requests.request import Artifact, Content, Request, RequestRecord, RequestState
+from core.domain.requests.request import Artifact, Content, Request, RequestRecord
 from core.domain.secret import Secret
 from core.domain.session.lore import Lorebooks
 from core.domain.session.profile import ADDED
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.context_status import Statuses
+from core.domain.story.context_status import problems_of as problems_of_statuses
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
@@ -37,7 +38,7 @@ from core.exchange import session_integrity as integrity
 from core.exchange.bank_integrity import problems_of_bank
 from core.exchange.import_bounds import BoundExceededError, parse
 from core.exchange.library_marks import BookMark, problems_of_book, problems_of_lore
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.store import SessionStore
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean, clean_line
@@ -67,7 +68,6 @@ _DEFAULTS: Final[Mapping[str, object]] = {
     "keeps_bank": False,
 }
 _TRIES: Final = 5
-PUT_ASIDE: Final = "It was not done when this copy of the chapter was made; retry it if you still want it."
 _MAX_REASON_CHARS: Final = 300
 
 
@@ -128,6 +128,8 @@ class SessionBody:
     """The lorebooks of the chapter; their copies are among `contents`."""
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     events: Annotated[tuple[Event, ...], FailFast()] = ()
+    statuses: Annotated[Statuses, Field(exclude_if=not_)] = ()
+    """What the GM said of events; a program that does not know this reads the rest as it is."""
     takes: tuple[int, ...] = ()
     """The take that is canon at each prompt and those that redo brings back; empty if canon never changed."""
     blocks: Annotated[tuple[MemoryBlock, ...], FailFast()] = ()
@@ -142,9 +144,6 @@ class SessionBody:
     accesses: Annotated[tuple[ItemAccess, ...], Field(exclude_if=not_)] = ()
     book: Annotated[BookMark | None, Field(exclude_if=not_)] = None
     """The book that the chapter is in; left out where it is in none."""
-
-
-T = TypeVar("T", Event, MemoryBlock, NarrativeDraft, Request, Artifact, Item)
 
 
 # Created on first use: they take a tenth of a second, and few runs of the program export.
@@ -188,6 +187,7 @@ async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
         lore=snapshot.lore,
         unsent=snapshot.unsent,
         events=tuple(await store.log(session_id)),
+        statuses=snapshot.statuses,
         takes=tuple(await store.takes(session_id)) if has_changed else (),
         blocks=tuple(await store.blocks(session_id)),
         revisions=tuple(await store.revisions(session_id)) if has_changed else (),
@@ -293,6 +293,7 @@ def _problems(body: SessionBody) -> Iterator[str]:
         audience_integrity.problems_of_stage(body.session, body.events),
         audience_integrity.problems_of_reveals(body.events, body.secrets),
         integrity.problems_of_play(session, body.events, body.takes),
+        problems_of_statuses(body.statuses, body.events),
         integrity.problems_of_memory(session, body.blocks, body.revisions),
         integrity.problems_of_requests(session, body.requests, body.events),
         integrity.problems_of_drafts(session, body.drafts, body.blocks, body.requests),
@@ -335,67 +336,3 @@ def _times(body: SessionBody) -> Iterator[datetime | None]:
     yield from (thing.created_at for thing in _things(body))
     for request in body.requests:
         yield from (request.updated_at, request.retry_after)
-
-
-def beginning_of(
-    session: Session,
-    tab1: Tab1Inputs,
-    secrets: tuple[Secret, ...],
-    events: Sequence[Event],
-    blocks: Sequence[MemoryBlock],
-    items: Sequence[Item] = (),
-    until: datetime | None = None,
-) -> SessionBody:
-    """Return a session that begins with this canon: one take of each prompt, one revision of each block.
-
-    `items` has every version of the memory bank; the session begins with those of that time.
-    """
-    takes = {event.prompt_index: event.take for event in events}
-    return SessionBody(
-        session=replace(session, canon_version=0),
-        tab1=tab1,
-        secrets=secrets,
-        events=tuple(replace(event, take=1) for event in events),
-        blocks=tuple(replace(block, revision=1, made_from=None) for block in blocks),
-        items=bank_at(items, takes, session.prompt_index, until),
-    )
-
-
-def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
-    """Return the changes that store `body` under a new id, not archived and without its chapter script."""
-    return Changes(
-        session_id=session_id,
-        session=replace(body.session, id=session_id, script_key="", archived_at=None),
-        tab1=body.tab1,
-        prompt_blocks=body.prompt_blocks or None,
-        secrets=body.secrets or None,
-        lore=body.lore or None,
-        unsent=body.unsent,
-        events=_moved(body.events, session_id),
-        takes=dict(enumerate(body.takes, start=1)) or None,
-        blocks=_moved(body.blocks, session_id),
-        revisions=_moved(body.revisions, session_id),
-        drafts=_moved(body.drafts, session_id),
-        requests=_moved(tuple(map(_put_aside, body.requests)), session_id),
-        artifacts=_moved(body.artifacts, session_id),
-        contents=body.contents,
-        items=_moved(body.items, session_id),
-        accesses=body.accesses,
-    )
-
-
-def _put_aside(request: Request) -> Request:
-    """Return background work that is open as failed: opening a copy calls no model."""
-    if not (request.spec.is_background and request.state.is_open):
-        return request
-    return replace(
-        request,
-        state=RequestState.FAILED,
-        retry_after=None,
-        error_code=ErrorCode.LLM_CANCELLED,
-        error_message=PUT_ASIDE,
-    )
-
-
-def _moved(things: Sequence[T], session_id: SessionId) -> tuple[T, ...]:
-    return tuple(replace(thing, session_id=session_id) for thing in things)

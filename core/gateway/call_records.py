@@ -9,6 +9,7 @@ from typing import Final
 
 from core.context.lore import NOTE_ROLE, NOTES, notes_text
 from core.context.segments import Context
+from core.context.window import WINDOW_NOTES, notes_of
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
 from core.domain.requests.request import Artifact, BackgroundRequest, Content, ReplyRequest, Request
@@ -92,13 +93,14 @@ def input_contents(context: Context) -> tuple[Content, tuple[Content, ...]]:
     """Return the manifest of an input and its parts.
 
     Each segment is a content of its own, so that what repeats from call to call is stored once. Behind them
-    come notes on lore, if there are any, which are not sent.
+    come notes on lore and on what was made shorter, if there are any, which are not sent.
     """
     parts = [Content.of(segment.text) for segment in context.segments]
     manifest = [
         [segment.role, segment.name, part.hash] for segment, part in zip(context.segments, parts, strict=True)
     ]
-    if context.lore:
-        parts.append(Content.of(notes_text(context.lore)))
-        manifest.append([NOTE_ROLE, NOTES, parts[-1].hash])
+    for name, note in ((NOTES, notes_text(context.lore)), (WINDOW_NOTES, notes_of(context.segments))):
+        if note:
+            parts.append(Content.of(note))
+            manifest.append([NOTE_ROLE, name, parts[-1].hash])
     return Content.of(json.dumps(manifest, separators=(",", ":"))), tuple(parts)

@@ -26,7 +26,14 @@ from db.tables.lore import SessionLorebookRow
 from db.tables.queue import LaneCallRow, QueueStateRow
 from db.tables.request import LlmArtifactRow, LlmContentRow, LlmRequestRow
 from db.tables.session import PromptBlocksRow, SaveSlotRow, SecretRow, SessionRow, Tab1InputRow, UnsentTextRow
-from db.tables.story import CanonRow, EventRow, MemoryBlockRow, MemoryCanonRow, NarrativeDraftRow
+from db.tables.story import (
+    CanonRow,
+    EventRow,
+    EventStatusRow,
+    MemoryBlockRow,
+    MemoryCanonRow,
+    NarrativeDraftRow,
+)
 
 METADATA: Final = Row.metadata
 SESSION: Final = table_of(SessionRow)
@@ -37,6 +44,7 @@ SESSION_LOREBOOK: Final = table_of(SessionLorebookRow)
 SAVE_SLOT: Final = table_of(SaveSlotRow)
 UNSENT_TEXT: Final = table_of(UnsentTextRow)
 EVENT: Final = table_of(EventRow)
+EVENT_STATUS: Final = table_of(EventStatusRow)
 CANON: Final = table_of(CanonRow)
 MEMORY_BLOCK: Final = table_of(MemoryBlockRow)
 MEMORY_CANON: Final = table_of(MemoryCanonRow)

@@ -8,6 +8,7 @@ from sqlalchemy import text as sql
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field
 
+from core.domain.story.context_status import ContextStatus
 from core.domain.story.event import Role
 from core.domain.story.memory import STORED_TYPES
 from db.tables import columns as column
@@ -70,6 +71,28 @@ class EventRow(Row, table=True):
     needs_take: int | None = column.generated(
         "CASE WHEN ordinal = 0 THEN GREATEST(take - 1, 1) ELSE take END", kind=SmallInteger
     )
+
+
+class EventStatusRow(Row, table=True):
+    """Whether models are sent an event, as the GM said last; most events have no row (design 16)."""
+
+    __tablename__ = "event_status"
+    __table_args__ = (
+        column.of_session(),
+        column.links(
+            ["prompt_index", "take", "ordinal"],
+            "event",
+            ["prompt_index", "take", "ordinal"],
+            "fk_event_status_event",
+        ),
+        column.one_of("status", ContextStatus),
+    )
+
+    session_id: UUID = column.key()
+    prompt_index: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    take: int = Field(primary_key=True, sa_type=SmallInteger, sa_column_kwargs={"autoincrement": False})
+    ordinal: int = Field(primary_key=True, sa_type=SmallInteger, sa_column_kwargs={"autoincrement": False})
+    status: str = column.text()
 
 
 class CanonRow(Row, table=True):

@@ -7,7 +7,8 @@ import pytest
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.exchange.session_export import PUT_ASIDE, from_json
+from core.exchange.session_copy import PUT_ASIDE
+from core.exchange.session_export import from_json
 from core.snapshot import Changes
 from db.store import PostgresStore
 from tests.engine.test_background import work

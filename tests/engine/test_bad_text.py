@@ -17,7 +17,8 @@ from core.engine.scripts.player import ScriptPlayer
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.chapter_file import write_chapter
 from core.exchange.scripts.chapter_script import ChapterScriptError, parse_chapter_script
-from core.exchange.session_export import SessionBody, as_new_session, from_json, read_body, to_json
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import SessionBody, from_json, read_body, to_json
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.text.cleaning import clean, clean_line

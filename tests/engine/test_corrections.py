@@ -17,7 +17,8 @@ from core.engine.save_points.service import SavePoints
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import MemoryAppended
 from core.engine.takes.commands import LockMark
-from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import ImportRefusedError, from_json, read_body, to_json
 from db.store import PostgresStore
 from tests.engine.windows import (
     CHOICES,

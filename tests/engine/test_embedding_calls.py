@@ -10,7 +10,8 @@ from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
 from core.engine.kinds.trial import new_test
-from core.exchange.session_export import as_new_session, from_json, read_body, to_json
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import from_json, read_body, to_json
 from core.gateway.embedding_records import EMBEDDING_VERSION
 from core.gateway.embedding_service import EmbeddingPlan, EmbeddingService
 from core.gateway.model_gateway import ModelGateway

@@ -14,7 +14,8 @@ from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.story.transcript import render_window
-from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import ImportRefusedError, from_json, read_body, to_json
 from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from storyengine_tui.cli.commands.chapter.exchange import read_file

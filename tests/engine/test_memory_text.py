@@ -11,7 +11,8 @@ from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
-from core.exchange.session_export import as_new_session, from_json, read_body, to_json
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import from_json, read_body, to_json
 from core.providers.base import Message
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from db.store import PostgresStore

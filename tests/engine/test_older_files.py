@@ -20,7 +20,8 @@ from core.domain.story.memory import MemoryBlock
 from core.engine.catalog import SessionCatalog
 from core.engine.save_points.service import SavePoints
 from core.exchange import session_export as export
-from core.exchange.session_export import VERSION, as_new_session, from_json, read_body, to_json
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import VERSION, from_json, read_body, to_json
 from db.store import PostgresStore
 from tests.engine.windows import play, window
 

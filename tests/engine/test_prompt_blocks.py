@@ -19,7 +19,8 @@ from core.engine.save_points.service import SavePoints
 from core.engine.scripts.player import ScriptPlayer
 from core.engine.sync.notifications import PromptBlocksChanged
 from core.exchange.scripts.chapter_script import parse_chapter_script
-from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import ImportRefusedError, from_json, read_body, to_json
 from core.providers.base import ModelRequest
 from core.text.canonical_json import canonical, checksum
 from db.store import PostgresStore

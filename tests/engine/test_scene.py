@@ -17,7 +17,8 @@ from core.domain.story.memory import BlockType, compact_json
 from core.engine.save_points.service import SavePoints
 from core.engine.session.session_handle import SessionHandle
 from core.engine.takes.commands import LockMark
-from core.exchange.session_export import as_new_session, from_json, read_body, to_json
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import from_json, read_body, to_json
 from core.providers.base import Completion, ModelRequest, TextDelta
 from db.store import PostgresStore
 from tests.engine.windows import Recorder, chapter, create, done, engine_on, is_summary, set_up, window

@@ -14,7 +14,8 @@ from core.engine.catalog import SessionCatalog
 from core.engine.kinds.reply import REASON_NOTE
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
-from core.exchange.session_export import as_new_session, from_json, read_body, to_json
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import from_json, read_body, to_json
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from db.store import PostgresStore
 from tests.engine.windows import MATCHES, GatedModel, Recorder, chapter, done, failing, listening, scripted

@@ -11,7 +11,8 @@ from core.domain.slot import Slot
 from core.engine.kinds.trial import TEST_PROMPT, TEST_VERSION
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
-from core.exchange.session_export import as_new_session, from_json, read_body, to_json
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import from_json, read_body, to_json
 from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from tests.engine.windows import (

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from core.context.carry_over import label_in
 from core.domain.errors import IllegalCommandError
@@ -13,7 +14,8 @@ from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.takes.commands import LockMark
-from core.exchange.session_export import as_new_session, from_json, read_body, to_json
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import from_json, read_body, to_json
 from tests.leaks.canaries import (
     Ledger,
     Slots,
@@ -23,6 +25,7 @@ from tests.leaks.canaries import (
     tokens_in,
 )
 from tests.leaks.lore import uses_are_those_stored
+from tests.leaks.marks import is_kept, mark_some, never_sent, new_scene
 from tests.leaks.random_setting import RandomSetting
 
 NEXT_STEPS = 5
@@ -53,6 +56,8 @@ class RandomChapter(RandomSetting):
             *(self._choose, self._correct, self._rebuild, self._pin, self._fail, self._break, self._crash),
             *(self._crash, self._restart, self._branch, self._move, self._correct_canon),
             *(self._idle, self._strike, self._pin, self._pin),
+            *[partial(mark_some, self)] * 4,
+            partial(new_scene, self),
         ]
 
     # What the GM does.
@@ -337,7 +342,7 @@ class RandomChapter(RandomSetting):
                     heard = slots_of(event.audience) & self.ledger.cast
                     assert (token, heard) in self.reveals, "a secret was revealed to others than those meant"
                     self.ledger.told[token] = self.ledger.told.get(token, frozenset()) | heard
-        told = {token for event in canon for token in tokens_in(event.text)}
+        told = {token for event in canon for token in tokens_in(event.text)} - self.hidden
         return told | self.ledger.secrets.keys() | self.carried
 
     async def _check(self) -> None:
@@ -351,6 +356,9 @@ class RandomChapter(RandomSetting):
         slot = self.draw.choice(self.cast)
         context = await self.engine.preview(self.session.id, slot, "And now?")
         told = "\n".join(message.content for message in context.messages)
+        sent = never_sent(self.store.database.sessions[self.session.id]) & tokens_in(told)
+        self.ledger.leaks += [f"the preview has {token}, which is never sent" for token in sent]
+        assert is_kept(self)
         due = [one for one in self.session.snapshot.secrets if one.reveal_at is not None]
         if not due:  # a preview has the secrets that the next prompt reveals; they are not canon yet
             self.ledger.check(told, slot.value, "the preview", expected | self.ledger.constant_lore)

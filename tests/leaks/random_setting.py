@@ -47,6 +47,7 @@ class RandomSetting:
         self.reveals: list[tuple[str, Slots]] = []
         self.of_tab1: dict[str, Slots] = {}
         self.carried: set[str] = set()  # the tokens of what comes over from an earlier chapter
+        self.hidden: set[str] = set()  # the tokens of lines that were never sent, at some time
         self.session: SessionHandle
         self.earlier = asyncio.all_tasks()
         self.crashes = 0

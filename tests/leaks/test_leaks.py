@@ -108,6 +108,7 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "a whisper is asked again aloud": ("core.engine.takes.commands.ask_again", _asked_aloud),
     "lore passes whatever its label is": ("core.context.visibility._lore", _all_lore),
     "groups make no label": ("core.domain.session.lore.label_of", _everyone_knows),
+    "what is never sent is sent": ("core.snapshot.marked", _all_events),
     "replies are heard by everyone": ("core.engine.changes.canon.NewTake.reply", _heard_by_all),
 }
 

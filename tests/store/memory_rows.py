@@ -14,6 +14,7 @@ from core.domain.secret import Secret, reveals_in
 from core.domain.session.lore import Lorebooks
 from core.domain.session.session import Session, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
+from core.domain.story.context_status import Statuses, always_of, place_of, with_statuses
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
@@ -68,6 +69,7 @@ class Rows:
     lore: Lorebooks = ()
     unsent: dict[Slot, str] = field(default_factory=dict)
     events: dict[EventId, Event] = field(default_factory=dict)
+    statuses: Statuses = ()
     blocks: dict[BlockId, MemoryBlock] = field(default_factory=dict)
     takes: dict[int, int] = field(default_factory=dict)
     canon_blocks: dict[tuple[int, int], BlockId] = field(default_factory=dict)
@@ -106,6 +108,8 @@ class Rows:
             self.artifacts.setdefault(artifact.id, artifact)
         for event in changes.events:
             self.events.setdefault(event.id, event)
+        self.statuses = with_statuses(self.statuses, changes.statuses)
+        assert {one.place for one in self.statuses} <= set(map(place_of, self.events.values()))
         takes = {event.prompt_index: event.take for event in changes.events}
         if changes.takes is not None:
             takes = {0: 1, **changes.takes} if 0 in takes else dict(changes.takes)
@@ -145,6 +149,12 @@ class Rows:
             unsent={slot: text for slot, text in self.unsent.items() if text},
             recent=tuple(
                 event for event in self.canon if event.summarised_with > start and event.prompt_index <= last
+            ),
+            statuses=self.statuses,
+            kept=tuple(
+                event
+                for event in self.canon
+                if event.summarised_with <= start and place_of(event) in always_of(self.statuses)
             ),
             undone=tuple(event for event in self.canon if event.prompt_index > last),
             takes={index: take for index, take in counts if take > 1 or index > last},

@@ -56,6 +56,8 @@ def commit_name(changes: Changes) -> str:
         return "call on record"
     if changes.secrets is not None:
         return "secrets stored"
+    if changes.statuses:
+        return "status stored"
     return "tab 1 stored" if changes.tab1 is not None else "session stored"
 
 

@@ -16,6 +16,7 @@ SELECT prompt_index, boundary, present,
     (SELECT count(*) FROM event WHERE session_id = id AND role = 'system'),
     (SELECT count(*) FROM event WHERE session_id = id AND metadata ? 'secret'),
     (SELECT count(*) FROM secret WHERE session_id = id),
+    (SELECT array_agg(status ORDER BY prompt_index) FROM event_status WHERE session_id = id),
     (SELECT array_agg(take ORDER BY prompt_index) FROM canon WHERE session_id = id)
 FROM session WHERE id = '{}'
 """
@@ -41,6 +42,8 @@ _SEND_AGAIN: Final = ("operation", "send again", "{}")
 _SCENE: Final = (
     Operation(("operation", "narrate", "{}"), ("line stored",)),
     Operation(("operation", "roll", "{}"), ("roll stored",)),
+    Operation(("operation", "mark", "{}"), ("status stored",)),
+    Operation(("operation", "begin scene", "{}"), ("line stored",)),
     Operation(("operation", "turn", "{}"), ("session stored",)),
     Operation(("operation", "hide", "{}"), ("secrets stored",)),
     Operation(("operation", "reveal", "{}"), ("secret revealed",), before=(("operation", "hide", "{}"),)),
@@ -185,7 +188,7 @@ def _parts(torturer: Torturer, session_id: str) -> _Parts:
 
 
 def _state(torturer: Torturer, session_id: str) -> tuple[int, ...]:
-    """Return prompts, boundary, who is present, lines, reveals, secrets, and the takes that count."""
+    """Return prompts, boundary, who is present, lines, reveals, secrets, statuses, and takes that count."""
     with served(torturer) as url:
         [found] = rows(url, _STATE.format(session_id))
     return found  # type: ignore[return-value]  # of numbers, but for the takes

@@ -11,10 +11,12 @@ from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import ReplyRequest, SummaryRequest
 from core.domain.secret import Secret
 from core.domain.slot import Slot
+from core.domain.story.context_status import status_of
 from core.domain.story.memory import BlockType, compact_json
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.screens.play.scene.sent_view import NEXT
 from tests.torture.operations_beside import OPERATIONS_BESIDE, require_done
 from tests.torture.operations_of_library import OPERATIONS_OF_LIBRARY
 
@@ -113,6 +115,17 @@ async def _narrate(session: SessionHandle) -> None:
     await session.scene.narrate(f"It snows on {new_uuid()}.", hearers=_KARA)
 
 
+async def _mark(session: SessionHandle) -> None:
+    """Give the first line of the story the next status."""
+    [first, *_] = await session.newest_canon()
+    status = NEXT[status_of(first, session.snapshot.statuses)]
+    await session.scene.set_status([first], status)
+
+
+async def _begin_scene(session: SessionHandle) -> None:
+    await session.scene.begin_scene(f"At {new_uuid()}.", hearers=_KARA)
+
+
 async def _roll(session: SessionHandle) -> None:
     await session.scene.roll("2d6+1")
 
@@ -165,6 +178,8 @@ OPERATIONS: Final[dict[str, Callable[[SessionHandle], Awaitable[None]]]] = {
     "complete": _complete,
     "narrate": _narrate,
     "roll": _roll,
+    "mark": _mark,
+    "begin scene": _begin_scene,
     "turn": _turn,
     "hide": _hide,
     "plan": _plan,

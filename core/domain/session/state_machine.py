@@ -45,6 +45,7 @@ class Command(StrEnum):
     SET_PRESENT = "change who is present"
     ADD_LINE = "add a line"
     EDIT_SECRETS = "edit the secrets"
+    SET_STATUS = "change what models are sent"
     DIRECT_CAST = "change what characters may do"
     LET_ADD = "choose who adds something unasked"
     BUILD_NARRATIVE = "build the narrative"
@@ -251,6 +252,7 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     **{(state, Command.DEFINE_NARRATIVE): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.LET_ADD): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.EDIT_PROMPT_BLOCKS): (Stay(),) for state in S if state is not S.RESETTING},
+    **{(state, Command.SET_STATUS): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.EDIT_LORE): (Stay(),) for state in S if state not in (S.RESETTING, S.LOCKING)},
     **{(state, Command.RESET): (Move(S.RESETTING),) for state in S if state is not S.RESETTING},
 }

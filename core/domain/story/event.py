@@ -32,6 +32,10 @@ CONTEXT: Final = "context"
 """Key in `metadata` for whether models are sent an event; without it they are."""
 NEVER: Final = "never"
 """The value of `CONTEXT` of an event that no model is sent."""
+ALWAYS: Final = "always"
+"""Its value of an event that stays in recent context; the GM says so afterwards."""
+SCENE: Final = "scene"
+"""Key in `metadata` of a line with which a new scene begins."""
 
 
 class Manner(StrEnum):
@@ -114,6 +118,16 @@ class Event:
     def is_never_sent(self) -> bool:
         """Whether it is in no input of a model, even of those who witnessed it (design 16)."""
         return self.metadata.get(CONTEXT) == NEVER
+
+    @property
+    def is_always_sent(self) -> bool:
+        """Whether it stays in the recent context of those who witnessed it (design 16)."""
+        return self.metadata.get(CONTEXT) == ALWAYS
+
+    @property
+    def begins_scene(self) -> bool:
+        """Whether it is a line with which a new scene begins."""
+        return self.role is Role.SYSTEM and SCENE in self.metadata
 
     @property
     def is_silent(self) -> bool:

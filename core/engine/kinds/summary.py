@@ -44,12 +44,14 @@ class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):
             blocks = tuple(block for block in blocks if block.last < first)
             snapshot = replace(snapshot, session=replace(snapshot.session, boundary=first - 1))
             events = await job.store.canon(snapshot.session.id, first=first - 1, last=last)
-        events = context_summary.events_of(request.prompts, events)
+        events = context_summary.events_of(request.prompts, snapshot.marked(events))
         everything = snapshot.chapter_known_to(None, blocks, events)
         _, builder = called_with(job, AgentRole.CONTEXT_SUMMARY, None, request.model)
         chunk = builder.fitting_chunk(everything, request.prompts)
         if chunk != request.prompts and is_again:
             return Failed(StoryEngineError(ErrorCode.LLM_CONTEXT_OVERFLOW)), CallRecords()
+        if not context_summary.events_of(chunk, events):
+            return SummaryMade(context_summary.empty_delta(chunk), prompts=chunk), CallRecords()
         *wider, narrowest = widest_first(event.audience for event in context_summary.events_of(chunk, events))
         parts = await _stored_parts(job, chunk) if wider else []
         for audience in wider[len(parts) :]:

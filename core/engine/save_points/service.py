@@ -33,7 +33,8 @@ from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.engine.kinds.registry import handler_of
 from core.engine.sync.lore_reading import copies_of_lore
-from core.exchange.session_export import SessionBody, as_new_session, beginning_of
+from core.exchange.session_copy import as_new_session, beginning_of
+from core.exchange.session_export import SessionBody
 from core.snapshot import Changes, Snapshot
 from core.store import SessionStore
 from core.text.cleaning import clean_line
@@ -152,6 +153,7 @@ class SavePoints:
             prompt_blocks=snapshot.prompt_blocks,
             secrets=snapshot.secrets,
             lore=snapshot.lore,
+            statuses=snapshot.statuses,
             lines=lines,
             unsent=snapshot.unsent,
             draft_count=snapshot.draft_count,
@@ -186,7 +188,8 @@ class SavePoints:
         title = title_from(session.title, content.tab1.chapter, content.tab1.world)
         session = replace(session, title=title_with(title, slot.label), updated_at=self._clock())
         history = await self._store.bank.history(slot.session_id)
-        body = beginning_of(session, content.tab1, content.secrets, events, blocks, history, slot.taken_at)
+        kept = (content.tab1, content.secrets, events, blocks, content.statuses)
+        body = beginning_of(session, *kept, items=history, until=slot.taken_at)
         # Requests and provenance stay with the session that made the calls.
         drafts = [replace(draft, request_id=None) for draft in drafts]
         copies = await copies_of_lore(self._store, slot.session_id, content.lore)

@@ -23,7 +23,15 @@ from core.domain.session.profile import lines_of, problems_of_group_names
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.domain.story.event import SECRET, Event, Role
+from core.domain.story.context_status import (
+    MOST_STATUSES,
+    ContextStatus,
+    EventStatus,
+    place_of,
+    status_of,
+    with_statuses,
+)
+from core.domain.story.event import CONTEXT, NEVER, SCENE, SECRET, Event, Role
 from core.engine.changes.canon import end_of_canon
 from core.engine.changes.moves import move
 from core.engine.decisions.commands import begin, require_cast
@@ -35,6 +43,8 @@ from core.text.cleaning import is_blank
 ROLL: Final = "roll"
 """Key in `metadata` of a line for what was rolled: notation, dice and total."""
 
+SCENE_BREAK: Final = "* * *"
+"""The line with which a scene begins that has no words; in any language it is one."""
 SCRIPTED: Final = "scripted"
 """Key in `metadata` of a line that a chapter script has put there; a second run finds it by that."""
 
@@ -77,6 +87,43 @@ def add_roll(
     rolled = {"notation": roll.dice.notation, "dice": list(roll.values), "total": roll.total}
     metadata = {**(metadata or {}), ROLL: rolled}
     return add_line(snapshot, roll.text, now, hearers=hearers, metadata=metadata)
+
+
+def begin_scene(
+    snapshot: Snapshot,
+    words: str,
+    now: datetime,
+    *,
+    hearers: Iterable[Slot] | None = None,
+    metadata: Mapping[str, object] | None = None,
+) -> Changes:
+    """Begin a new scene with a line: recent context begins there, as soon as what is before it is in memory.
+
+    Those present witness its words, or those in `hearers`. No model is sent a line without words.
+    """
+    metadata = {**(metadata or {}), SCENE: True}
+    if is_blank(words):
+        hearers, metadata = snapshot.session.slots, {**metadata, CONTEXT: NEVER}
+    return add_line(snapshot, scene_text(words), now, hearers=hearers, metadata=metadata)
+
+
+def scene_text(words: str) -> str:
+    """Return the text of a line with which a scene begins."""
+    return SCENE_BREAK if is_blank(words) else f"{SCENE_BREAK}\n{words.strip()}"
+
+
+def set_status(snapshot: Snapshot, events: Sequence[Event], status: ContextStatus, now: datetime) -> Changes:
+    """Store whether models are sent these events from now on; what memory says of them already stays."""
+    session = move(snapshot, snapshot.session, Command.SET_STATUS, now)
+    changed = [event for event in events if status_of(event, snapshot.statuses) is not status]
+    if not changed:
+        raise IllegalCommandError("That is so already; there is nothing to change.")
+    said = tuple(EventStatus(*place_of(event), status) for event in changed)
+    if len(with_statuses(snapshot.statuses, said)) > MOST_STATUSES:
+        raise IllegalCommandError(
+            f"A chapter has at most {MOST_STATUSES:,} lines with a mark of what is sent; nothing was changed."
+        )
+    return Changes(session_id=session.id, session=session, statuses=said)
 
 
 def is_scripted(event: Event) -> bool:

@@ -8,6 +8,8 @@ from core.domain.clock import Clock
 from core.domain.dice import Draw, Roll, read_dice, roll
 from core.domain.secret import Secret
 from core.domain.slot import Slot
+from core.domain.story.context_status import ContextStatus
+from core.domain.story.event import Event
 from core.engine.scene import commands, staging
 from core.engine.sync.session_writer import SessionWriter
 
@@ -81,6 +83,26 @@ class Scene:
             )
         )
         return rolled
+
+    async def begin_scene(
+        self,
+        words: str = "",
+        *,
+        hearers: Iterable[Slot] | None = None,
+        metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Begin a new scene, with a line of these words if there are any."""
+        await self._writer.apply(
+            lambda snapshot: commands.begin_scene(
+                snapshot, words, self._clock(), hearers=hearers, metadata=metadata
+            )
+        )
+
+    async def set_status(self, events: Sequence[Event], status: ContextStatus) -> None:
+        """Store whether models are sent these events of the log from now on."""
+        await self._writer.apply(
+            lambda snapshot: commands.set_status(snapshot, events, status, self._clock())
+        )
 
     async def reveal(self, number: int, to: Iterable[Slot]) -> None:
         """Reveal a secret to these characters, as a line."""

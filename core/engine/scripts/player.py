@@ -16,7 +16,7 @@ from core.domain.requests.retry_policy import TRANSIENT
 from core.domain.session.session import SessionState
 from core.domain.story.event import Event, Role
 from core.engine.decisions.tab1_commands import Tab1Edit
-from core.engine.scene.commands import SCRIPTED, is_scripted, notation_of
+from core.engine.scene.commands import SCRIPTED, is_scripted, notation_of, scene_text
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.scripts.absence import absent_at
 from core.exchange.scripts.chapter_script import ChapterScript
@@ -249,7 +249,7 @@ class ScriptPlayer:
         stored = [event for event in recent if event.prompt_index == session.prompt_index]
         for line in prompt.lines[sum(map(is_scripted, stored)) :]:
             hearers = session.hearers_of(prompt.slot, line.audience)
-            add = scene.roll if line.is_roll else scene.narrate
+            add = scene.roll if line.is_roll else scene.begin_scene if line.begins_scene else scene.narrate
             await add(line.text, hearers=hearers, metadata={SCRIPTED: True})
 
     async def _is_newest(self, prompt: ScriptPrompt) -> bool:
@@ -342,6 +342,9 @@ def _are_lines(events: Sequence[Event], lines: Sequence[ScriptLine]) -> bool:
 
 
 def _is_line(event: Event, line: ScriptLine) -> bool:
+    if line.begins_scene:
+        is_heard = not line.text or line.audience in (None, event.audience)
+        return event.begins_scene and event.text == scene_text(line.text) and is_heard
     text = notation_of(event) if line.is_roll else event.text
     return text == line.text and line.audience in (None, event.audience)
 

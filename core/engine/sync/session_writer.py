@@ -123,7 +123,12 @@ class SessionWriter:
                     self.snapshot.session.id, recent_prompts=self.snapshot.recent_prompts
                 )
                 self.snapshot = replace(
-                    self.snapshot, recent=now.recent, undone=now.undone, takes=now.takes, is_recent_known=True
+                    self.snapshot,
+                    recent=now.recent,
+                    kept=now.kept,
+                    undone=now.undone,
+                    takes=now.takes,
+                    is_recent_known=True,
                 )
             self.snapshot = await with_lore(self.store, self.snapshot)
             return self.snapshot

@@ -16,7 +16,8 @@ from core.domain.story.event import AWAY, PRESENT, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.save_points.service import title_with
 from core.engine.sync.lore_reading import copies_of_lore
-from core.exchange.session_export import SessionBody, beginning_of
+from core.exchange.session_copy import beginning_of
+from core.exchange.session_export import SessionBody
 from core.snapshot import Snapshot
 from core.store import SessionStore
 
@@ -85,7 +86,8 @@ def branch_at(
         updated_at=now,
     )
     branched = replace(branched, next_slot=branched.speaker_after(speaker or session.next_slot))
-    body = beginning_of(branched, snapshot.tab1, snapshot.secrets, events, memory, items)
+    kept = (snapshot.tab1, snapshot.secrets, events, memory, snapshot.statuses)
+    body = beginning_of(branched, *kept, items=items)
     return replace(body, prompt_blocks=snapshot.prompt_blocks, lore=snapshot.lore)
 
 

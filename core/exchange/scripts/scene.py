@@ -1,4 +1,4 @@
-"""The scene in a chapter script: the lines and rolls before a prompt, its hearers, and `[[secret]]`."""
+"""The scene in a chapter script: what comes before a prompt, its hearers, and `[[secret]]`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,21 +14,25 @@ from core.domain.slot import Slot
 from core.exchange.scripts.fields import FieldReader
 from core.text.cleaning import clean_line
 
-PROMPT_KEYS: Final = ("present", "heard_by", "whisper", "line", "roll")
+PROMPT_KEYS: Final = ("present", "heard_by", "whisper", "scene", "line", "roll")
 """The keys of `[[prompt]]` that are read here."""
 _SECRET_KEYS: Final = ("text", "known_by", "groups", "reveal_at", "reveal_to")
 _LONGEST_ROLL: Final = 40
+_LONGEST_SCENE: Final = 10_000
+"""Characters of the words of a new scene: fewer than a line has, which the break is a part of."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptLine:
-    """What comes before a prompt and calls no character: narration, or dice to roll."""
+    """What comes before a prompt and calls no character: narration, a new scene, or dice to roll."""
 
     text: str
     """The narration, or the notation of the dice."""
     is_roll: bool
     audience: Audience | None
     """Those who witness it; None if the script does not say who is present."""
+    begins_scene: bool = False
+    """Whether a new scene begins with it; the text may be empty then."""
 
 
 def read_hearers(
@@ -52,8 +56,11 @@ def read_hearers(
 def read_lines(
     reader: FieldReader, table: Mapping[str, object], owner: str, audience: Audience | None
 ) -> tuple[ScriptLine, ...]:
-    """Return the line and the roll before a prompt, in this order."""
+    """Return the scene, the line and the roll before a prompt, in this order."""
     lines: list[ScriptLine] = []
+    if "scene" in table:
+        words = reader.text(table, "scene", f"{owner}scene", _LONGEST_SCENE).strip()
+        lines.append(ScriptLine(words, is_roll=False, audience=audience, begins_scene=True))
     if "line" in table:
         text = reader.text(table, "line", f"{owner}line", Limits().prompt, is_required=True)
         lines.append(ScriptLine(text, is_roll=False, audience=audience))

@@ -22,6 +22,7 @@ from core.ledger.sums import Entry, agent_name, sum_of
 from core.ledger.words import dollars, total_text
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.calls.lore_passages import passages_of_lore
+from storyengine_tui.screens.calls.window_passages import passages_of_window
 from storyengine_tui.widgets.elapsed import elapsed_text
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
@@ -204,14 +205,18 @@ def passages_of_call(
     passages = [
         _title("The call"),
         Passage(facts_of(call, session)),
+        *passages_of_window(
+            call.artifact, [(one.role, one.name, texts.get(one.hash, "")) for one in segments]
+        ),
         _title("Output"),
         Passage(clean(output) if output else "Nothing came back."),
         _title("Input"),
     ]
     notes: list[Passage] = []
     for segment in segments:
-        if (segment.role, segment.name) == (NOTE_ROLE, NOTES):
-            notes = passages_of_lore(read_notes(texts.get(segment.hash, "")))
+        if segment.role == NOTE_ROLE:
+            if segment.name == NOTES:
+                notes = passages_of_lore(read_notes(texts.get(segment.hash, "")))
             continue
         heading = clean_line(f"{segment.role}: {segment.name}")
         text = clean(texts.get(segment.hash, "(this part is not stored)"))

@@ -27,7 +27,10 @@ class HistoryView(CallsView):
     TABLE = "calls"
     HINT = "this chapter; Enter shows a call"
     EMPTY = "No model has been called in this chapter yet."
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open", "Show")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Show"),
+        Binding("t", "plot", "Tokens over time", show=False),
+    ]
 
     def __init__(self, session: SessionHandle) -> None:
         super().__init__()
@@ -92,6 +95,12 @@ class HistoryView(CallsView):
         if 0 <= row < len(self._calls):
             self.app.push_screen(CallScreen(self._session, self._calls[row]))
 
+    def action_plot(self) -> None:
+        """Show how the inputs of characters grew."""
+        from storyengine_tui.screens.calls.plot_screen import PlotScreen
+
+        self.app.push_screen(PlotScreen(self._session, self._calls))
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
-        return bool(self._calls) if action == "open" else True
+        return bool(self._calls) if action in ("open", "plot") else True

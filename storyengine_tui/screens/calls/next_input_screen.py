@@ -1,14 +1,18 @@
 """The exact input that a character is given next, before it is sent (design 13)."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 from core.agents.prompt_file import SEGMENTS, in_place_of_text
 from core.config.models import ModelConfig
 from core.context.segments import Context
+from core.context.window import parts_of, window_text
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.calls.lore_passages import passages_of_lore
 from storyengine_tui.screens.calls.text_screen import TextScreen
 from storyengine_tui.widgets.reading.memory_outline import Passage
+
+WINDOW: Final = "The window"
 
 
 class NextInputScreen(TextScreen):
@@ -38,7 +42,8 @@ class NextInputScreen(TextScreen):
 
 def passages_of_input(made: Context, choice: ModelConfig) -> list[Passage]:
     """Return the parts of an input with their lengths, and how it is sent."""
-    passages = []
+    picture = window_text(parts_of(made), [clean_line(line) for line in made.left_out], made.max_input_tokens)
+    passages = [Passage(f"{WINDOW}\n{picture}", len(WINDOW))]
     for segment in made.segments:
         heading = f"{segment.name.value} · {segment.role} · about {segment.tokens:,} tokens"
         text = segment.text
@@ -51,6 +56,5 @@ def passages_of_input(made: Context, choice: ModelConfig) -> list[Passage]:
         total,
         f"To {clean_line(choice.model)}, at most {choice.max_output_tokens:,} tokens of answer, "
         f"temperature {temperature}",
-        *(f"Left out: {clean_line(line)}" for line in made.left_out),
     ]
     return [*passages, *passages_of_lore(made.lore), Passage("\n".join(lines), len(total))]

@@ -33,6 +33,7 @@ from storyengine_tui.screens.play.request_actions import RequestActions
 from storyengine_tui.screens.play.scene import hearing_view, stage_view
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.scene_actions import SceneActions
+from storyengine_tui.screens.play.sending_actions import SendingActions
 from storyengine_tui.screens.play.take_actions import TakeActions
 from storyengine_tui.screens.play.take_line import TakeLine
 from storyengine_tui.screens.play.takes_view import COMMANDS, takes_view
@@ -54,6 +55,7 @@ class PlayPane(SessionTab):
     HELP = HELP
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "branch_here", "Branch here"),
+        Binding("k", "mark_here", "Always, never, as usual", show=False),
         Binding("w", "why_here", "Why no words"),
         Binding("escape", "cancel", "Cancel"),
         Binding("escape", "view_all", "Everything", show=False),
@@ -89,7 +91,7 @@ class PlayPane(SessionTab):
         parts = (self, self.sender, self.current_view)
         self.requests, self.takes = RequestActions(*parts), TakeActions(*parts)
         self.scene = SceneActions(*parts, self.show_forecast)
-        self.adopt(self.requests, self.takes, self.scene)
+        self.adopt(self.requests, self.takes, self.scene, SendingActions(*parts))
         self._shown_id: SessionId | None = None
 
     def compose(self) -> ComposeResult:
@@ -261,6 +263,9 @@ class PlayPane(SessionTab):
             return is_near and self.reading.reasoned is not None
         if action == "branch_here":
             return self.reading.transcript.has_focus and self.reading.marked_prompt is not None
+        if action in ("send", "mark_here") and self.view.actions[action]:
+            is_near = action == "send" or self.reading.transcript.has_focus
+            return is_near and self.reading.marked_event is not None
         return self.view.actions.get(action, self.view.is_playable)
 
     def why_not(self, action: str) -> str:

@@ -9,6 +9,7 @@ from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session, SessionState
 from core.domain.slot import Slot
+from core.domain.story.context_status import Statuses
 from core.engine.kinds.afterthought import DECISION_CALL
 from core.engine.sync.notifications import CallStarted
 from core.ledger.words import dollars
@@ -57,6 +58,8 @@ class PlayView:
     takes: TakesView
     hearing: HearingView
     stage: StageView
+    statuses: Statuses = ()
+    """What the GM said of lines: whether models are always or never sent them."""
     spent: str = ""
     """What the chapter's calls cost so far; empty while no money was spent."""
 
@@ -101,6 +104,8 @@ class PlayView:
             "leave_out": self.is_writer and any(one.follows for one in self.failed_replies),
             "choose_called": self._may_write and len(self.session.slots) > 1 and not self.why_read_only,
             "keep_partial": self.is_writer and self.stopped is not None,
+            "send": self._may_write,
+            "mark_here": self._may_write,
             "branch": self.session.prompt_index > 0,
             "view_as": self.is_playable and len(self.session.slots) > 1,
             **{action: self._may_write and self.takes.is_offered(action) for action in COMMANDS},
@@ -155,6 +160,7 @@ def play_view(
         spent=dollars(snapshot.spent) if snapshot.spent else "",
         hearing=hearing or HearingView(),
         stage=stage or StageView(),
+        statuses=snapshot.statuses,
     )
 
 

@@ -20,6 +20,7 @@ from core.domain.story.transcript import Window, render_window
 from core.snapshot import Snapshot
 from storyengine_tui.screens.play.play_view import PlayView, numbered, progress_text
 from storyengine_tui.screens.play.scene.hearing_view import mark_of
+from storyengine_tui.screens.play.scene.sent_view import marks_of
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.take_line import TakeLine
 from storyengine_tui.widgets.busy_line import BusyLine
@@ -42,6 +43,8 @@ class PlayedEvents:
         """The character that has witnessed all of these events; None for everything."""
         self.has_private = False
         """Whether there was an event that not everyone witnessed."""
+        self.has_hidden = False
+        """Whether there was an event that was stored as one that no model is sent."""
         self._events: list[Event] = []
         self._newest = 0
         """The number of the newest prompt, also if the character has not witnessed it."""
@@ -56,7 +59,7 @@ class PlayedEvents:
     def load(self, events: Sequence[Event], session_id: SessionId) -> None:
         """Replace the events by these, the newest of a session in order."""
         if session_id != self.session_id:
-            self.has_private = False
+            self.has_private = self.has_hidden = False
         self.session_id, self.viewpoint, self._is_whole = session_id, None, False
         self._events = [event for event in events if event.session_id == session_id]
         self._newest = self._events[-1].prompt_index if self._events else 0
@@ -70,6 +73,7 @@ class PlayedEvents:
 
     def _note_private(self, events: Sequence[Event]) -> None:
         self.has_private = self.has_private or any(not event.audience.is_everyone for event in events)
+        self.has_hidden = self.has_hidden or any(event.is_never_sent for event in events)
 
     def _witnessed(self, events: Sequence[Event]) -> list[Event]:
         """Return those of `events` that are shown, after noting all of them."""
@@ -115,9 +119,9 @@ class PlayedEvents:
         given = [event for event in self._events if event.reason and prompt in (None, event.prompt_index)]
         return given[-1] if given and self.viewpoint is None else None
 
-    def prompt_of(self, event_id: object) -> int | None:
-        """Return the number of the prompt that an event belongs to; None if it is not one of these."""
-        return next((event.prompt_index for event in self._events if event.id == event_id), None)
+    def event_of(self, event_id: object) -> Event | None:
+        """Return the event with this id; None if it is not one of these."""
+        return next((event for event in self._events if event.id == event_id), None)
 
     def window(self, session: Session, before: int | None = None) -> Window:
         """Return the window of the transcript that is shown; with `before`, without prompts from that on."""
@@ -191,6 +195,8 @@ class TranscriptPanel(Vertical):
             self.show_spent(view.spent if view else "")
         if _running(before) != _running(view):
             self._show_running(view)
+        if view is not None and (before.statuses if before else ()) != view.statuses:
+            self._show(view.session)
         if self.viewpoint is not None and view is not None:
             self._show_viewpoint(view.session)
 
@@ -246,10 +252,15 @@ class TranscriptPanel(Vertical):
         return is_complete
 
     @property
-    def marked_prompt(self) -> int | None:
-        """The number of the prompt at the cursor, or at the end of the selection, of the transcript."""
+    def marked_event(self) -> Event | None:
+        """The event at the cursor, or at the end of the selection, of the transcript."""
         key = self.transcript.marked_key
-        return None if key is None else self._played.prompt_of(key)
+        return None if key is None else self._played.event_of(key)
+
+    @property
+    def marked_prompt(self) -> int | None:
+        """The number of its prompt."""
+        return None if (event := self.marked_event) is None else event.prompt_index
 
     @property
     def reasoned(self) -> Event | None:
@@ -370,11 +381,11 @@ class TranscriptPanel(Vertical):
         return window
 
     def _marks(self, window: Window, session: Session) -> Mapping[object, str]:
-        """Return the marks of what not everyone heard, by the ids of the events."""
-        if not self.has_private:
+        """Return what stands in the margin before events, by their ids."""
+        statuses = self.view.statuses if self.view else ()
+        if not (statuses or self._played.has_private or self._played.has_hidden):
             return NO_MARKS
-        shown = [piece.event for piece in window.pieces if piece.event is not None]
-        return {event.id: mark for event in shown if (mark := mark_of(event.audience, session))}
+        return marks_of(window, session, statuses)
 
 
 def _running(view: PlayView | None) -> tuple[RequestId, int] | None:

@@ -15,14 +15,8 @@ from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.engine.scripts.player import ScriptPlayer
 from core.exchange.scripts.chapter_script import parse_chapter_script
-from core.exchange.session_export import (
-    VERSION,
-    ImportRefusedError,
-    as_new_session,
-    from_json,
-    read_body,
-    to_json,
-)
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import VERSION, ImportRefusedError, from_json, read_body, to_json
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
 from tests.core.room import Room
 from tests.core.simulation import Simulation

@@ -1,8 +1,8 @@
-"""`storyengine present`, `reveal`, `roll`, `write`: the scene of a chapter, and its secrets."""
+"""`storyengine present`, `scene`, `mark`, `reveal`, `roll`, `write`: the scene of a chapter, and secrets."""
 
 from collections.abc import Iterable
 from random import Random
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -12,6 +12,7 @@ from core.domain.dice import read_dice
 from core.domain.dice import roll as roll_dice
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import RequestState
+from core.domain.story.context_status import ContextStatus
 from core.snapshot import Snapshot
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
@@ -22,6 +23,13 @@ To = Annotated[
     list[str] | None,
     typer.Option("--to", metavar="NAME", help="A character, by name or number; may be repeated."),
 ]
+
+
+SENT: Final = {
+    ContextStatus.DEFAULT: "sent while it is recent, as usual",
+    ContextStatus.ALWAYS: "always sent to those who witnessed it",
+    ContextStatus.NEVER: "sent to no model; what memory says of it stays",
+}
 
 
 async def present(
@@ -41,6 +49,40 @@ async def present(
             await catalog.set_present(session_id, slots)
             chapter = await catalog.reader(session_id).load()
     say(f"Present: {names_of(chapter.session.here, chapter.session)}")
+
+
+async def scene(
+    session: SessionArgument,
+    words: Annotated[str, typer.Argument(metavar="WORDS", help="Where and when, as a line of yours.")] = "",
+    to: To = None,
+) -> None:
+    """Begin a new scene: recent context begins there, as soon as what is before it is in memory."""
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, session)
+        chapter = await catalog.reader(session_id).load()
+        await catalog.begin_scene(session_id, words, _audience(chapter, to) if to else None)
+    say("A new scene begins.")
+
+
+async def mark(
+    session: SessionArgument,
+    prompt: Annotated[int, typer.Argument(metavar="PROMPT", help="The number of the prompt.", min=0)],
+    status: Annotated[
+        ContextStatus, typer.Argument(help="Whether models are sent it; default is while it is recent.")
+    ],
+    line: Annotated[
+        int | None,
+        typer.Option(help="One line alone: 0 is your text, 1 the first reply to it.", min=0),
+    ] = None,
+) -> None:
+    """Say whether models are sent a prompt and what follows it always, never, or as usual.
+
+    What memory says of it already stays; `never` keeps it out of later memory.
+    """
+    async with running_catalog(await unlocked()) as catalog:
+        await catalog.set_status(await find_session(catalog, session), prompt, line, status)
+    what = f"Prompt {prompt}" if line is None else f"Line {line} of prompt {prompt}"
+    say(f"{what}: {SENT[status]}")
 
 
 async def reveal(
@@ -104,4 +146,4 @@ def _audience(snapshot: Snapshot, names: Iterable[str]) -> Audience:
     return snapshot.session.audience_of(find_character(snapshot, name) for name in names)
 
 
-COMMANDS = (present, reveal, roll, write)
+COMMANDS = (present, scene, mark, reveal, roll, write)

@@ -14,6 +14,7 @@ from core.agents.context_builder import Context
 from core.agents.prompt_file import SEGMENTS, in_place_of_text
 from core.config.models import ModelConfig
 from core.context.visibility import names_of
+from core.context.window import parts_of, window_text
 from core.domain.audience import NOBODY
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
@@ -243,8 +244,7 @@ def _print_context(made: Context, choice: ModelConfig, *, is_whole: bool) -> Non
         f"temperature {temperature}, stops at {stop}",
         style="bold",
     )
-    for line in made.left_out:
-        say(f"Left out: {line}")
+    say(window_text(parts_of(made), made.left_out, made.max_input_tokens))
 
 
 async def correct(

@@ -17,6 +17,7 @@ from core.text.cleaning import clean_line
 COMMANDS: Final = {
     "choose_hearers": Command.SET_PRESENT,
     "add_line": Command.ADD_LINE,
+    "begin_scene": Command.ADD_LINE,
     "roll_dice": Command.ADD_LINE,
     "reveal": Command.ADD_LINE,
 }

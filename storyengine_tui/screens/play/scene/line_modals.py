@@ -118,20 +118,19 @@ class NarrationModal(AddedLineModal):
     HEADING = "Add a line"
     NOTE = "It comes after the newest prompt, and no character answers it."
     STORE = "Add"
+    PLACEHOLDER: ClassVar = "What happens, such as: The lamp goes out."
     AUTO_FOCUS = "CappedTextArea"
 
     _area = getters.query_one(CappedTextArea)
 
-    def __init__(self, session: SessionHandle, begun: str) -> None:
+    def __init__(self, session: SessionHandle, begun: str = "") -> None:
         super().__init__(session)
         self._begun = begun
 
     def compose_fields(self) -> ComposeResult:
         """Compose the field."""
         limit = max(self._session.snapshot.session.limits.prompt, len(self._begun))
-        yield CappedTextArea(
-            self._begun, limit=limit, placeholder="What happens, such as: The lamp goes out."
-        )
+        yield CappedTextArea(self._begun, limit=limit, placeholder=self.PLACEHOLDER)
 
     async def store(self, hearers: tuple[Slot, ...]) -> None:
         """Store the text as a line."""
@@ -145,6 +144,19 @@ class NarrationModal(AddedLineModal):
     def kept(self, *, is_stored: bool) -> str:
         """Return what is not stored yet."""
         return "" if is_stored else self.typed
+
+
+class SceneModal(NarrationModal):
+    """Begins a new scene, with a line if one is written."""
+
+    HEADING = "New scene"
+    NOTE = "Recent context begins here. What was played before counts by what memory says of it."
+    STORE = "Begin"
+    PLACEHOLDER = "Where and when; may be empty"
+
+    async def store(self, hearers: tuple[Slot, ...]) -> None:
+        """Store the line that begins the scene."""
+        await self._session.scene.begin_scene(self._area.text, hearers=hearers)
 
 
 class DiceModal(AddedLineModal):

@@ -76,6 +76,16 @@ def test_a_line_and_a_roll_are_before_their_prompt_for_those_who_hear_it() -> No
     ]
 
 
+def test_a_scene_comes_before_the_line_and_may_have_no_words() -> None:
+    made = read('line = "It rains."\nscene = " At the mill. "', 'scene = ""')
+    first, second = (prompt.lines for prompt in made.prompts)
+    assert [(line.text, line.begins_scene) for line in first] == [
+        ("At the mill.", True),
+        ("It rains.", False),
+    ]
+    assert [(line.text, line.begins_scene) for line in second] == [("", True)]
+
+
 def test_lines_before_an_undone_prompt_stay_and_a_branch_has_those_after_its_last_prompt() -> None:
     made = read(
         'line = "a"',

@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 from core.domain.audience import NOBODY, Audience
 from core.domain.secret import Secret
 from core.domain.slot import Slot
+from core.domain.story.context_status import ContextStatus
 from storyengine_tui.screens.calls.next_input_screen import NextInputScreen
 from storyengine_tui.screens.play.scene.hearers_modal import HearersModal
 from storyengine_tui.screens.play.scene.line_modals import AddedLineModal
@@ -115,3 +116,23 @@ def test_what_is_given_next(shown: Shown) -> None:
         await table.until(lambda: table.app.screen.query_one(PassageView).lines.paragraphs)
 
     assert shown(act)
+
+
+def test_lines_with_a_sign_and_a_new_scene(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.script = SCRIPT
+    desktop.prepare_now(lambda engine: make_active(engine, 1))
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        table = await Table.opened(pilot)
+        session, scene = table.session, table.session.scene
+        await session.wait(await session.submit_prompt(ORANGE, "Come closer.", heard_by=NOBODY))
+        first = session.snapshot.recent
+        await scene.begin_scene("Later, at the [b]mill[/b].")
+        await scene.set_status([event for event in first if event.ordinal == 1], ContextStatus.NEVER)
+        await scene.set_status([event for event in first if event.ordinal == 0], ContextStatus.ALWAYS)
+        await table.until(lambda: table.transcript.text.count(" sent⟩") == 4)
+        table.transcript.focus()
+        await pilot.press("v", "up")
+        await pilot.pause()
+
+    assert pictures_match(desktop.app(), run_before=run_before)

@@ -1,0 +1,116 @@
+"""A picture of an input: what each part takes of the window, and how it was made to fit (design 16).
+
+In plain text, for the command line and the screen alike: a letter stands for a part, a point for what is
+free.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase
+from typing import Final
+
+from core.context.segments import Compression, CompressionMethod, Context, Segment, kind_of
+from core.text.delimiters import SegmentName
+
+WINDOW_NOTES: Final = "WINDOW_NOTES"
+"""The name under which the parts of an input list those that were made shorter; no model is sent it."""
+_LONGEST_NOTES: Final = 10_000
+_MOST_TOKENS: Final = 1_000_000_000
+_BAR: Final = 60
+"""Cells of the bar."""
+_FREE: Final = "·"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPart:
+    """A part of an input, with its tokens at an estimate."""
+
+    name: str
+    tokens: int
+    compression: Compression | None = None
+
+
+def parts_of(context: Context) -> tuple[WindowPart, ...]:
+    """Return the parts of an input that is made."""
+    return tuple(WindowPart(one.name.value, one.tokens, one.compression) for one in context.segments)
+
+
+def window_text(parts: Sequence[WindowPart], left_out: Sequence[str] = (), most: int = 0) -> str:
+    """Return the picture of an input, in lines of at most 60 cells, and what was left out of it.
+
+    `most` are the tokens that it may have; 0 if that is not known.
+    """
+    total = sum(part.tokens for part in parts)
+    room = max(total, most, 1)
+    said = f"{total:,} of {most:,} tokens ({_percent(total, room)})" if most else f"{total:,} tokens"
+    lines = [f"About {said}", _bar(parts, room)]
+    for letter, part in zip(_letters(len(parts)), parts, strict=True):
+        share = _percent(part.tokens, max(total, 1))
+        lines.append(f"{letter} {part.name:<26} {_kind(part.name):<9} {part.tokens:>9,} {share:>5}")
+        if part.compression is not None:
+            lines.append(f"  {compression_text(part.compression, part.tokens)}")
+    return "\n".join((*lines, *(f"Left out: {line}" for line in left_out)))
+
+
+def compression_text(made: Compression, tokens: int) -> str:
+    """Return how a part that has `tokens` now was made shorter, and to what share."""
+    whole = made.original_tokens
+    return f"{made.method.value}, from {whole:,} to {tokens:,} tokens ({_percent(tokens, whole)})"
+
+
+def notes_of(segments: Sequence[Segment]) -> str:
+    """Return what is kept with a call of the parts that were made shorter; empty where all are whole."""
+    kept = [
+        [one.name.value, one.compression.method.value, one.compression.original_tokens, one.tokens]
+        for one in segments
+        if one.compression is not None
+    ]
+    return json.dumps(kept) if kept else ""
+
+
+def read_notes(text: str) -> tuple[WindowPart, ...]:
+    """Return the parts that were made shorter, as it was kept; what is no note is left out."""
+    try:
+        rows = json.loads(text) if len(text) <= _LONGEST_NOTES else []
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(
+        WindowPart(row[0], row[3], Compression(CompressionMethod(row[1]), row[2]))
+        for row in (rows if isinstance(rows, list) else [])
+        if isinstance(row, list)
+        and [type(value) for value in row] == [str, str, int, int]
+        and row[1] in list(CompressionMethod)
+        and 0 <= row[3] <= row[2] <= _MOST_TOKENS
+        and row[2]
+    )
+
+
+def kept_share(shortened: Sequence[WindowPart]) -> float | None:
+    """Return what is left of the parts that were made shorter, 0 to 1; None where all are whole."""
+    whole = sum(part.compression.original_tokens for part in shortened if part.compression is not None)
+    return sum(part.tokens for part in shortened) / whole if whole else None
+
+
+def _bar(parts: Sequence[WindowPart], room: int) -> str:
+    """Return one line in which each part has its share; a part that is there has one cell at least."""
+    widths = [max(bool(part.tokens), part.tokens * _BAR // room) for part in parts]
+    filled = round(sum(part.tokens for part in parts) * _BAR / room)
+    target = min(_BAR, max(filled, sum(bool(part.tokens) for part in parts)))
+    while (over := sum(widths) - target) and widths:
+        widths[widths.index(max(widths))] -= 1 if over > 0 else -1
+    cells = "".join(letter * width for letter, width in zip(_letters(len(parts)), widths, strict=True))
+    return f"[{cells:{_FREE}<{_BAR}}]"
+
+
+def _letters(count: int) -> str:
+    """Return a letter for each part; there are fewer parts than letters, unless prompt blocks are many."""
+    return (ascii_uppercase * (count // len(ascii_uppercase) + 1))[:count]
+
+
+def _kind(name: str) -> str:
+    return kind_of(SegmentName(name)).value if name in list(SegmentName) else ""
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %"

@@ -1,0 +1,92 @@
+"""A session as the rows of a new one: of an import, of a branch, of a save point."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, TypeVar
+
+from core.domain.bank.copies import bank_at
+from core.domain.bank.item import Item
+from core.domain.errors import ErrorCode
+from core.domain.ids import SessionId
+from core.domain.requests.request import Artifact, Request, RequestState
+from core.domain.secret import Secret
+from core.domain.session.session import Session, Tab1Inputs
+from core.domain.story.context_status import Statuses, of_canon
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
+from core.exchange.session_export import SessionBody
+from core.snapshot import Changes
+
+PUT_ASIDE: Final = "It was not done when this copy of the chapter was made; retry it if you still want it."
+T = TypeVar("T", Event, MemoryBlock, NarrativeDraft, Request, Artifact, Item)
+
+
+def beginning_of(
+    session: Session,
+    tab1: Tab1Inputs,
+    secrets: tuple[Secret, ...],
+    events: Sequence[Event],
+    blocks: Sequence[MemoryBlock],
+    statuses: Statuses,
+    *,
+    items: Sequence[Item] = (),
+    until: datetime | None = None,
+) -> SessionBody:
+    """Return a session that begins with this canon: one take of each prompt, one revision of each block.
+
+    Of `statuses` it has those of these events. `items` has every version of the memory bank; the session
+    begins with those of that time.
+    """
+    takes = {event.prompt_index: event.take for event in events}
+    return SessionBody(
+        session=replace(session, canon_version=0),
+        tab1=tab1,
+        secrets=secrets,
+        events=tuple(replace(event, take=1) for event in events),
+        statuses=of_canon(statuses, events),
+        blocks=tuple(replace(block, revision=1, made_from=None) for block in blocks),
+        items=bank_at(items, takes, session.prompt_index, until),
+    )
+
+
+def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
+    """Return the changes that store `body` under a new id, not archived and without its chapter script."""
+    return Changes(
+        session_id=session_id,
+        session=replace(body.session, id=session_id, script_key="", archived_at=None),
+        tab1=body.tab1,
+        prompt_blocks=body.prompt_blocks or None,
+        secrets=body.secrets or None,
+        lore=body.lore or None,
+        unsent=body.unsent,
+        events=_moved(body.events, session_id),
+        statuses=body.statuses,
+        takes=dict(enumerate(body.takes, start=1)) or None,
+        blocks=_moved(body.blocks, session_id),
+        revisions=_moved(body.revisions, session_id),
+        drafts=_moved(body.drafts, session_id),
+        requests=_moved(tuple(map(_put_aside, body.requests)), session_id),
+        artifacts=_moved(body.artifacts, session_id),
+        contents=body.contents,
+        items=_moved(body.items, session_id),
+        accesses=body.accesses,
+    )
+
+
+def _put_aside(request: Request) -> Request:
+    """Return background work that is open as failed: opening a copy calls no model."""
+    if not (request.spec.is_background and request.state.is_open):
+        return request
+    return replace(
+        request,
+        state=RequestState.FAILED,
+        retry_after=None,
+        error_code=ErrorCode.LLM_CANCELLED,
+        error_message=PUT_ASIDE,
+    )
+
+
+def _moved(things: Sequence[T], session_id: SessionId) -> tuple[T, ...]:
+    return tuple(replace(thing, session_id=session_id) for thing in things)

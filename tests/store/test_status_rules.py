@@ -1,0 +1,72 @@
+"""What the database refuses of the statuses of events: raw SQL, past all of our code."""
+
+import asyncio
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from core.domain.ids import SessionId
+from core.domain.story.context_status import ContextStatus, EventStatus
+from core.snapshot import Changes
+from db.store import open_store
+from tests.store import chapters
+from tests.store.servers import cloned, plain_url
+
+
+@pytest.fixture
+def url(private_template: str) -> Iterator[str]:
+    yield from cloned(private_template)
+
+
+@pytest.fixture
+def chapter(url: str) -> SessionId:
+    """A chapter with two prompts, of which one line has a status."""
+
+    async def create() -> SessionId:
+        store = await open_store(url)
+        session, lease = await chapters.locked_session(store)
+        await chapters.play(store, session, lease, 2)
+        said = (EventStatus(1, 1, 1, ContextStatus.NEVER),)
+        await store.commit(Changes(session_id=session.id, statuses=said), lease)
+        await lease.aclose()
+        await store.aclose()
+        return session.id
+
+    return asyncio.run(create())
+
+
+@pytest.fixture
+def raw(url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(plain_url(url), autocommit=True) as connection:
+        yield connection
+
+
+def test_a_status_is_one_of_three_words(raw: psycopg.Connection, chapter: SessionId) -> None:
+    with pytest.raises(errors.CheckViolation):
+        raw.execute("UPDATE event_status SET status = 'sometimes' WHERE session_id = %s", (chapter,))
+
+
+@pytest.mark.parametrize("column", ["prompt_index", "take", "ordinal"])
+def test_a_status_belongs_to_an_event_of_the_log(
+    raw: psycopg.Connection, chapter: SessionId, column: str
+) -> None:
+    with pytest.raises(errors.ForeignKeyViolation):
+        raw.execute(f"UPDATE event_status SET {column} = 9 WHERE session_id = %s", (chapter,))
+
+
+def test_an_event_has_one_status(raw: psycopg.Connection, chapter: SessionId) -> None:
+    with pytest.raises(errors.UniqueViolation):
+        raw.execute("INSERT INTO event_status SELECT * FROM event_status WHERE session_id = %s", (chapter,))
+
+
+def test_a_purge_takes_it_along(raw: psycopg.Connection, chapter: SessionId, url: str) -> None:
+    async def purge() -> None:
+        store = await open_store(url)
+        await store.archive(chapter, chapters.NOW)
+        await store.purge(chapter)
+        await store.aclose()
+
+    asyncio.run(purge())
+    assert raw.execute("SELECT count(*) FROM event_status").fetchone() == (0,)
