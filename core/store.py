@@ -15,6 +15,7 @@ from core.domain.errors import SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import (
     Artifact,
+    Content,
     Request,
 )
 from core.domain.requests.request_kinds import RequestKind
@@ -36,6 +37,15 @@ class WriterInfo:
 
     label: str
     since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRule:
+    """A rule of a table, and how many of its rows break it."""
+
+    table: str
+    rule: str
+    rows: int
 
 
 def written_elsewhere(holder: WriterInfo | None) -> SessionLockedError:
@@ -202,6 +212,15 @@ class SessionStore(Protocol):
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts of these hashes."""
+
+    async def contents_after(self, session_id: SessionId, hash: str, *, most: int) -> Sequence[Content]:
+        """Return at most that many of the contents of a session that follow `hash`, by their hashes."""
+
+    async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
+        """Return the rules of the tables that rows of this session break; None means what is of no session.
+
+        The database keeps them, unless it was changed past its rules or its files are damaged.
+        """
 
     async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
         """Return the save points of a session, by number."""

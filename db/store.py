@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from core.domain.errors import SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
-from core.domain.requests.request import Artifact, Request
+from core.domain.requests.request import Artifact, Content, Request
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import SavePoint
 from core.domain.session.session import SessionSummary
@@ -24,10 +24,11 @@ from core.domain.story.event import Event
 from core.domain.story.lore_use import LoreUse, uses_in
 from core.domain.story.memory import MemoryBlock
 from core.snapshot import Changes, Snapshot
-from core.store import Lease, WriterInfo
+from core.store import BrokenRule, Lease, WriterInfo
 from db import commit_statement as writes
 from db import queries as reads
 from db import writer_lock
+from db.broken_rules import queries_of_rules
 from db.change_listener import follow_session
 from db.commit_connection import CommitConnection
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
@@ -258,6 +259,23 @@ class PostgresStore:
         """Return the texts of these hashes; unknown hashes are left out."""
         query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash == func.any_(list(hashes)))
         return {row.hash: row.text for row in await self._rows(query)}
+
+    async def contents_after(self, session_id: SessionId, hash: str, *, most: int) -> Sequence[Content]:
+        """Return the next contents by their hashes; see `core.store.SessionStore.contents_after`."""
+        query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash > hash)
+        rows = await self._rows(query.order_by(LLM_CONTENT.c.hash).limit(most))
+        return [Content(row.hash, row.text) for row in rows]
+
+    async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
+        """Return the rules that rows break, table by table; see `core.store.SessionStore`."""
+        queries = queries_of_rules(session_id)
+        counted = [(table, rules, await self._rows(query)) for table, rules, query in queries]
+        return [
+            BrokenRule(table, rule, count)
+            for table, rules, [row] in counted
+            for rule, count in zip(rules, row, strict=True)
+            if count
+        ]
 
     async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
         """Return the save slots of a session, by their numbers."""

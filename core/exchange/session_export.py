@@ -161,14 +161,19 @@ async def read_body(store: SessionStore, session_id: SessionId) -> SessionBody:
 
 
 async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
+    body = await read_records(store, snapshot)
     session_id = snapshot.session.id
-    artifacts = await store.artifacts(session_id)
-    manifests = {artifact.input_ref for artifact in artifacts}
-    inputs = await store.contents(session_id, manifests)
+    inputs = await store.contents(session_id, {artifact.input_ref for artifact in body.artifacts})
     parts = {part for manifest in inputs.values() for _, _, part in json.loads(manifest)}
-    outputs = {artifact.output_ref for artifact in artifacts if artifact.output_ref}
-    copies = {one.copy_hash for one in snapshot.lore}
+    outputs = {artifact.output_ref for artifact in body.artifacts if artifact.output_ref}
+    copies = {one.copy_hash for one in body.lore}
     contents = {**inputs, **await store.contents(session_id, parts | outputs | copies)}
+    return replace(body, contents=tuple(Content(hash, text) for hash, text in sorted(contents.items())))
+
+
+async def read_records(store: SessionStore, snapshot: Snapshot) -> SessionBody:
+    """Return what is stored of a session but for the texts of calls and lorebooks, its `contents`."""
+    session_id = snapshot.session.id
     has_changed = snapshot.session.canon_version > 0
     return SessionBody(
         session=snapshot.session,
@@ -183,8 +188,7 @@ async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
         revisions=tuple(await store.revisions(session_id)) if has_changed else (),
         drafts=tuple(await store.drafts(session_id)),
         requests=tuple(await store.requests(session_id)),
-        artifacts=tuple(artifacts),
-        contents=tuple(Content(hash, text) for hash, text in sorted(contents.items())),
+        artifacts=tuple(await store.artifacts(session_id)),
     )
 
 
@@ -258,12 +262,13 @@ def _refuse_what_we_never_write(plain: object, body: SessionBody) -> None:
     owners = {body.session.id, *(thing.session_id for thing in _things(body))}
     if len(owners) > 1:
         raise ImportRefusedError("it holds parts of more than one session")
-    problem = next(_problems(body), None)
+    problem = next(problems_of(body), None)
     if problem is not None:
         raise ImportRefusedError(problem)
 
 
-def _problems(body: SessionBody) -> Iterator[str]:
+def problems_of(body: SessionBody) -> Iterator[str]:
+    """Yield which invariants of a session do not hold."""
     session = body.session
     return chain(
         integrity.problems_of_times(_times(body)),

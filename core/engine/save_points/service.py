@@ -110,6 +110,16 @@ class SavePoints:
         await self._store.create(as_new_session(body, fresh))
         return fresh
 
+    async def damages(self, session_id: SessionId) -> Sequence[str]:
+        """Return what does not hold of the save points of a session, and of the story up to each."""
+        damages = []
+        for slot in await self._store.save_points(session_id):
+            try:
+                await self._body(slot)
+            except SavePointDamagedError as error:
+                damages.append(f"save slot {slot.number}: {error.reason}")
+        return damages
+
     async def _found(self, session_id: SessionId, number: int) -> SavePoint:
         for slot in await self._store.save_points(session_id):
             if slot.number == number:
