@@ -33,6 +33,7 @@ from core.domain.session.cast import Cast
 from core.domain.session.lore import Lorebooks
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.condensed import CondensedMemory
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event, Role
 from core.domain.story.lore_use import LoreUse, uses_in
@@ -72,6 +73,7 @@ class Changes:
     """Prompts beyond it that were undone can no longer be redone; their takes stay in the log."""
     memory_end: int | None = None
     """Blocks that end beyond it are no longer canon."""
+    condensed: tuple[CondensedMemory, ...] = ()
     drafts: tuple[NarrativeDraft, ...] = ()
     requests: tuple[Request, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
@@ -113,6 +115,8 @@ class Snapshot:
     """What replies that are canon say of active entries; None until it is read."""
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     blocks: tuple[MemoryBlock, ...] = ()
+    condensed: tuple[CondensedMemory, ...] = ()
+    """Condensed memory whose sources are canon."""
     recent: tuple[Event, ...] = ()
     undone: tuple[Event, ...] = ()
     """The canon of prompts beyond `session.prompt_index`, which redo brings back."""
@@ -174,7 +178,11 @@ class Snapshot:
 
     def known_to(self, slot: Slot) -> CharacterKnowledge:
         """Return what the character in `slot` may know; requires `is_memory_known` and `is_lore_known`."""
-        return self._known_to(slot, self.blocks, self.recent, self._chapter_lore)
+        return self._known_to(slot, self._told(self.blocks), self.recent, self._chapter_lore)
+
+    def known_without_lore(self, slot: Slot) -> CharacterKnowledge:
+        """Return what the character in `slot` may know but for lore; requires `is_memory_known`."""
+        return self._known_to(slot, self._told(self.blocks), self.recent)
 
     def chapter_known_to(
         self, slot: Slot | None, blocks: Sequence[MemoryBlock], events: Sequence[Event]
@@ -188,7 +196,14 @@ class Snapshot:
         self, audience: Audience, blocks: Sequence[MemoryBlock], events: Sequence[Event]
     ) -> Knowledge:
         """Return what each of `audience` may know of `blocks` and `events`."""
-        return known_to_all_of(audience, self.session, blocks, events, self.tab1.carried)
+        return known_to_all_of(audience, self.session, self._told(blocks), events, self.tab1.carried)
+
+    def _told(self, blocks: Sequence[MemoryBlock]) -> Sequence[MemoryBlock]:
+        """Return memory with what of it was condensed: as far as these blocks reach."""
+        if not self.condensed or not blocks:
+            return blocks
+        end = blocks[-1].last
+        return (*blocks, *(one.block for one in self.condensed if one.last <= end))
 
     def _known_to(
         self,
@@ -242,6 +257,7 @@ class Snapshot:
             lore_uses=uses,
             unsent={slot: text for slot, text in {**self.unsent, **changes.unsent}.items() if text},
             blocks=self._memory_with(changes, session),
+            condensed=self._condensed_with(changes),
             recent=recent,
             undone=undone,
             takes=self._takes_with(changes, session),
@@ -311,6 +327,12 @@ class Snapshot:
         kept = (block for block in blocks if block.place not in replaced)
         memory = sorted((*kept, *changes.blocks), key=lambda block: block.place)
         return compact_old_deltas(memory, full_deltas_from(session))
+
+    def _condensed_with(self, changes: Changes) -> tuple[CondensedMemory, ...]:
+        if not (self.condensed or changes.condensed):
+            return ()
+        kept = (one for one in self.condensed if one.survives(changes.blocks, changes.memory_end))
+        return tuple(sorted((*kept, *changes.condensed), key=lambda one: one.order))
 
     def _last_ordinal_with(self, changes: Changes, session: Session) -> int:
         """Return the last ordinal at the boundary; after a withdrawal memory must be known."""

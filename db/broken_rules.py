@@ -40,9 +40,8 @@ def queries_of_rules(session_id: SessionId | None) -> Iterator[tuple[str, list[s
             rules = {name: broken for name, broken in rules.items() if name == f"fk_{table.name}_session"}
         if not rules or (session_id is not None and not is_below):
             continue
-        query: Select[Any] = select(*(func.count().filter(broken) for broken in rules.values())).select_from(
-            table
-        )
+        counts: list[Any] = [func.count().filter(broken) for broken in rules.values()]
+        query = select(*counts).select_from(table)
         if session_id is not None:
             query = query.where((table.c.id if table is SESSION else table.c[_KEY]) == session_id)
         yield table.name, list(rules), query

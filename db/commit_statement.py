@@ -24,6 +24,7 @@ from core.snapshot import Changes
 from db.connections import DRIVER
 from db.errors import SAVE
 from db.rows import mapping
+from db.rows.condensed_mapping import condensed_values
 from db.rows.lore_mapping import lore_values
 from db.rows.mapping import Values
 from db.rows.prompt_block_mapping import prompt_blocks_values
@@ -32,6 +33,7 @@ from db.rows.tab1_mapping import tab1_values
 from db.tables import (
     CANON,
     CAST_PROPOSAL,
+    CONDENSED_MEMORY,
     EVENT,
     LLM_ARTIFACT,
     LLM_CONTENT,
@@ -118,6 +120,7 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
         CANON: [mapping.canon_values(session_id, *pointer) for pointer in takes.items()],
         MEMORY_BLOCK: [mapping.block_values(block) for block in (*changes.blocks, *changes.revisions)],
         MEMORY_CANON: [mapping.memory_canon_values(block) for block in blocks.values()],
+        CONDENSED_MEMORY: [condensed_values(one) for one in changes.condensed],
         NARRATIVE_DRAFT: [mapping.draft_values(draft) for draft in changes.drafts],
         CAST_PROPOSAL: [proposal_values(proposal) for proposal in changes.proposals],
     }

@@ -35,9 +35,10 @@ from core.domain.story.event import SECRET as REVEALED
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock, canon_of
 from core.snapshot import Snapshot, full_deltas_from, recent_from
-from db.chapter_lists import lore_of, secrets_of
+from db.chapter_lists import condensed_of, lore_of, secrets_of
 from db.errors import LOAD, driver_error
 from db.rows import mapping
+from db.rows.condensed_mapping import to_condensed
 from db.rows.lore_mapping import to_lore
 from db.rows.prompt_block_mapping import to_prompt_blocks
 from db.rows.tab1_mapping import to_tab1
@@ -131,9 +132,11 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
         _further_takes(session_id, start, session.prompt_index).scalar_subquery(),
         secrets_of(session_id).scalar_subquery(),
         lore_of(session_id).scalar_subquery(),
+        condensed_of(session_id).scalar_subquery(),
         spent_by(session_id).scalar_subquery(),
     )
-    draft_count, last_ordinal, takes, secrets, lore, spent = (await connection.execute(counts)).one()
+    counted = (await connection.execute(counts)).one()
+    draft_count, last_ordinal, takes, secrets, lore, condensed, spent = counted
     reveals = await connection.execute(_reveals(session_id)) if secrets else ()
     return Snapshot(
         session=session,
@@ -142,6 +145,7 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
         secrets=tuple(map(mapping.to_secret, secrets or ())),
         reveals=reveals_in(map(mapping.to_event, reveals)),
         lore=to_lore(lore),
+        condensed=to_condensed(condensed),
         unsent={Slot(row.slot): row.text for row in unsent},
         recent=tuple(event for event in canon if event.prompt_index <= session.prompt_index),
         undone=tuple(event for event in canon if event.prompt_index > session.prompt_index),

@@ -26,11 +26,13 @@ from core.domain.secret import Secret
 from core.domain.session.lore import Lorebooks
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.condensed import CondensedMemory
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.exchange import audience_integrity
 from core.exchange import session_integrity as integrity
+from core.exchange.condensed_integrity import problems_of_condensed
 from core.exchange.import_bounds import BoundExceededError, parse
 from core.exchange.library_marks import BookMark, problems_of_book, problems_of_lore
 from core.snapshot import Changes, Snapshot
@@ -126,6 +128,8 @@ class SessionBody:
     blocks: Annotated[tuple[MemoryBlock, ...], FailFast()] = ()
     revisions: Annotated[tuple[MemoryBlock, ...], FailFast()] = ()
     """Blocks that are not canon."""
+    condensed: Annotated[tuple[CondensedMemory, ...], FailFast(), Field(exclude_if=not_)] = ()
+    """Left out where no memory was condensed."""
     drafts: Annotated[tuple[NarrativeDraft, ...], FailFast()] = ()
     requests: Annotated[tuple[FlatRequest, ...], FailFast()] = ()
     artifacts: Annotated[tuple[CostedArtifact, ...], FailFast()] = ()
@@ -134,7 +138,7 @@ class SessionBody:
     """The book that the chapter is in; left out where it is in none."""
 
 
-T = TypeVar("T", Event, MemoryBlock, NarrativeDraft, Request, Artifact)
+T = TypeVar("T", Event, MemoryBlock, CondensedMemory, NarrativeDraft, Request, Artifact)
 
 
 # Created on first use: they take a tenth of a second, and few runs of the program export.
@@ -181,6 +185,7 @@ async def read_records(store: SessionStore, snapshot: Snapshot) -> SessionBody:
         prompt_blocks=snapshot.prompt_blocks,
         secrets=snapshot.secrets,
         lore=snapshot.lore,
+        condensed=snapshot.condensed,
         unsent=snapshot.unsent,
         events=tuple(await store.log(session_id)),
         takes=tuple(await store.takes(session_id)) if has_changed else (),
@@ -280,6 +285,7 @@ def problems_of(body: SessionBody) -> Iterator[str]:
         audience_integrity.problems_of_reveals(body.events, body.secrets),
         integrity.problems_of_play(session, body.events, body.takes),
         integrity.problems_of_memory(session, body.blocks, body.revisions),
+        problems_of_condensed(body.condensed, (*body.blocks, *body.revisions)),
         integrity.problems_of_requests(session, body.requests, body.events),
         integrity.problems_of_drafts(session, body.drafts, body.blocks, body.requests),
         problems_of_book(body.book),
@@ -300,13 +306,16 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def _things(body: SessionBody) -> Iterator[Event | MemoryBlock | NarrativeDraft | Request | Artifact]:
-    return chain(body.events, body.blocks, body.revisions, body.drafts, body.requests, body.artifacts)
+def _things(
+    body: SessionBody,
+) -> Iterator[Event | MemoryBlock | CondensedMemory | NarrativeDraft | Request | Artifact]:
+    blocks = chain(body.blocks, body.revisions)
+    return chain(body.events, blocks, body.condensed, body.drafts, body.requests, body.artifacts)
 
 
 def _ids(body: SessionBody) -> Iterator[Sequence[object]]:
     memory = (*body.blocks, *body.revisions)
-    for records in (body.events, memory, body.drafts, body.requests, body.artifacts):
+    for records in (body.events, memory, body.condensed, body.drafts, body.requests, body.artifacts):
         yield [record.id for record in records]
     yield [(block.first, block.place, block.revision) for block in memory]
     yield [content.hash for content in body.contents]
@@ -352,6 +361,7 @@ def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
         takes=dict(enumerate(body.takes, start=1)) or None,
         blocks=_moved(body.blocks, session_id),
         revisions=_moved(body.revisions, session_id),
+        condensed=_moved(body.condensed, session_id),
         drafts=_moved(body.drafts, session_id),
         requests=_moved(tuple(map(_put_aside, body.requests)), session_id),
         artifacts=_moved(body.artifacts, session_id),

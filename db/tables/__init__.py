@@ -25,7 +25,14 @@ from db.tables.lore import SessionLorebookRow
 from db.tables.queue import LaneCallRow, QueueStateRow
 from db.tables.request import LlmArtifactRow, LlmContentRow, LlmRequestRow
 from db.tables.session import PromptBlocksRow, SaveSlotRow, SecretRow, SessionRow, Tab1InputRow, UnsentTextRow
-from db.tables.story import CanonRow, EventRow, MemoryBlockRow, MemoryCanonRow, NarrativeDraftRow
+from db.tables.story import (
+    CanonRow,
+    CondensedMemoryRow,
+    EventRow,
+    MemoryBlockRow,
+    MemoryCanonRow,
+    NarrativeDraftRow,
+)
 
 METADATA: Final = Row.metadata
 SESSION: Final = table_of(SessionRow)
@@ -39,6 +46,7 @@ EVENT: Final = table_of(EventRow)
 CANON: Final = table_of(CanonRow)
 MEMORY_BLOCK: Final = table_of(MemoryBlockRow)
 MEMORY_CANON: Final = table_of(MemoryCanonRow)
+CONDENSED_MEMORY: Final = table_of(CondensedMemoryRow)
 NARRATIVE_DRAFT: Final = table_of(NarrativeDraftRow)
 LLM_REQUEST: Final = table_of(LlmRequestRow)
 LLM_ARTIFACT: Final = table_of(LlmArtifactRow)

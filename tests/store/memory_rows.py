@@ -13,6 +13,7 @@ from core.domain.secret import Secret, reveals_in
 from core.domain.session.lore import Lorebooks
 from core.domain.session.session import Session, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
+from core.domain.story.condensed import CondensedMemory
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
@@ -70,6 +71,7 @@ class Rows:
     blocks: dict[BlockId, MemoryBlock] = field(default_factory=dict)
     takes: dict[int, int] = field(default_factory=dict)
     canon_blocks: dict[tuple[int, int], BlockId] = field(default_factory=dict)
+    condensed: dict[BlockId, CondensedMemory] = field(default_factory=dict)
     drafts: dict[DraftId, NarrativeDraft] = field(default_factory=dict)
     requests: dict[RequestId, Request] = field(default_factory=dict)
     artifacts: dict[ArtifactId, Artifact] = field(default_factory=dict)
@@ -114,6 +116,8 @@ class Rows:
         if changes.memory_end is not None:
             end = changes.memory_end
             self.canon_blocks = {place: id for place, id in self.canon_blocks.items() if place[0] <= end}
+        for one in changes.condensed:
+            self.condensed.setdefault(one.id, one)
         for draft in changes.drafts:
             self.drafts.setdefault(draft.id, draft)
 
@@ -133,6 +137,7 @@ class Rows:
             if self.secrets
             else (),
             lore=self.lore,
+            condensed=self.condensed_canon,
             unsent={slot: text for slot, text in self.unsent.items() if text},
             recent=tuple(
                 event for event in self.canon if event.summarised_with > start and event.prompt_index <= last
@@ -158,6 +163,15 @@ class Rows:
     @property
     def memory(self) -> list[MemoryBlock]:
         return [self.blocks[self.canon_blocks[place]] for place in sorted(self.canon_blocks)]
+
+    @property
+    def condensed_canon(self) -> tuple[CondensedMemory, ...]:
+        told = sorted(self.condensed.values(), key=lambda one: one.order)
+        return tuple(
+            one
+            for one in told
+            if [block.id for block in self.memory if one.covers(block)] == list(one.sources)
+        )
 
     @property
     def summary(self) -> SessionSummary:
