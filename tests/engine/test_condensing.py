@@ -8,16 +8,18 @@ import pytest
 
 from core.config.models import AgentRole, ModelAssignments
 from core.domain.audience import EVERYONE
-from core.domain.errors import ErrorCode
+from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.story.condensed import CondensedMemory, Condensing, Strategy
 from core.engine.engine import Engine
+from core.engine.kinds.outcome import Failed
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestFailed, RequestSettled
 from core.exchange.session_export import from_json, read_body, to_json
+from core.gateway.call_records import CallRecords
 from core.providers.base import ModelRequest
 from core.providers.scripted.script import Entry, Script, ScriptMatch
 from db.store import PostgresStore
@@ -264,3 +266,28 @@ async def test_an_undone_prompt_takes_memory_back_with_what_was_condensed_of_it(
         assert session.snapshot.condensed == ()
         assert (await store.load(session.id)).condensed == ()
         await done(session, await session.submit_prompt(Slot.RED, "Once more?"))
+
+
+async def test_a_call_that_needs_the_gm_is_left_and_asked_for_again_only_with_new_memory(
+    store: PostgresStore,
+) -> None:
+    """Without consent no call is sent; neither is the GM asked, nor the queue filled."""
+    asked_model = model()
+    async with chapter(store, asked_model, chunk_size=2, choices=choices()) as session:
+        refused = StoryEngineError(ErrorCode.CONSENT_REQUIRED)
+
+        async def make(*_: object, **__: object) -> tuple[Failed, CallRecords]:
+            return Failed(refused), CallRecords()
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("core.engine.kinds.condense.make_memory", make)
+            async with listening(session) as ears:
+                await play(session, 6)
+                await heard_of(ears)
+                await play(session, 1)
+            assert [one.state for one in await asked(session)] == [RequestState.DONE]
+            assert session.snapshot.condensed == ()
+        async with listening(session) as ears:
+            await play(session, 1)
+            await heard_of(ears)
+        assert session.snapshot.condensed

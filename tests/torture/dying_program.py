@@ -37,6 +37,7 @@ _OF_SCHEMAS = {
     "heartbeat": "heartbeat",
     "gaps": "gaps",
     "changes": "ceremony",
+    "condense": "condense",
 }
 _PROPOSES = "You help a human Game Master (GM) of Story Engine with one text of their own"
 """How the prompt begins for a proposal."""

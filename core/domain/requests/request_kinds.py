@@ -162,7 +162,8 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     RequestKind.CONDENSE: KindSpec(
         priority=Level.LOW.first + 30,
         agent_id=8,
-        runs_in=frozenset({SessionState.ACTIVE}),
+        # Once the chapter has ended it is done without a call.
+        runs_in=frozenset({SessionState.ACTIVE, SessionState.ENDED}),
         is_background=True,
         retry=_UNLESS_OF_NO_USE,
     ),

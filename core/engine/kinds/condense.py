@@ -13,6 +13,7 @@ from core.config.models import AgentRole
 from core.domain.ids import BlockId, new_uuid
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.retry_policy import NEEDS_THE_GM
+from core.domain.session.session import SessionState
 from core.domain.story.condensed import FEWEST, CondensedMemory
 from core.domain.story.memory import BlockType, MemoryBlock, is_full
 from core.engine.kinds.base import Job, KindHandler
@@ -39,7 +40,8 @@ class CondenseHandler(KindHandler[BackgroundRequest, CondensedMade]):
     async def run(self, job: Job, request: BackgroundRequest) -> tuple[CondensedMade | Failed, CallRecords]:
         """Make the call, unless it is no longer wanted; a GM who did not ask is not asked for anything."""
         choices, snapshot = job.calls.choices, job.snapshot
-        deltas = await _deltas(job, request) if choices.condensing.is_on else ()
+        is_wanted = choices.condensing.is_on and snapshot.session.state is SessionState.ACTIVE
+        deltas = await _deltas(job, request) if is_wanted else ()
         if len(deltas) < FEWEST or any(one.covers(deltas[0]) for one in snapshot.condensed):
             return NOTHING, CallRecords()
         knowledge = snapshot.known_to_all_of(request.audience, deltas, ())

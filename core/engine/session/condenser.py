@@ -6,6 +6,7 @@ import logging
 from core.agents.context_builder import ContextBuilder
 from core.domain.clock import Clock
 from core.domain.errors import StoryEngineError
+from core.domain.ids import BlockId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.domain.session.session import SessionState
@@ -43,6 +44,8 @@ class Condenser:
         self._builder = builder
         self._clock = clock
         self._condensing = condensing
+        self._known: frozenset[BlockId] = frozenset()
+        """What was condensed when it last asked: another look is worth it only if that has changed since."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -62,10 +65,9 @@ class Condenser:
     async def _run(self) -> None:
         with self._writer.listeners.listen() as listener:
             async for notification in listener:
-                is_condensed = isinstance(notification, RequestSettled) and (
-                    notification.request.kind is _KIND and not notification.request.has_failed
-                )
-                if is_condensed or isinstance(notification, MemoryAppended):
+                is_settled = isinstance(notification, RequestSettled) and notification.request.kind is _KIND
+                has_more = is_settled and _ids(self._writer.snapshot) != self._known
+                if has_more or isinstance(notification, MemoryAppended):
                     await self._look()
 
     async def _look(self) -> None:
@@ -92,6 +94,7 @@ class Condenser:
             priority=KIND_SPECS[_KIND].priority,
             **new_request(snapshot.session.id, self._clock()),
         )
+        self._known = _ids(snapshot)
         await self._background.add(request)
 
     def _wanted(self, snapshot: Snapshot) -> frozenset[Place]:
@@ -106,6 +109,10 @@ class Condenser:
         for slot in session.slots:
             shrunk |= builder.digest(snapshot.known_without_lore(slot)).shrunk
         return shrunk
+
+
+def _ids(snapshot: Snapshot) -> frozenset[BlockId]:
+    return frozenset(one.id for one in snapshot.condensed)
 
 
 def _may_ask(snapshot: Snapshot) -> bool:
