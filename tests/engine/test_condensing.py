@@ -17,7 +17,7 @@ from core.domain.story.condensed import CondensedMemory, Condensing, Strategy
 from core.engine.engine import Engine
 from core.engine.kinds.outcome import Failed
 from core.engine.session.session_handle import SessionHandle
-from core.engine.sync.notifications import RequestFailed, RequestSettled
+from core.engine.sync.notifications import CallStarted, RequestFailed, RequestSettled
 from core.exchange.session_export import from_json, read_body, to_json
 from core.gateway.call_records import CallRecords
 from core.providers.base import ModelRequest
@@ -291,3 +291,20 @@ async def test_a_call_that_needs_the_gm_is_left_and_asked_for_again_only_with_ne
             await play(session, 1)
             await heard_of(ears)
         assert session.snapshot.condensed
+
+
+async def test_a_call_that_is_cut_off_by_the_end_of_the_program_is_made_at_the_next_start(
+    store: PostgresStore,
+) -> None:
+    gated = GatedModel(scripted(Entry(match=CONDENSE, payload=ANSWER), SUMMARY), when=is_condensing)
+    async with chapter(store, gated, chunk_size=2, choices=choices()) as session:
+        async with listening(session) as ears:
+            await play(session, 6)
+            await ears.hear(CallStarted, lambda one: one.request.kind is RequestKind.CONDENSE)
+        session_id = session.id
+    [waiting] = (await store.load(session_id)).background
+    assert waiting.state is RequestState.PENDING
+    async with window(store, model(), session_id, choices=choices()) as session:
+        request = await session.wait(waiting.id)
+        assert request.state is RequestState.DONE
+        assert len(session.snapshot.condensed) == 1

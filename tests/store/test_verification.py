@@ -169,6 +169,14 @@ BREAKS: Final = {
         "UPDATE memory_block SET json_text = '{\"memory_type\": 1}' WHERE from_prompt = 3",
         "the memory of prompts 3 to 4 is invalid",
     ),
+    "condensed memory": (
+        "INSERT INTO condensed_memory (session_id, condensed_id, from_prompt, to_prompt, sources, json_text,"
+        f" created_at) SELECT session_id, {OTHER}, 1, 4,"
+        " array_agg(block_id ORDER BY block.to_prompt), '{}',"
+        " now() FROM memory_canon JOIN memory_block block USING (session_id, block_id)"
+        " WHERE type = 'turn_delta' AND audience = 127 GROUP BY session_id HAVING count(*) = 2",
+        "the condensed memory of prompts 1 to 4 is invalid",
+    ),
     "the number of a draft": ("UPDATE narrative_draft SET version = 7", "its drafts are not numbered from 1"),
     "what a draft was built from": (
         f"UPDATE narrative_draft SET source_block_ids = ARRAY[{OTHER}]",

@@ -7,12 +7,13 @@ change of canon under way takes nothing but the answer.
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Final
 
 from core.agents import condense
 from core.config.models import AgentRole
+from core.domain.errors import ErrorCode
 from core.domain.ids import BlockId, new_uuid
 from core.domain.requests.request import BackgroundRequest
-from core.domain.requests.retry_policy import NEEDS_THE_GM
 from core.domain.session.session import SessionState
 from core.domain.story.condensed import FEWEST, CondensedMemory
 from core.domain.story.memory import BlockType, MemoryBlock, is_full
@@ -32,13 +33,15 @@ class CondensedMade:
 
 
 NOTHING = CondensedMade()
+_LEFT: Final = (ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED)
+"""Failures after which the call is left: the GM did not ask for it, and is not asked to agree to it."""
 
 
 class CondenseHandler(KindHandler[BackgroundRequest, CondensedMade]):
     """Handles requests for condensed memory: of the deltas of their audience within their prompts."""
 
     async def run(self, job: Job, request: BackgroundRequest) -> tuple[CondensedMade | Failed, CallRecords]:
-        """Make the call, unless it is no longer wanted; a GM who did not ask is not asked for anything."""
+        """Make the call, unless it is no longer wanted."""
         choices, snapshot = job.calls.choices, job.snapshot
         is_wanted = choices.condensing.is_on and snapshot.session.state is SessionState.ACTIVE
         deltas = await _deltas(job, request) if is_wanted else ()
@@ -51,7 +54,7 @@ class CondenseHandler(KindHandler[BackgroundRequest, CondensedMade]):
         context = condense.build_context(task)
         made, records = await make_memory(context, job.calls, partial(condense.parse, task=task), choice)
         if isinstance(made, Failed):
-            return (NOTHING if made.error.code in NEEDS_THE_GM else made), records
+            return (NOTHING if made.error.code in _LEFT else made), records
         sources = deltas[: len(task.sources)]
         memory = CondensedMemory(
             id=BlockId(new_uuid()),
