@@ -22,6 +22,7 @@ from typing import Final
 from bench.measure import Figure, print_table
 from bench.timed_provider import PROMPT, lock_chapter
 from core.agents.assist import Asked, Field, Task
+from core.changes import Changes
 from core.config.models import ModelAssignments, choose_models
 from core.config.sections import ProfileSettings
 from core.domain.clock import utc_now
@@ -36,7 +37,7 @@ from core.engine.sync.notifications import TextArrived
 from core.gateway.lanes import Lane
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
 

@@ -1,10 +1,11 @@
-"""What changes in a session, and its state in the memory of the window that writes it (design 6)."""
+"""The state of a session in the memory of the window that writes it (design 6)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+from core.changes import Changes
 from core.context.lore import NO_LORE, ChapterLore
 from core.context.visibility import (
     CharacterKnowledge,
@@ -15,16 +16,11 @@ from core.context.visibility import (
     known_to_gm,
 )
 from core.domain.audience import Audience
-from core.domain.bank.item import Item, ItemAccess
-from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
-from core.domain.proposal import Proposal
 from core.domain.requests.cost import FREE
 from core.domain.requests.request import (
     AnyRequest,
-    Artifact,
     BackgroundRequest,
-    Content,
     ReplyRequest,
     Request,
     total_cost,
@@ -34,6 +30,7 @@ from core.domain.session.cast import Cast
 from core.domain.session.lore import Lorebooks
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.condensed import CondensedMemory
 from core.domain.story.context_status import (
     Statuses,
     always_of,
@@ -42,7 +39,6 @@ from core.domain.story.context_status import (
     place_of,
     with_statuses,
 )
-from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event, Role
 from core.domain.story.lore_use import LoreUse, uses_in
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
@@ -52,57 +48,6 @@ if TYPE_CHECKING:  # What reads lorebooks is loaded by the first chapter that ha
 
 MAX_FULL_DELTAS: Final = 256
 """Number of the newest deltas that are kept complete; no input contains as many."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
-    """The changes of one transaction. None and empty values change nothing.
-
-    `session`, `tab1`, `prompt_blocks`, `secrets` and `lore` replace the whole record. Requests are inserted
-    or, by id, replaced. Events, blocks, drafts, artifacts, proposals and items are only added. `unsent`
-    replaces the text in the composer of each slot that it names; an empty text clears it. `statuses` replaces
-    the status of each event that it names. The takes of `events` and the `blocks` become canon at their
-    places; those that are stored already are not stored again.
-    """
-
-    session_id: SessionId
-    session: Session | None = None
-    tab1: Tab1Inputs | None = None
-    prompt_blocks: PromptBlocks | None = None
-    secrets: tuple[Secret, ...] | None = None
-    lore: Lorebooks | None = None
-    unsent: Mapping[Slot, str] = field(default_factory=dict)
-    events: tuple[Event, ...] = ()
-    statuses: Statuses = ()
-    blocks: tuple[MemoryBlock, ...] = ()
-    takes: Mapping[int, int] | None = None
-    """For a new session: the take that is canon at each prompt; None where `events` has one of each."""
-    revisions: tuple[MemoryBlock, ...] = ()
-    """Blocks that are not canon: those of a new session, and deltas of a chunk that is not complete yet."""
-    canon_end: int | None = None
-    """Prompts beyond it that were undone can no longer be redone; their takes stay in the log."""
-    memory_end: int | None = None
-    """Blocks that end beyond it are no longer canon."""
-    drafts: tuple[NarrativeDraft, ...] = ()
-    requests: tuple[Request, ...] = ()
-    artifacts: tuple[Artifact, ...] = ()
-    contents: tuple[Content, ...] = ()
-    proposals: tuple[Proposal, ...] = ()
-    """For characters of the library, which are stored with the outcome that they are from."""
-    items: tuple[Item, ...] = ()
-    """Of the memory bank, each version once; a version that is there already is not stored again."""
-    accesses: tuple[ItemAccess, ...] = ()
-    """The items that were recalled, with their new counts."""
-
-    @property
-    def secret_end(self) -> int | None:
-        """The last secret, if they are replaced: those with a greater number are removed."""
-        return None if self.secrets is None else len(self.secrets)
-
-    @property
-    def lore_end(self) -> int | None:
-        """The number of lorebooks, if they are replaced: those with a greater number are removed."""
-        return None if self.lore is None else len(self.lore)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +73,8 @@ class Snapshot:
     """What replies that are canon say of active entries; None until it is read."""
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     blocks: tuple[MemoryBlock, ...] = ()
+    condensed: tuple[CondensedMemory, ...] = ()
+    """Condensed memory whose sources are canon."""
     recent: tuple[Event, ...] = ()
     statuses: Statuses = ()
     """What the GM said of events, whichever they are."""
@@ -194,7 +141,12 @@ class Snapshot:
     def known_to(self, slot: Slot) -> CharacterKnowledge:
         """Return what the character in `slot` may know; requires `is_memory_known` and `is_lore_known`."""
         recent = in_scene(self.marked((*self.kept, *self.recent)), self.session.boundary)
-        return self._known_to(slot, self.blocks, recent, self._chapter_lore)
+        return self._known_to(slot, self._told(self.blocks), recent, self._chapter_lore)
+
+    def known_without_lore(self, slot: Slot) -> CharacterKnowledge:
+        """Return what the character in `slot` may know but for lore; requires `is_memory_known`."""
+        recent = in_scene(self.marked((*self.kept, *self.recent)), self.session.boundary)
+        return self._known_to(slot, self._told(self.blocks), recent)
 
     def chapter_known_to(
         self, slot: Slot | None, blocks: Sequence[MemoryBlock], events: Sequence[Event]
@@ -208,11 +160,19 @@ class Snapshot:
         self, audience: Audience, blocks: Sequence[MemoryBlock], events: Sequence[Event]
     ) -> Knowledge:
         """Return what each of `audience` may know of `blocks` and `events`."""
-        return known_to_all_of(audience, self.session, blocks, self.marked(events), self.tab1.carried)
+        told = self._told(blocks)
+        return known_to_all_of(audience, self.session, told, self.marked(events), self.tab1.carried)
 
     def marked(self, events: Sequence[Event]) -> tuple[Event, ...]:
         """Return `events` with what the GM said of them: no model may be given any that did not pass here."""
         return marked(events, self.statuses)
+
+    def _told(self, blocks: Sequence[MemoryBlock]) -> Sequence[MemoryBlock]:
+        """Return memory with what of it was condensed: as far as these blocks reach."""
+        if not self.condensed or not blocks:
+            return blocks
+        end = blocks[-1].last
+        return (*blocks, *(one.block for one in self.condensed if one.last <= end))
 
     def _known_to(
         self,
@@ -278,6 +238,7 @@ class Snapshot:
             lore_uses=uses,
             unsent={slot: text for slot, text in {**self.unsent, **changes.unsent}.items() if text},
             blocks=self._memory_with(changes, session),
+            condensed=self._condensed_with(changes),
             recent=recent,
             statuses=statuses,
             kept=_older(kept, statuses, start),
@@ -354,6 +315,12 @@ class Snapshot:
         kept = (block for block in blocks if block.place not in replaced)
         memory = sorted((*kept, *changes.blocks), key=lambda block: block.place)
         return compact_old_deltas(memory, full_deltas_from(session))
+
+    def _condensed_with(self, changes: Changes) -> tuple[CondensedMemory, ...]:
+        if not (self.condensed or changes.condensed):
+            return ()
+        kept = (one for one in self.condensed if one.survives(changes.blocks, changes.memory_end))
+        return tuple(sorted((*kept, *changes.condensed), key=lambda one: one.order))
 
     def _last_ordinal_with(self, changes: Changes, session: Session) -> int:
         """Return the last ordinal at the boundary; after a withdrawal memory must be known."""

@@ -12,10 +12,12 @@ from decimal import Decimal
 from typing import Protocol
 
 from core.bank_store import BankStore
+from core.changes import Changes
 from core.domain.errors import SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import (
     Artifact,
+    Content,
     Request,
 )
 from core.domain.requests.request_kinds import RequestKind
@@ -28,7 +30,7 @@ from core.domain.story.lore_use import LoreUse
 from core.domain.story.memory import MemoryBlock
 from core.library_store import LibraryStore
 from core.queue_store import QueueStore
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,15 @@ class WriterInfo:
 
     label: str
     since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRule:
+    """A rule of a table, and how many of its rows break it."""
+
+    table: str
+    rule: str
+    rows: int
 
 
 def written_elsewhere(holder: WriterInfo | None) -> SessionLockedError:
@@ -207,6 +218,15 @@ class SessionStore(Protocol):
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts of these hashes."""
+
+    async def contents_after(self, session_id: SessionId, hash: str, *, most: int) -> Sequence[Content]:
+        """Return at most that many of the contents of a session that follow `hash`, by their hashes."""
+
+    async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
+        """Return the rules of the tables that rows of this session break; None means what is of no session.
+
+        The database keeps them, unless it was changed past its rules or its files are damaged.
+        """
 
     async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
         """Return the save points of a session, by number."""

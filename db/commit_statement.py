@@ -18,13 +18,14 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB, Insert, insert
 
+from core.changes import Changes
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
-from core.snapshot import Changes
 from db.connections import DRIVER
 from db.errors import SAVE
 from db.rows import mapping
 from db.rows.bank_mapping import access_values, item_values, revision_values
+from db.rows.condensed_mapping import condensed_values
 from db.rows.lore_mapping import lore_values
 from db.rows.mapping import Values
 from db.rows.prompt_block_mapping import prompt_blocks_values
@@ -37,6 +38,7 @@ from db.tables import (
     BANK_REVISION,
     CANON,
     CAST_PROPOSAL,
+    CONDENSED_MEMORY,
     EVENT,
     EVENT_STATUS,
     LLM_ARTIFACT,
@@ -129,6 +131,7 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
         CANON: [mapping.canon_values(session_id, *pointer) for pointer in takes.items()],
         MEMORY_BLOCK: [mapping.block_values(block) for block in (*changes.blocks, *changes.revisions)],
         MEMORY_CANON: [mapping.memory_canon_values(block) for block in blocks.values()],
+        CONDENSED_MEMORY: [condensed_values(one) for one in changes.condensed],
         NARRATIVE_DRAFT: [mapping.draft_values(draft) for draft in changes.drafts],
         CAST_PROPOSAL: [proposal_values(proposal) for proposal in changes.proposals],
         BANK_REVISION: [revision_values(item) for item in changes.items],

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Any, Final
 
 import psycopg
@@ -14,7 +13,6 @@ from sqlalchemy import (
     Table,
     Text,
     and_,
-    case,
     cast,
     func,
     literal,
@@ -28,18 +26,18 @@ from core.domain.audience import Audience
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
 from core.domain.secret import reveals_in
-from core.domain.session.limits import EARLIEST_TIME, LATEST_TIME
-from core.domain.session.session import Session, SessionState, SessionSummary
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.context_status import always_of
 from core.domain.story.event import SECRET as REVEALED
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock, canon_of
 from core.snapshot import Snapshot, full_deltas_from, recent_from
-from db.chapter_lists import lore_of, secrets_of, statuses_of
+from db.chapter_lists import condensed_of, lore_of, secrets_of, statuses_of
 from db.errors import LOAD, driver_error
 from db.replies import canon_at
 from db.rows import mapping
+from db.rows.condensed_mapping import to_condensed
 from db.rows.lore_mapping import to_lore
 from db.rows.prompt_block_mapping import to_prompt_blocks
 from db.rows.status_mapping import to_statuses
@@ -62,7 +60,6 @@ KEPT_STATES: Final = ("pending", "processing", "failed", "dead")
 """States of the requests in a snapshot, as in the partial index `ix_llm_request_kept`."""
 _BATCH: Final = 128
 """Prompts that are read at first; each further batch has twice as many."""
-_TITLE_CHARS: Final = 500
 
 
 async def read_session(connection: AsyncConnection, session_id: SessionId) -> Session:
@@ -135,9 +132,11 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
         secrets_of(session_id).scalar_subquery(),
         lore_of(session_id).scalar_subquery(),
         statuses_of(session_id).scalar_subquery(),
+        condensed_of(session_id).scalar_subquery(),
         spent_by(session_id).scalar_subquery(),
     )
-    draft_count, last_ordinal, takes, secrets, lore, said, spent = (await connection.execute(counts)).one()
+    counted = (await connection.execute(counts)).one()
+    draft_count, last_ordinal, takes, secrets, lore, said, condensed, spent = counted
     statuses = to_statuses(said)
     always = [place for place in always_of(statuses) if place[0] <= start]
     kept = await connection.execute(canon_at(session_id, always)) if always else ()
@@ -149,6 +148,7 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
         secrets=tuple(map(mapping.to_secret, secrets or ())),
         reveals=reveals_in(map(mapping.to_event, reveals)),
         lore=to_lore(lore),
+        condensed=to_condensed(condensed),
         unsent={Slot(row.slot): row.text for row in unsent},
         recent=tuple(event for event in canon if event.prompt_index <= session.prompt_index),
         statuses=statuses,
@@ -355,44 +355,6 @@ def _newest_batch(
 
 def _is_heard_by(slot: Slot, audience: ColumnElement[int]) -> ColumnElement[bool]:
     return audience.op("&")(Audience.of((slot,)).mask) != 0
-
-
-async def read_sessions(connection: AsyncConnection, *, is_archived: bool) -> Sequence[SessionSummary]:
-    """Return the chapter list; besides `find_script` the only query across sessions."""
-    drafts = (
-        select(func.count())
-        .where(NARRATIVE_DRAFT.c.session_id == SESSION.c.id)
-        .scalar_subquery()
-        .label("draft_count")
-    )
-    times = (SESSION.c.created_at, SESSION.c.updated_at, SESSION.c.archived_at)
-    # A time that the driver cannot read would fail the whole list, so it is left out in the database.
-    is_readable = and_(
-        SESSION.c.state.in_(list(SessionState)), *(func.coalesce(_is_storable(time), True) for time in times)
-    )
-    query = (
-        select(
-            *(SESSION.c[name] for name in ("id", "title", "state", "prompt_index")),
-            *(case((_is_storable(time), time)).label(time.name) for time in times),
-            beginning(TAB1_INPUT.c.chapter),
-            beginning(TAB1_INPUT.c.world),
-            drafts,
-            is_readable.label("is_readable"),
-        )
-        .outerjoin(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)
-        .where(SESSION.c.archived_at.is_not(None) if is_archived else SESSION.c.archived_at.is_(None))
-        .order_by(is_readable.desc(), SESSION.c.updated_at.desc(), SESSION.c.id.desc())
-    )
-    return [mapping.to_summary(row) for row in await connection.execute(query)]
-
-
-def _is_storable(time: ColumnElement[datetime]) -> ColumnElement[bool]:
-    return time.between(EARLIEST_TIME, LATEST_TIME)
-
-
-def beginning(column: ColumnElement[str]) -> ColumnElement[str]:
-    """Return the beginning of a text, from which a title can be made."""
-    return func.left(func.ltrim(column, " \t\n"), _TITLE_CHARS).label(column.key)
 
 
 def rows_of(table: Table, session_id: SessionId) -> Select[Any]:

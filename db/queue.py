@@ -14,8 +14,9 @@ from core.domain.requests.request_kinds import Level
 from core.domain.session.session import SessionState, title_from
 from core.queue_store import News, QueuedRequest, Word, read_news
 from db.change_listener import CHANNEL
-from db.queries import KEPT_STATES, beginning
+from db.queries import KEPT_STATES
 from db.rows import mapping
+from db.session_list import beginning
 from db.tables import LANE_CALL, LLM_REQUEST, QUEUE_STATE, SESSION, TAB1_INPUT
 from db.writer_lock import held_locks, lock_key
 

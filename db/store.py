@@ -12,9 +12,10 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from core.changes import Changes
 from core.domain.errors import SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
-from core.domain.requests.request import Artifact, Request
+from core.domain.requests.request import Artifact, Content, Request
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import SavePoint
 from core.domain.session.session import SessionSummary
@@ -23,12 +24,13 @@ from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.lore_use import LoreUse, uses_in
 from core.domain.story.memory import MemoryBlock
-from core.snapshot import Changes, Snapshot
-from core.store import Lease, WriterInfo
+from core.snapshot import Snapshot
+from core.store import BrokenRule, Lease, WriterInfo
 from db import commit_statement as writes
 from db import queries as reads
 from db import writer_lock
 from db.bank.bank_store import PostgresBank
+from db.broken_rules import queries_of_rules
 from db.change_listener import follow_session
 from db.commit_connection import CommitConnection
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
@@ -38,6 +40,7 @@ from db.migrate import upgrade
 from db.queue import PostgresQueue
 from db.replies import last_replies_of, lore_replies_of
 from db.rows import mapping
+from db.session_list import read_sessions
 from db.spending import spent_by
 from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SAVE_SLOT, SESSION
 from db.writer_lock import WriterLease
@@ -128,7 +131,7 @@ class PostgresStore:
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""
-        return await self._read(lambda connection: reads.read_sessions(connection, is_archived=is_archived))
+        return await self._read(lambda connection: read_sessions(connection, is_archived=is_archived))
 
     async def find_script(self, script_key: str) -> SessionId | None:
         """Return the newest session, not archived, that a chapter script with this key made."""
@@ -260,6 +263,23 @@ class PostgresStore:
         """Return the texts of these hashes; unknown hashes are left out."""
         query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash == func.any_(list(hashes)))
         return {row.hash: row.text for row in await self._rows(query)}
+
+    async def contents_after(self, session_id: SessionId, hash: str, *, most: int) -> Sequence[Content]:
+        """Return the next contents by their hashes; see `core.store.SessionStore.contents_after`."""
+        query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash > hash)
+        rows = await self._rows(query.order_by(LLM_CONTENT.c.hash).limit(most))
+        return [Content(row.hash, row.text) for row in rows]
+
+    async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
+        """Return the rules that rows break, table by table; see `core.store.SessionStore`."""
+        queries = queries_of_rules(session_id)
+        counted = [(table, rules, await self._rows(query)) for table, rules, query in queries]
+        return [
+            BrokenRule(table, rule, count)
+            for table, rules, [row] in counted
+            for rule, count in zip(rules, row, strict=True)
+            if count
+        ]
 
     async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
         """Return the save slots of a session, by their numbers."""

@@ -9,6 +9,7 @@ from core.agents.prompt_file import SEGMENTS
 from core.agents.recent_context import RecentContext
 from core.agents.setup import AgentSetup, total
 from core.agents.shortening import Shortened
+from core.context.memory_digest import Digest
 from core.context.segments import Context
 from core.context.visibility import CharacterKnowledge, described
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -68,6 +69,16 @@ def build_context(
         left_out = (*left_out, *lore.left_out)
     made = setup.context(own.slot.value, segments, left_out=left_out, is_shortened=bool(short.left_out))
     return made if lore is None else replace(made, lore=lore.notes(), lore_uses=lore.uses)
+
+
+def digest_of(setup: AgentSetup, knowledge: CharacterKnowledge) -> Digest:
+    """Return the memory of an input that has an empty prompt and no recent context."""
+    session, own = knowledge.session, knowledge.character
+    secrets, others = setup.secrets(knowledge), setup.others(session, own.slot, knowledge.on_stage)
+    frames = (setup.fenced(name, "") for name in (SegmentName.STRUCTURED_MEMORY, SegmentName.USER_PROMPT))
+    identity = setup.fenced(SegmentName.AGENT_IDENTITY, identity_text(own))
+    fixed = total((*setup.beginning, identity, *secrets, *frames, *others, *setup.cue(own.name)))
+    return setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, 0))
 
 
 def fixed_tokens(setup: AgentSetup, own: Character, session: Session, cast: Sequence[Character]) -> int:

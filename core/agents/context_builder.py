@@ -4,7 +4,8 @@ The order of an input puts first what never changes and only appends to memory, 
 one character begin with the same bytes from one block to the next, and a provider's prompt cache hits.
 Over budget it is reduced in this order, and in no other way:
 
-1. The oldest turn deltas shrink to their canon locks, four at a time (`core.context.memory_digest`).
+1. The oldest turn deltas shrink to their canon locks, four at a time (`core.context.memory_digest`); what
+   was condensed of them has the place of their details.
 2. The oldest prompts of recent context go that are in memory already, in two steps; first of all
    those up to a text that takes more than a quarter of the budget by itself. Lines that the GM has marked
    as always sent stay, the newest of them, in at most a quarter of the budget.
@@ -44,7 +45,7 @@ from core.agents.prompt_blocks import PromptOutline
 from core.agents.setup import ROOM_TO_PLAY, AgentSetup, overflow, total
 from core.config.models import AgentRole, ModelAssignments, ModelConfig, PromptStyle
 from core.context.carry_over import block_of
-from core.context.memory_digest import MemoryDigester
+from core.context.memory_digest import Digest, MemoryDigester
 from core.context.segments import Context, Segment, repair_context
 from core.context.visibility import CharacterKnowledge, Knowledge
 from core.domain.audience import NOBODY
@@ -73,7 +74,10 @@ class ContextBuilder:
 
     def __init__(self, choices: ModelAssignments) -> None:
         self._choices = choices
-        self._digesters = digesters = {style: MemoryDigester(style) for style in PromptStyle}
+        self._condensing = choices.condensing
+        self._digesters = digesters = {
+            style: MemoryDigester(style, choices.condensing) for style in PromptStyle
+        }
         self._recent_context = choices.recent_context
         self._recent_prompts = choices.recent_prompts
         self._newest: tuple[PromptBlocks, ContextBuilder] | None = None
@@ -94,7 +98,7 @@ class ContextBuilder:
         """Return what builds the inputs of one agent for `choice`, and has no prompt blocks yet."""
         made = copy(self._plain or self)
         made._newest = None
-        setup = AgentSetup.load(role, choice, MemoryDigester(choice.style))
+        setup = AgentSetup.load(role, choice, MemoryDigester(choice.style, self._condensing))
         if slot is None:
             made._setups = {**made._setups, role: setup}
         else:
@@ -245,6 +249,11 @@ class ContextBuilder:
             newest = asked, character.build_context(setup, knowledge, prompt_text, lore)
             self._newest_input = newest
         return newest[1]
+
+    def digest(self, knowledge: CharacterKnowledge) -> Digest:
+        """Return the memory of the next input of a character, whatever the prompt will be."""
+        setup = self._character_in(knowledge.session, knowledge.character.slot)
+        return character.digest_of(setup, knowledge)
 
     def summary(self, knowledge: Knowledge, chunk: PromptRange) -> Context:
         """Return the input of agent 8 for `chunk`; only the events of the chunk are taken."""

@@ -21,6 +21,7 @@ from core.domain.agent_role import AgentRole as AgentRole  # read from here by a
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.session.profile import Profiles
 from core.domain.slot import Slot
+from core.domain.story.condensed import NOT_CONDENSING, Condensing, Strategy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +37,8 @@ class ModelAssignments(Mapping[AgentRole, ModelConfig]):
     """What an agent can be called at besides its own account; None where there is nothing else."""
     lore_percent: float = DEFAULT_LORE_PERCENT
     """How much of a character's input its lore may take."""
+    condensing: Condensing = NOT_CONDENSING
+    """When old memory is condensed."""
 
     def __getitem__(self, role: AgentRole) -> ModelConfig:
         return self.roles[role]
@@ -171,8 +174,15 @@ def choose_models(profile: ProfileSettings, accounts: Accounts | None = None) ->
     answers = accounts.of(shared.account).provider
     recent_context = profile.recent_context or _recent_context(answers)
     elsewhere = Elsewhere(profile, accounts)
-    recent_prompts, lore_percent = profile.recent_prompts or 0, profile.lore_percent
-    return ModelAssignments(roles, characters, recent_context, recent_prompts, elsewhere, lore_percent)
+    return ModelAssignments(
+        roles,
+        characters,
+        recent_context,
+        profile.recent_prompts or 0,
+        elsewhere,
+        profile.lore_percent,
+        Condensing(Strategy(profile.memory_strategy), profile.memory_ratio),
+    )
 
 
 def _of_character(

@@ -19,11 +19,13 @@ from pydantic_core import PydanticCustomError
 from core.config.consent import normalise_base_url
 from core.domain.errors import StoryEngineError
 from core.domain.requests.cost import MOST_DOLLARS
+from core.domain.story.condensed import USUAL_RATIO
 from core.text.cleaning import has_controls
 
 ProviderName = Literal["local", "openai", "scripted"]
 RecentContext = Literal["exact", "stable"]
 StyleName = Literal["full", "small"]
+StrategyName = Literal["off", "adaptive", "fixed"]
 ProfileName = Literal["local", "staging", "production"]
 
 LONGEST_NAME = 100
@@ -181,6 +183,11 @@ class ProfileSettings(BaseModel):
     """How many prompts a character reads at least, where that is to be more than the last seven."""
     lore_percent: Annotated[int, Field(ge=1, le=75)] = DEFAULT_LORE_PERCENT
     """How much of a character's input the entries of lorebooks may take, in percent."""
+    memory_strategy: StrategyName = "off"
+    """`adaptive`: the oldest memory is condensed by a call where an input would leave its details out.
+    `fixed`: all but the newest memory is. `off`: no call is made for it."""
+    memory_ratio: Annotated[float, Field(ge=0.1, le=0.8)] = USUAL_RATIO
+    """How long condensed memory should be, as a share of what it is made of."""
     world_lock: AgentSettings = AgentSettings()
     character: AgentSettings = AgentSettings()
     context_summary: AgentSettings = AgentSettings()

@@ -7,16 +7,22 @@ steps of four deltas and depends on the blocks and the budget alone, so that the
 blocks in a row begin with the same bytes. Canon locks are kept, each once; what comes over from earlier
 chapters, the world_chapter_lock and the GM's corrections are never touched. A correction comes after every
 block that was there when it was made, and says itself that it outranks them.
+
+Deltas that were condensed (`core.domain.story.condensed`) have one block in the place of their details: once
+all of them have shrunk, and with the strategy `fixed` from the beginning. Where even that is too much, the
+oldest of these blocks go first.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.config.models import PromptStyle
 from core.context.tokens import estimate_tokens
+from core.domain.audience import Audience
 from core.domain.ids import BlockId
 from core.domain.prompt_range import PromptRange
+from core.domain.story.condensed import NOT_CONDENSING, Condensing, Place, Strategy
 from core.domain.story.memory import BlockType, MemoryBlock, compact_json, is_full, without_empty
 
 DIGESTS_KEPT = 16
@@ -29,7 +35,7 @@ STEP = 4
 """How many deltas shrink at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompactBlock:
     """A memory block as one line of JSON, with what is needed to budget it."""
 
@@ -42,11 +48,36 @@ class CompactBlock:
     canon: tuple[str, ...]
     is_partial: bool
     """Only its canon locks were read (`SessionStore.memory`): its details are left out at any budget."""
+    audience: Audience
 
     @property
-    def place(self) -> tuple[int, int]:
+    def place(self) -> Place:
         """As that of its block."""
         return self.last, self.ordinal
+
+    def covers(self, delta: "CompactBlock") -> bool:
+        """Whether a condensed block tells what `delta` does."""
+        is_within = self.first <= delta.first and delta.last <= self.last
+        return is_within and self.audience == delta.audience
+
+
+@dataclass(frozen=True, slots=True)
+class CondensedPart:
+    """A condensed block of an input: its prompts, its tokens, and those of the deltas that it replaces."""
+
+    prompts: PromptRange
+    tokens: int
+    original_tokens: int | None
+    """None where the deltas are so old that they were not read as a whole."""
+
+    @property
+    def ratio(self) -> float | None:
+        """The share that is left of the deltas."""
+        return self.tokens / self.original_tokens if self.original_tokens else None
+
+    def __str__(self) -> str:
+        share = "" if self.ratio is None else f", to {self.ratio:.0%} of {self.original_tokens:,} tokens"
+        return f"Prompts {self.prompts} are told condensed{share} (their canon locks are kept)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +91,9 @@ class Digest:
     tokens: int
     compacted: PromptRange | None
     original_tokens: int
+    condensed: tuple[CondensedPart, ...] = ()
+    shrunk: frozenset[Place] = frozenset()
+    """The places of the deltas whose details no line tells."""
 
     @property
     def text(self) -> str:
@@ -69,16 +103,18 @@ class Digest:
     @property
     def left_out(self) -> tuple[str, ...]:
         """What was left out, in words for the GM."""
+        told = tuple(map(str, self.condensed))
         if self.compacted is None:
-            return ()
-        return (f"Details of prompts {self.compacted} (their canon locks are kept)",)
+            return told
+        return (f"Details of prompts {self.compacted} (their canon locks are kept)", *told)
 
 
 class MemoryDigester:
     """Turns blocks into digests; keeps the compact text of the blocks that it was given last."""
 
-    def __init__(self, style: PromptStyle) -> None:
+    def __init__(self, style: PromptStyle, condensing: Condensing = NOT_CONDENSING) -> None:
         self._style = style
+        self._condensing = condensing
         self._compact: dict[BlockId, CompactBlock] = {}
         self._made: OrderedDict[tuple[tuple[tuple[BlockId, bool], ...], int], Digest] = OrderedDict()
 
@@ -102,22 +138,40 @@ class MemoryDigester:
         deltas = [block for block in compact if block.type is BlockType.TURN_DELTA]
         corrections = [block for block in compact if block.type is BlockType.CANON_CORRECTION]
         locks = [*(block for block in compact if block.type is BlockType.CARRY_OVER), *locks]
+        told = [block for block in compact if block.type is BlockType.CONDENSED and self._condensing.is_on]
+        deltas, least = self._in_order_of_shrinking(deltas, told)
         canon = _Canon(self._style, locks)
         fixed = sum(block.tokens for block in (*locks, *corrections))
         whole_tokens = fixed + (details := sum(block.tokens for block in deltas))
         done = 0
-        least = max((number for number, block in enumerate(deltas, start=1) if block.is_partial), default=0)
+        used: list[CompactBlock] = []
         for cut in _cuts(len(deltas), least):
             for block in deltas[done:cut]:
                 details -= block.tokens
                 canon.add(block)
             done = cut
-            if fixed + canon.tokens + details <= budget:
+            used = [one for one in told if not any(map(one.covers, deltas[done:]))]
+            if fixed + canon.tokens + details + _tokens(used) <= budget:
                 break
-        whole = sorted((*deltas[done:], *corrections), key=lambda block: block.place)
+        tokens = fixed + canon.tokens + details
+        while used and tokens + _tokens(used) > budget:
+            del used[0]
+        whole = sorted((*deltas[done:], *corrections, *used), key=lambda block: block.place)
         lines = [block.text for block in locks] + canon.lines + [block.text for block in whole]
-        compacted = PromptRange(deltas[0].first, deltas[done - 1].last) if done else None
-        return Digest(tuple(lines), fixed + canon.tokens + details, compacted, whole_tokens)
+        compacted, parts, shrunk = _left_out(deltas[:done], used)
+        return Digest(tuple(lines), tokens + _tokens(used), compacted, whole_tokens, parts, shrunk)
+
+    def _in_order_of_shrinking(
+        self, deltas: list[CompactBlock], told: Sequence[CompactBlock]
+    ) -> tuple[list[CompactBlock], int]:
+        """Return the deltas, the first to shrink first, and how many of them shrink at any budget."""
+        is_fixed = self._condensing.strategy is Strategy.FIXED
+        replaced = [one for one in deltas if is_fixed and any(condensed.covers(one) for condensed in told)]
+        ordered = [*replaced, *(one for one in deltas if one not in replaced)] if replaced else deltas
+        partial = max(
+            (number for number, block in enumerate(ordered, start=1) if block.is_partial), default=0
+        )
+        return ordered, max(partial, len(replaced))
 
     def compact(self, block: MemoryBlock) -> CompactBlock:
         """Return the compact form of `block`, made once while memory holds it."""
@@ -133,10 +187,40 @@ class MemoryDigester:
             )
             tokens = estimate_tokens(text, self._style) + 1
             known = CompactBlock(
-                block.type, block.first, block.last, block.ordinal, text, tokens, locks, is_partial
+                type=block.type,
+                first=block.first,
+                last=block.last,
+                ordinal=block.ordinal,
+                text=text,
+                tokens=tokens,
+                canon=locks,
+                is_partial=is_partial,
+                audience=block.audience,
             )
             self._compact[block.id] = known
         return known
+
+
+def _tokens(blocks: Iterable[CompactBlock]) -> int:
+    return sum(block.tokens for block in blocks)
+
+
+def _left_out(
+    shrunk: Sequence[CompactBlock], used: Sequence[CompactBlock]
+) -> tuple[PromptRange | None, tuple[CondensedPart, ...], frozenset[Place]]:
+    """Return the prompts whose details no line tells, those told condensed, and the places of the former."""
+    parts = []
+    for one in used:
+        own = [delta for delta in shrunk if one.covers(delta)]
+        is_whole = not any(delta.is_partial for delta in own)
+        parts.append(
+            CondensedPart(PromptRange(one.first, one.last), one.tokens, _tokens(own) if is_whole else None)
+        )
+    untold = [delta for delta in shrunk if not any(one.covers(delta) for one in used)]
+    if not untold:
+        return None, tuple(parts), frozenset()
+    span = PromptRange(min(delta.first for delta in untold), max(delta.last for delta in untold))
+    return span, tuple(parts), frozenset(delta.place for delta in untold)
 
 
 def _line(payload: Mapping[str, object], style: PromptStyle) -> str:
@@ -181,8 +265,8 @@ class _Canon:
         self._tokens = 0
 
     def add(self, block: CompactBlock) -> None:
-        self._first = self._first or block.first
-        self._last = block.last
+        self._first = min(self._first or block.first, block.first)
+        self._last = max(self._last, block.last)
         for lock in block.canon:
             if _key(lock) not in self._seen and lock.strip():
                 self._seen.add(_key(lock))

@@ -127,6 +127,7 @@ class SavePointDamagedError(StorageError):
     """A save point, or the story that it covers, was changed after it was stored."""
 
     def __init__(self, number: int, reason: str) -> None:
+        self.reason = reason
         super().__init__(
             ErrorCode.STORAGE_LOAD_FAILED,
             f"Save slot {number} cannot be used: {reason}; nothing was changed.",

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from core.changes import Changes
 from core.domain.clock import Clock
 from core.domain.dice import Roll
 from core.domain.errors import IllegalCommandError, RowRefusedError, SessionLockedError
@@ -30,7 +31,7 @@ from core.exchange.library_marks import BookMark
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import ImportRefusedError, SessionBody, read_body, to_json
 from core.ledger.sums import Entry, entries_of
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.store import SessionStore, WriterInfo, written_elsewhere
 
 if TYPE_CHECKING:

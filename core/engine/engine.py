@@ -21,6 +21,7 @@ from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.commands import due_reveals
 from core.engine.session.assist import Assist
 from core.engine.session.cast_work import CastWork
+from core.engine.session.condenser import Condenser
 from core.engine.session.money import Money
 from core.engine.session.session_handle import SessionHandle
 from core.engine.speaking.heartbeats import Heartbeats
@@ -129,6 +130,7 @@ class Engine(SessionCatalog):
             self._backoffs,
         )
         self.queue.add(ChapterQueue(writer, self._clock, opened.cancel, opened.retry, background.put_back))
+        opened.condenser = Condenser(writer, background, builder, self._clock, self.choices.condensing)
         opened.money = Money(self.store, writer, builder, self._gateway, self._guard)
         opened.assist = Assist(self.store, writer, background, self._gateway, self._clock)
         opened.cast_work = CastWork(self.store, writer, background, self._gateway, self._clock)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, TypeVar
 
+from core.changes import Changes
 from core.domain.bank.copies import bank_at
 from core.domain.bank.item import Item
 from core.domain.errors import ErrorCode
@@ -12,15 +13,15 @@ from core.domain.ids import SessionId
 from core.domain.requests.request import Artifact, Request, RequestState
 from core.domain.secret import Secret
 from core.domain.session.session import Session, Tab1Inputs
+from core.domain.story.condensed import CondensedMemory
 from core.domain.story.context_status import Statuses, of_canon
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.exchange.session_export import SessionBody
-from core.snapshot import Changes
 
 PUT_ASIDE: Final = "It was not done when this copy of the chapter was made; retry it if you still want it."
-T = TypeVar("T", Event, MemoryBlock, NarrativeDraft, Request, Artifact, Item)
+T = TypeVar("T", Event, MemoryBlock, CondensedMemory, NarrativeDraft, Request, Artifact, Item)
 
 
 def beginning_of(
@@ -66,6 +67,7 @@ def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
         takes=dict(enumerate(body.takes, start=1)) or None,
         blocks=_moved(body.blocks, session_id),
         revisions=_moved(body.revisions, session_id),
+        condensed=_moved(body.condensed, session_id),
         drafts=_moved(body.drafts, session_id),
         requests=_moved(tuple(map(_put_aside, body.requests)), session_id),
         artifacts=_moved(body.artifacts, session_id),

@@ -7,7 +7,7 @@ needs a new version and an upgrade of earlier bodies. No version is ever dropped
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from itertools import chain
@@ -28,6 +28,7 @@ from core.domain.session.lore import Lorebooks
 from core.domain.session.profile import ADDED
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.condensed import CondensedMemory
 from core.domain.story.context_status import Statuses
 from core.domain.story.context_status import problems_of as problems_of_statuses
 from core.domain.story.draft import NarrativeDraft
@@ -36,6 +37,7 @@ from core.domain.story.memory import MemoryBlock
 from core.exchange import audience_integrity
 from core.exchange import session_integrity as integrity
 from core.exchange.bank_integrity import problems_of_bank
+from core.exchange.condensed_integrity import problems_of_condensed
 from core.exchange.import_bounds import BoundExceededError, parse
 from core.exchange.library_marks import BookMark, problems_of_book, problems_of_lore
 from core.snapshot import Snapshot
@@ -135,6 +137,8 @@ class SessionBody:
     blocks: Annotated[tuple[MemoryBlock, ...], FailFast()] = ()
     revisions: Annotated[tuple[MemoryBlock, ...], FailFast()] = ()
     """Blocks that are not canon."""
+    condensed: Annotated[tuple[CondensedMemory, ...], FailFast(), Field(exclude_if=not_)] = ()
+    """Left out where no memory was condensed."""
     drafts: Annotated[tuple[NarrativeDraft, ...], FailFast()] = ()
     requests: Annotated[tuple[FlatRequest, ...], FailFast()] = ()
     artifacts: Annotated[tuple[CostedArtifact, ...], FailFast()] = ()
@@ -170,14 +174,19 @@ async def read_body(store: SessionStore, session_id: SessionId) -> SessionBody:
 
 
 async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
+    body = await read_records(store, snapshot)
     session_id = snapshot.session.id
-    artifacts = await store.artifacts(session_id)
-    manifests = {artifact.input_ref for artifact in artifacts}
-    inputs = await store.contents(session_id, manifests)
+    inputs = await store.contents(session_id, {artifact.input_ref for artifact in body.artifacts})
     parts = {part for manifest in inputs.values() for _, _, part in json.loads(manifest)}
-    outputs = {artifact.output_ref for artifact in artifacts if artifact.output_ref}
-    copies = {one.copy_hash for one in snapshot.lore}
+    outputs = {artifact.output_ref for artifact in body.artifacts if artifact.output_ref}
+    copies = {one.copy_hash for one in body.lore}
     contents = {**inputs, **await store.contents(session_id, parts | outputs | copies)}
+    return replace(body, contents=tuple(Content(hash, text) for hash, text in sorted(contents.items())))
+
+
+async def read_records(store: SessionStore, snapshot: Snapshot) -> SessionBody:
+    """Return what is stored of a session but for the texts of calls and lorebooks, its `contents`."""
+    session_id = snapshot.session.id
     has_changed = snapshot.session.canon_version > 0
     return SessionBody(
         session=snapshot.session,
@@ -185,6 +194,7 @@ async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
         prompt_blocks=snapshot.prompt_blocks,
         secrets=snapshot.secrets,
         lore=snapshot.lore,
+        condensed=snapshot.condensed,
         unsent=snapshot.unsent,
         events=tuple(await store.log(session_id)),
         statuses=snapshot.statuses,
@@ -193,8 +203,7 @@ async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
         revisions=tuple(await store.revisions(session_id)) if has_changed else (),
         drafts=tuple(await store.drafts(session_id)),
         requests=tuple(await store.requests(session_id)),
-        artifacts=tuple(artifacts),
-        contents=tuple(Content(hash, text) for hash, text in sorted(contents.items())),
+        artifacts=tuple(await store.artifacts(session_id)),
         items=tuple(await store.bank.history(session_id)),
         accesses=tuple((await store.bank.accesses(session_id)).values()),
     )
@@ -277,12 +286,13 @@ def _refuse_what_we_never_write(plain: object, body: SessionBody) -> None:
     owners = {body.session.id, *(thing.session_id for thing in _things(body))}
     if len(owners) > 1:
         raise ImportRefusedError("it holds parts of more than one session")
-    problem = next(_problems(body), None)
+    problem = next(problems_of(body), None)
     if problem is not None:
         raise ImportRefusedError(problem)
 
 
-def _problems(body: SessionBody) -> Iterator[str]:
+def problems_of(body: SessionBody) -> Iterator[str]:
+    """Yield which invariants of a session do not hold."""
     session = body.session
     return chain(
         integrity.problems_of_times(_times(body)),
@@ -295,6 +305,7 @@ def _problems(body: SessionBody) -> Iterator[str]:
         integrity.problems_of_play(session, body.events, body.takes),
         problems_of_statuses(body.statuses, body.events),
         integrity.problems_of_memory(session, body.blocks, body.revisions),
+        problems_of_condensed(body.condensed, (*body.blocks, *body.revisions)),
         integrity.problems_of_requests(session, body.requests, body.events),
         integrity.problems_of_drafts(session, body.drafts, body.blocks, body.requests),
         problems_of_book(body.book),
@@ -316,14 +327,16 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def _things(body: SessionBody) -> Iterator[Event | MemoryBlock | NarrativeDraft | Request | Artifact | Item]:
-    story = (body.events, body.blocks, body.revisions, body.drafts)
+def _things(
+    body: SessionBody,
+) -> Iterator[Event | MemoryBlock | CondensedMemory | NarrativeDraft | Request | Artifact | Item]:
+    story = (body.events, body.blocks, body.revisions, body.condensed, body.drafts)
     return chain(*story, body.requests, body.artifacts, body.items)
 
 
 def _ids(body: SessionBody) -> Iterator[Sequence[object]]:
     memory = (*body.blocks, *body.revisions)
-    for records in (body.events, memory, body.drafts, body.requests, body.artifacts):
+    for records in (body.events, memory, body.condensed, body.drafts, body.requests, body.artifacts):
         yield [record.id for record in records]
     yield [(block.first, block.place, block.revision) for block in memory]
     yield [content.hash for content in body.contents]

@@ -1,4 +1,4 @@
-"""Checks the invariants of a session before it is imported.
+"""Checks the invariants of a session, before it is imported and where the library is verified.
 
 In sessions of this program, commands (`core.engine.decisions.commands`) and transitions keep these
 invariants (design 4 to 6); the content of a file has passed neither.
@@ -79,7 +79,7 @@ def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot
     """Yield problems of names, title, texts, cast and limits."""
     limits, most = session.limits, asdict(Limits())
     if session.state is SessionState.RESETTING:
-        yield "it was written in the middle of a reset"
+        yield "it is in the middle of a reset"
     if not all(1 <= value <= most[name] for name, value in asdict(limits).items()):
         yield "its limits are not those of this program"
     if not _is_line(session.title, LONGEST_TITLE) or not _is_line(session.script_key, LONGEST_TITLE):

@@ -10,6 +10,7 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from core.changes import Changes
 from core.domain.errors import ChangedElsewhereError, RowRefusedError, StorageError
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
 from core.domain.proposal import Proposal, ProposalState
@@ -17,7 +18,6 @@ from core.library.book import Book
 from core.library.characters.character import Character, KeptFile
 from core.library.lore.kept import KeptLorebook
 from core.library_store import DECIDED, LibraryCounts
-from core.snapshot import Changes
 from db.commit_statement import creation
 from db.errors import LOAD, SAVE
 from db.library import library_mapping as mapping

@@ -28,6 +28,7 @@ from db.tables.request import LlmArtifactRow, LlmContentRow, LlmRequestRow
 from db.tables.session import PromptBlocksRow, SaveSlotRow, SecretRow, SessionRow, Tab1InputRow, UnsentTextRow
 from db.tables.story import (
     CanonRow,
+    CondensedMemoryRow,
     EventRow,
     EventStatusRow,
     MemoryBlockRow,
@@ -48,6 +49,7 @@ EVENT_STATUS: Final = table_of(EventStatusRow)
 CANON: Final = table_of(CanonRow)
 MEMORY_BLOCK: Final = table_of(MemoryBlockRow)
 MEMORY_CANON: Final = table_of(MemoryCanonRow)
+CONDENSED_MEMORY: Final = table_of(CondensedMemoryRow)
 NARRATIVE_DRAFT: Final = table_of(NarrativeDraftRow)
 LLM_REQUEST: Final = table_of(LlmRequestRow)
 LLM_ARTIFACT: Final = table_of(LlmArtifactRow)

@@ -8,6 +8,7 @@ from sqlalchemy import text as sql
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field
 
+from core.domain.story.condensed import FEWEST, MOST
 from core.domain.story.context_status import ContextStatus
 from core.domain.story.event import Role
 from core.domain.story.memory import STORED_TYPES
@@ -207,6 +208,33 @@ class MemoryCanonRow(Row, table=True):
     )
     follows_ordinal: int | None = column.generated("GREATEST(ordinal - 1, 0)")
     ends: int | None = column.generated("CASE WHEN ordinal = 0 THEN to_prompt END")
+
+
+class CondensedMemoryRow(Row, table=True):
+    """Several deltas of one audience, condensed: `sources` are their block ids in order.
+
+    It counts where these are the deltas that canon has for its audience within its range.
+    """
+
+    __tablename__ = "condensed_memory"
+    __table_args__ = (
+        column.of_session(),
+        column.times("created_at"),
+        UniqueConstraint("session_id", "sources", name="uq_condensed_memory_sources"),
+        CheckConstraint("from_prompt >= 1 AND to_prompt > from_prompt", name="range"),
+        CheckConstraint(f"cardinality(sources) BETWEEN {FEWEST} AND {MOST}", name="sources"),
+        CheckConstraint(column.is_audience("audience"), name="audience"),
+    )
+
+    session_id: UUID = column.key()
+    condensed_id: UUID = column.key()
+    from_prompt: int
+    to_prompt: int
+    audience: int = column.audience()
+    sources: list[UUID] = column.array(Uuid)
+    json_text: str = column.text()
+    payload: dict[str, object] = column.parsed("json_text")
+    created_at: datetime = column.time()
 
 
 class NarrativeDraftRow(Row, table=True):

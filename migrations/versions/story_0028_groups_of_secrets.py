@@ -6,7 +6,7 @@ The secrets of chapters that were made before have none: those who see a group w
 from alembic import op
 
 revision: str = "story_0028"
-down_revision: str | None = "story_0026"
+down_revision: str | None = "story_0027"
 branch_labels: str | None = None
 depends_on: str | None = None
 

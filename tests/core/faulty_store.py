@@ -5,12 +5,13 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime
 
+from core.changes import Changes
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.domain.story.event import Event
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.store import Lease
 from tests.store.memory_store import MemoryDatabase, MemoryLease, MemoryStore, Rows
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from difflib import unified_diff
 
 from bench.recorder import Recorder
+from core.changes import Changes
 from core.config.models import AgentRole, ModelAssignments, PromptStyle, defaults_for
 from core.domain.ids import RequestId
 from core.domain.requests.request import Artifact, RequestState
@@ -21,7 +22,6 @@ from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.providers.base import ModelRequest
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from core.snapshot import Changes
 from core.store import Lease
 from tests.core.samples import NOW, SESSION_ID
 from tests.store.memory_store import MemoryStore

@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 
+from core.changes import Changes
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId
 from core.domain.requests.request import Request, RequestState
@@ -16,7 +17,7 @@ from core.domain.slot import Slot
 from core.engine.catalog import SessionCatalog
 from core.engine.decisions import commands
 from core.engine.sync.notifications import RequestSettled
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from db.store import open_store
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.program import PATIENCE, Machine, chapter_script, warm_machine

@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from core.changes import Changes
 from core.config.models import ModelAssignments
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, IllegalCommandError
@@ -23,7 +24,7 @@ from core.engine.sync.notifications import RequestBegun, RequestFailed, RequestQ
 from core.gateway.call_records import CallRecords
 from core.gateway.lanes import Lane
 from core.providers.scripted.script import Fault
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from db.store import PostgresStore
 from tests.core.samples import waiting
 from tests.engine.windows import (

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from core.changes import Changes
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.exchange.session_copy import PUT_ASIDE
 from core.exchange.session_export import from_json
-from core.snapshot import Changes
 from db.store import PostgresStore
 from tests.engine.test_background import work
 from tests.engine.test_background import work_as_a_kind as work_as_a_kind

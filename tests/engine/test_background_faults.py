@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.changes import Changes
 from core.config.models import ModelAssignments
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.requests.request import RequestState
@@ -16,7 +17,6 @@ from core.engine.sync.notifications import CallStarted, RequestBegun
 from core.gateway.lanes import Lane
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
-from core.snapshot import Changes
 from db.store import PostgresStore
 from tests.core.samples import waiting
 from tests.engine.test_background import ASKED, add, stored, work

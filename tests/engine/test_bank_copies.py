@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from core.changes import Changes
 from core.config.models import defaults_for
 from core.domain.audience import Audience
 from core.domain.bank.evidence import Evidence
@@ -24,7 +25,6 @@ from core.exchange.session_export import (
 )
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry
-from core.snapshot import Changes
 from db.store import PostgresStore
 from tests.core.bank_samples import NOW, fact
 from tests.core.exchange.test_export_refusals import signed

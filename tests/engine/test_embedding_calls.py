@@ -4,6 +4,7 @@ import hashlib
 
 import pytest
 
+from core.changes import Changes
 from core.config.accounts import accounts_of
 from core.config.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
@@ -17,7 +18,6 @@ from core.gateway.embedding_service import EmbeddingPlan, EmbeddingService
 from core.gateway.model_gateway import ModelGateway
 from core.providers.embedding.scripted import ScriptedEmbedder
 from core.providers.scripted.provider import ScriptedProvider
-from core.snapshot import Changes
 from db.store import PostgresStore
 from storyengine_tui.screens.calls.call_rows import segments_of
 from tests.engine.windows import CHOICES, chapter

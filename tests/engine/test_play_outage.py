@@ -3,10 +3,10 @@
 import pytest
 from rich.console import Console
 
+from core.changes import Changes
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.session.session import SessionState
 from core.exchange.scripts.chapter_script import ChapterScript, load_chapter_script
-from core.snapshot import Changes
 from db.store import PostgresStore
 from storyengine_tui.cli.commands.chapter.play import Reporter, play_and_report
 from tests.e2e.program import chapter_script

@@ -17,6 +17,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from core.changes import Changes
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
@@ -27,7 +28,6 @@ from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, TextArrived
 from core.providers.scripted.provider import ScriptedProvider
-from core.snapshot import Changes
 from core.store import Lease, SessionStore
 from db.embedded.server import EmbeddedServer
 from db.embedded.watchdog import keep_alive

@@ -5,6 +5,7 @@ import logging
 
 import pytest
 
+from core.changes import Changes
 from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedError, StorageError
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
@@ -18,7 +19,6 @@ from core.engine.sync.notifications import (
     TextArrived,
     WriterChanged,
 )
-from core.snapshot import Changes
 from core.store import WriterInfo
 from db.store import PostgresStore
 from tests.engine.windows import (

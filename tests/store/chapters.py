@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from core.changes import Changes
 from core.domain.agent_role import AgentRole
 from core.domain.ids import (
     ArtifactId,
@@ -23,7 +24,6 @@ from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.snapshot import Changes
 from core.store import Lease, SessionStore
 
 PATIENCE = 20.0

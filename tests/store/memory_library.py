@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import UUID
 
+from core.changes import Changes
 from core.domain.errors import ChangedElsewhereError, ErrorCode, StorageError
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
 from core.domain.proposal import Proposal
@@ -13,7 +14,6 @@ from core.library.characters.character import Character, KeptFile
 from core.library.lore.kept import KeptLorebook
 from core.library.names import name_key
 from core.library_store import DECIDED, LibraryCounts
-from core.snapshot import Changes
 
 Kept = TypeVar("Kept", Character, KeptLorebook, Book)
 

@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from core.changes import Changes
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, ItemId, RequestId, SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
@@ -14,11 +15,12 @@ from core.domain.secret import Secret, reveals_in
 from core.domain.session.lore import Lorebooks
 from core.domain.session.session import Session, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
+from core.domain.story.condensed import CondensedMemory
 from core.domain.story.context_status import Statuses, always_of, place_of, with_statuses
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
-from core.snapshot import Changes, Snapshot, is_kept_in_snapshot, recent_from
+from core.snapshot import Snapshot, is_kept_in_snapshot, recent_from
 from core.store import WriterInfo
 
 
@@ -73,6 +75,7 @@ class Rows:
     blocks: dict[BlockId, MemoryBlock] = field(default_factory=dict)
     takes: dict[int, int] = field(default_factory=dict)
     canon_blocks: dict[tuple[int, int], BlockId] = field(default_factory=dict)
+    condensed: dict[BlockId, CondensedMemory] = field(default_factory=dict)
     drafts: dict[DraftId, NarrativeDraft] = field(default_factory=dict)
     requests: dict[RequestId, Request] = field(default_factory=dict)
     artifacts: dict[ArtifactId, Artifact] = field(default_factory=dict)
@@ -122,6 +125,8 @@ class Rows:
         if changes.memory_end is not None:
             end = changes.memory_end
             self.canon_blocks = {place: id for place, id in self.canon_blocks.items() if place[0] <= end}
+        for one in changes.condensed:
+            self.condensed.setdefault(one.id, one)
         for draft in changes.drafts:
             self.drafts.setdefault(draft.id, draft)
         for item in sorted(changes.items, key=lambda item: item.version):
@@ -146,6 +151,7 @@ class Rows:
             if self.secrets
             else (),
             lore=self.lore,
+            condensed=self.condensed_canon,
             unsent={slot: text for slot, text in self.unsent.items() if text},
             recent=tuple(
                 event for event in self.canon if event.summarised_with > start and event.prompt_index <= last
@@ -177,6 +183,15 @@ class Rows:
     @property
     def memory(self) -> list[MemoryBlock]:
         return [self.blocks[self.canon_blocks[place]] for place in sorted(self.canon_blocks)]
+
+    @property
+    def condensed_canon(self) -> tuple[CondensedMemory, ...]:
+        told = sorted(self.condensed.values(), key=lambda one: one.order)
+        return tuple(
+            one
+            for one in told
+            if [block.id for block in self.memory if one.covers(block)] == list(one.sources)
+        )
 
     @property
     def summary(self) -> SessionSummary:

@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from types import coroutine
 
+from core.changes import Changes
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import ArtifactId, RequestId, SessionId
-from core.domain.requests.request import Artifact, Request, total_cost
+from core.domain.requests.request import Artifact, Content, Request, total_cost
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import SavePoint
 from core.domain.session.session import Session, SessionSummary, Tab1Inputs
@@ -23,8 +24,8 @@ from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.lore_use import LoreUse, uses_in
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
-from core.snapshot import Changes, Snapshot, full_deltas_from
-from core.store import Lease, WriterInfo
+from core.snapshot import Snapshot, full_deltas_from
+from core.store import BrokenRule, Lease, WriterInfo
 from tests.store.memory_bank import MemoryBank
 from tests.store.memory_library import MemoryLibrary
 from tests.store.memory_queue import MemoryQueue, SharedQueue
@@ -259,6 +260,14 @@ class MemoryStore:
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         contents = (await self._found(session_id)).contents
         return {key: contents[key] for key in hashes if key in contents}
+
+    async def contents_after(self, session_id: SessionId, hash: str, *, most: int) -> Sequence[Content]:
+        contents = (await self._found(session_id)).contents
+        return [Content(key, contents[key]) for key in sorted(contents) if key > hash][:most]
+
+    async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
+        await give_way()
+        return ()  # Only a database has rules of tables.
 
     async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
         slots = (await self._found(session_id)).save_points

@@ -7,9 +7,9 @@ from dataclasses import replace
 import psycopg
 import pytest
 
+from core.changes import Changes
 from core.domain.errors import StorageError
 from core.domain.session.session import Session
-from core.snapshot import Changes
 from core.store import Lease
 from db.store import PostgresStore, open_store
 from tests.store import chapters

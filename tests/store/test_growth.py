@@ -9,10 +9,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from core.changes import Changes
 from core.domain.ids import SessionId
 from core.domain.requests.request import RequestRecord, RequestState
 from core.domain.session.session import Session
-from core.snapshot import Changes
 from core.store import Lease
 from db.store import PostgresStore, open_store
 from tests.store import chapters

@@ -9,6 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from core.changes import Changes
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS
@@ -16,7 +17,6 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.sync.notifications import TextArrived
-from core.snapshot import Changes
 from db.backups import client_programs
 from db.backups.dump import backup, restore
 from db.embedded.machine.binaries import Binaries

@@ -7,9 +7,9 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from core.changes import Changes
 from core.domain.ids import SessionId
 from core.domain.story.context_status import ContextStatus, EventStatus
-from core.snapshot import Changes
 from db.store import open_store
 from tests.store import chapters
 from tests.store.servers import cloned, plain_url

@@ -7,9 +7,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from core.changes import Changes
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.session.session import Session, SessionState, Tab1Inputs
-from core.snapshot import Changes
 from core.store import Lease
 from db.store import PostgresStore, open_store
 from tests.store import chapters

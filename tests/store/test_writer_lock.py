@@ -8,10 +8,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from core.changes import Changes
 from core.domain.errors import SessionLockedError
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
-from core.snapshot import Changes
 from core.store import Lease, WriterInfo
 from db.store import PostgresStore, open_store
 from db.writer_lock import lock_key

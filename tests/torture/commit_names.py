@@ -1,5 +1,6 @@
 """Names for the transactions of the engine, by what each makes true: the steps at which the torture kills."""
 
+from core.changes import Changes
 from core.domain.requests.request import ReplyRequest, Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session, SessionState
@@ -7,7 +8,6 @@ from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.changes.canon import ORIGIN, Origin
 from core.engine.scene.commands import ROLL
-from core.snapshot import Changes
 
 
 def commit_name(changes: Changes) -> str:

@@ -15,10 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from core.changes import Changes
 from core.config.accounts import OWN
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
-from core.snapshot import Changes
 from db.embedded.machine.probe import server_processes
 from db.embedded.state import ServerState
 from tests.torture.commit_names import commit_name
@@ -37,6 +37,7 @@ _OF_SCHEMAS = {
     "heartbeat": "heartbeat",
     "gaps": "gaps",
     "changes": "ceremony",
+    "condense": "condense",
 }
 _PROPOSES = "You help a human Game Master (GM) of Story Engine with one text of their own"
 """How the prompt begins for a proposal."""

@@ -26,7 +26,15 @@ LONG_PROMPTS = 14
 """The first early summary fails, and a full chunk may be due before its next try; a second one is stored."""
 LONG = " Go on, and tell me more." * 780
 """Nearly 20,000 characters: five prompts of them are summarised before the next one can go."""
+CONDENSED_PROMPTS = 22
+"""Three chunks in memory and one prompt more: two are condensed while the third is played."""
 NARROW = {"STORYENGINE_PROFILES__LOCAL__CHARACTER__MAX_INPUT_TOKENS": "24000"}
+CONDENSING = {
+    "STORYENGINE_PROFILES__LOCAL__MEMORY_STRATEGY": "adaptive",
+    "STORYENGINE_PROFILES__LOCAL__CHARACTER__MAX_MEMORY_TOKENS": "50",
+    "STORYENGINE_BACKGROUND_BACKOFF": "0.05",
+}
+"""Memory has no room, so that what can be condensed is."""
 BLOCK = """
 [[block]]
 name = "Weather"
@@ -45,6 +53,24 @@ times = 1
 match = { schema = "turn_delta" }
 fault = "time_out"
 times = 1
+[[reply]]
+match = { schema = "condense" }
+fault = "time_out"
+times = 1
+[[reply]]
+match = { schema = "condense" }
+[reply.payload]
+memory_type = "turn_delta"
+range = {}
+location_updates = { where = "", notable_environment_changes = [] }
+major_events = [{ event = "in short", cause = "", effect = "", participants = [] }]
+character_actions = []
+state_changes = []
+relationship_shifts = []
+items_clues_discovered = []
+unresolved_threads = []
+canon_locks = []
+contradictions_or_questions = []
 [[reply]]
 match = { schema = "text", model = "gpt-5.2" }
 fault = "rate_limited"
@@ -200,16 +226,18 @@ class Play:
     """Kills a play of a chapter at each of these points, and plays every chapter to its end.
 
     A long chapter is summarised early; in each process the first of these summaries fails, and the prompt
-    goes with the story before it shortened.
+    goes with the story before it shortened. `is_condensing` has old memory told again in fewer words.
     """
 
-    def __init__(self, torturer: Torturer, *, is_long: bool = False) -> None:
+    def __init__(self, torturer: Torturer, *, is_long: bool = False, is_condensing: bool = False) -> None:
         self._torturer = torturer
         self._chapters = 0
         self._more, self._prompts = (LONG, LONG_PROMPTS) if is_long else ("", PROMPTS)
+        if is_condensing:
+            self._prompts = CONDENSED_PROMPTS
         self._calls: Counter[str] = Counter()
         """How often models were asked in this chapter, by the kind of request."""
-        torturer.environment = NARROW if is_long else {}
+        torturer.environment = CONDENSING if is_condensing else NARROW if is_long else {}
 
     def steps(self) -> list[str]:
         """Play a chapter that nobody kills, and return the names of all steps in their order."""
@@ -298,13 +326,17 @@ def assert_played(
     assert not list(torturer.home.out.glob(f"{script.stem} (*"))
 
 
-def all_points(seed: int, *, is_long: bool = False) -> list[Point]:
+def all_points(seed: int, *, is_long: bool = False, is_condensing: bool = False) -> list[Point]:
     """Play once, and return a point for every step and victim, in random order.
 
-    Of a long chapter, these are the steps that a short one does not come to, and those of its summaries.
+    Of a long chapter, these are the steps that a short one does not come to, and those of its summaries; of
+    one whose memory is condensed, those of the work that does it.
     """
     with machine() as home:
-        steps = Play(Torturer(home, seed), is_long=is_long).steps()
+        steps = Play(Torturer(home, seed), is_long=is_long, is_condensing=is_condensing).steps()
+    if is_condensing:
+        steps = [step for step in steps if "condense" in step]
+        assert "condense done: after" in steps, "nothing was condensed"
     if is_long:
         steps = [step for step in steps if "shortened" in step or "summary" in step]
         assert any("shortened" in step for step in steps), "no text was shortened"
@@ -319,9 +351,11 @@ def script_points() -> list[Point]:
     return [Point(step, victim) for step in SCRIPT_STEPS for victim in Victim]
 
 
-def play_and_kill(points: Collection[Point], seed: int, *, is_long: bool = False) -> KillFigures:
+def play_and_kill(
+    points: Collection[Point], seed: int, *, is_long: bool = False, is_condensing: bool = False
+) -> KillFigures:
     """Kill at every one of these points of a play, and play every chapter to its end."""
     with machine() as home:
         torturer = Torturer(home, seed)
-        Play(torturer, is_long=is_long).kill(points)
+        Play(torturer, is_long=is_long, is_condensing=is_condensing).kill(points)
         return torturer.close()

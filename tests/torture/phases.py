@@ -115,6 +115,12 @@ def long_chapters(wanted: Wanted) -> Found:
     return _killed(play_and_kill(points[: wanted.share(len(points))], wanted.seed, is_long=True))
 
 
+def condensed_memory(wanted: Wanted) -> Found:
+    """Kill while old memory is told again in fewer words."""
+    points = all_points(wanted.seed, is_condensing=True)
+    return _killed(play_and_kill(points[: wanted.share(len(points))], wanted.seed, is_condensing=True))
+
+
 def on_machine(*works: tuple[Callable[..., None], int | None]) -> Phase:
     """Return the phase that kills in these works, each with so many points; None: at all there are."""
 
@@ -258,6 +264,7 @@ PHASES: dict[str, Phase] = {
     "queue": queue,
     "leaks": leaks,
     "long chapters": long_chapters,
+    "condensed memory": condensed_memory,
     "corrections, test calls and takes": on_machine(
         (kill_corrections, None), (kill_test_calls, None), (kill_takes, FULL_OPERATIONS)
     ),

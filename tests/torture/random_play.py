@@ -11,6 +11,7 @@ from functools import partial
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
+from core.changes import Changes
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode
 from core.domain.ids import RequestId
@@ -19,7 +20,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions import commands
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from tests.torture.random_windows import AWAY, CODES, SELDOM_NOT, Figures, RandomWindows
 from tests.torture.random_words import words_of
 

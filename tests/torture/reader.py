@@ -21,14 +21,17 @@ _OPEN = ("pending", "processing")
 _FINISHED = ("ENDED", "NARRATING")
 _LONG_PART = 40_000
 """Characters of prompts and replies that may be summarised before their chunk is full."""
-_BESIDE = ("assist", "afterthought", "heartbeat", "gaps", "ceremony")
+_BESIDE = ("assist", "afterthought", "heartbeat", "gaps", "ceremony", "condense")
 """Kinds that run beside the play."""
-_MORE_ANSWERS = ("summary", "narrative", "afterthought", "heartbeat", "ceremony")
+_MORE_ANSWERS = ("summary", "narrative", "afterthought", "heartbeat", "ceremony", "condense")
 """Kinds of which a request has more answers than one, or none and is done all the same."""
 _STATE_OF = {"LOCKING": "lock", "SUMMARIZING": "summary", "NARRATING": "narrative"}
 _KEPT: dict[str, LiteralString] = {
     "event": "SELECT session_id, event_id, md5(to_jsonb(event)::text) FROM event",
     "memory block": "SELECT session_id, block_id, md5(to_jsonb(memory_block)::text) FROM memory_block",
+    "condensed memory": (
+        "SELECT session_id, condensed_id, md5(to_jsonb(condensed_memory)::text) FROM condensed_memory"
+    ),
     "draft": "SELECT session_id, draft_id, md5(to_jsonb(narrative_draft)::text) FROM narrative_draft",
     "artifact": "SELECT session_id, artifact_id, md5(to_jsonb(llm_artifact)::text) FROM llm_artifact",
 }

@@ -16,6 +16,7 @@ from pathlib import Path
 import psycopg
 
 from bench.measure import resident_bytes
+from core.changes import Changes
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.session.session import SessionState
@@ -24,7 +25,6 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestFailed
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
-from core.snapshot import Changes
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
 from tests.engine.windows import Outage, create, engine_on, listening, set_up

@@ -71,6 +71,16 @@ def test_a_long_chapter_that_is_killed_at_an_early_summary_goes_on_with_nothing_
 
 
 @pytest.mark.torture
+def test_old_memory_that_is_told_again_when_killed_is_there_whole_or_asked_for_again() -> None:
+    points = [
+        Point("condense begun: after", Victim.PROGRAM),
+        Point("condense done: under way", Victim.ALL),
+        Point("condense done: after", Victim.POSTGRES),
+    ]
+    held(play_and_kill(points, SEED, is_condensing=True), 3)
+
+
+@pytest.mark.torture
 def test_a_script_that_is_killed_while_it_gets_its_session_is_played_on_in_one_session() -> None:
     chance = random.Random(SEED)
     held(play_and_kill(chance.sample(script_points(), 2), SEED), 2)

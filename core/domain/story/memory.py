@@ -204,9 +204,12 @@ class BlockType(StrEnum):
     CANON_CORRECTION = "canon_correction"
     CARRY_OVER = "carry_over"
     """What comes over from earlier chapters. It is made of tab 1 for each input, and never stored."""
+    CONDENSED = "condensed"
+    """Several deltas in one (`core.domain.story.condensed`), for inputs; it is stored apart from blocks."""
 
 
-STORED_TYPES: Final = tuple(kind for kind in BlockType if kind is not BlockType.CARRY_OVER)
+_OF_INPUTS: Final = (BlockType.CARRY_OVER, BlockType.CONDENSED)
+STORED_TYPES: Final = tuple(kind for kind in BlockType if kind not in _OF_INPUTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

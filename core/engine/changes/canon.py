@@ -7,6 +7,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from core.changes import Changes
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.session.session import Session
@@ -14,7 +15,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import AWAY, PRESENT, REPEATS, REQUEST_ID, UNASKED_AFTER, Event, Role
 from core.domain.story.lore_use import kept_from
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 
 ORIGIN: Final = "origin"
 """The key under which the metadata of a reply says that it is not a model's whole answer."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.agents.context_builder import ContextBuilder
+from core.changes import Changes
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.ids import BlockId, CharacterId, RequestId, new_uuid
@@ -39,7 +40,7 @@ from core.engine.changes.moves import (
 )
 from core.engine.decisions.tab1_commands import within
 from core.engine.kinds.registry import handler_of
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.text.cleaning import is_blank
 from core.text.composer_text import without
 

@@ -9,6 +9,7 @@ from typing import Final, Self
 
 from core.agents import character, unasked
 from core.agents.context_builder import ContextBuilder
+from core.changes import Changes
 from core.config.models import AgentRole, ModelConfig, PromptStyle
 from core.context.visibility import CharacterKnowledge
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -22,7 +23,7 @@ from core.engine.changes.moves import provenance
 from core.engine.kinds.base import Job, KindHandler, called_with, failure_unasked, input_of
 from core.engine.kinds.outcome import AfterthoughtMade, Failed
 from core.gateway.call_records import CallRecords
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.text.repetition import first_repeated
 
 DECISION_CALL: Final = 1

@@ -6,6 +6,7 @@ from datetime import datetime
 from core.agents import assist
 from core.agents.assist import Asked, Proposal
 from core.agents.prompt_file import SEGMENTS
+from core.changes import Changes
 from core.config.models import AgentRole
 from core.context.segments import Context
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -13,7 +14,7 @@ from core.domain.requests.request import BackgroundRequest
 from core.engine.kinds.base import Job, KindHandler
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.text.repetition import Source, first_repeated
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from core.agents.context_builder import Context, ContextBuilder
+from core.changes import Changes
 from core.config.models import AgentRole, ModelAssignments, ModelConfig
 from core.context.visibility import CharacterKnowledge
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -19,7 +20,7 @@ from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
 from core.gateway.cashier import Following, nothing_follows
 from core.gateway.model_gateway import CallResult
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.store import SessionStore
 
 R = TypeVar("R", bound=RequestBase)

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from core.agents import unasked
+from core.changes import Changes
 from core.config.models import AgentRole
 from core.domain.requests.request import BackgroundRequest
 from core.domain.slot import Slot
 from core.engine.kinds.base import Job, KindHandler, called_with, failure_unasked, input_of
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

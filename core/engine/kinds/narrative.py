@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from core.changes import Changes
 from core.config.models import ModelConfig, PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import DraftId, new_uuid
@@ -16,7 +17,7 @@ from core.engine.kinds.base import Job, KindHandler
 from core.engine.kinds.outcome import Failed, NarrativeMade
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult, input_hash, model_request
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.store import SessionStore
 from core.text.cleaning import cut_in_words, to_last_sentence
 from core.text.repeated_sentences import without_repeated_sentences

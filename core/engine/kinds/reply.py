@@ -9,6 +9,7 @@ from typing import Final
 
 from core.agents import character
 from core.agents.context_builder import Context
+from core.changes import Changes
 from core.config.models import AgentRole, ModelConfig, PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
@@ -36,7 +37,7 @@ from core.engine.kinds.outcome import Failed, ReplyMade
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult
 from core.providers.base import ProviderError
-from core.snapshot import Changes, Snapshot, recent_from
+from core.snapshot import Snapshot, recent_from
 from core.text.composer_text import joined
 from core.text.repetition import Source, first_repeated
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from core.agents import context_summary
 from core.agents.answers.json_output import ParsedMemory
+from core.changes import Changes
 from core.config.models import AgentRole
 from core.context.visibility import Knowledge
 from core.domain.audience import Audience, widest_first
@@ -24,7 +25,7 @@ from core.engine.kinds.base import Job, KindHandler, called_with
 from core.engine.kinds.json_memory import make_memory
 from core.engine.kinds.outcome import Failed, SummaryMade
 from core.gateway.call_records import CallRecords
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 
 
 class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from core.changes import Changes
 from core.config.models import AgentRole, ModelAssignments, ModelConfig
 from core.context.segments import Context, plain
 from core.domain.ids import RequestId, SessionId, new_uuid
@@ -11,7 +12,6 @@ from core.domain.requests.request import RequestState, TrialRequest
 from core.domain.slot import Slot
 from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import CallResult, ModelGateway
-from core.snapshot import Changes
 from core.text.cleaning import clean
 from core.text.delimiters import SegmentName
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from core.changes import Changes
 from core.context.carry_over import Told, carry_over
 from core.domain.clock import Clock
 from core.domain.errors import BookGoesOnError, IllegalCommandError
@@ -13,7 +14,7 @@ from core.domain.session.session import Session, SessionState, Tab1Inputs, title
 from core.engine.sync.lore_reading import copies_of_lore
 from core.library.book import Book, cleaned, problems_of
 from core.library.names import find, free_name, name_key
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.store import SessionStore
 
 LIST_HINT = "List them with `storyengine book list`."

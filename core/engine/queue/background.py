@@ -3,13 +3,14 @@
 from dataclasses import replace
 from datetime import datetime
 
+from core.changes import Changes
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
 from core.domain.requests.request import BackgroundRequest
 from core.engine.changes.moves import given_up, pending_again
 from core.engine.decisions.commands import find_request
 from core.engine.queue.worker import MAX_SLEEP_SECONDS, Worker
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 
 
 class BackgroundWorker(Worker):

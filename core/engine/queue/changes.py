@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from core.changes import Changes
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId, new_uuid
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request, SummaryRequest
@@ -12,7 +13,7 @@ from core.engine.changes.moves import given_up, pending_again
 from core.engine.decisions import commands, tab1_commands
 from core.engine.decisions.commands import find_request
 from core.engine.kinds.registry import handler_of
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.text.cleaning import is_blank
 
 WITH_THE_MODEL = "A model works on that call; stop it first."

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
+from core.changes import Changes
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId, SessionId
@@ -11,7 +12,7 @@ from core.engine.queue import changes
 from core.engine.sync.notifications import Notification, PromptReturned
 from core.engine.sync.session_writer import SessionWriter
 from core.queue_store import Word
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 
 
 class ChapterQueue:

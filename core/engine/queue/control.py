@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Protocol
 
+from core.changes import Changes
 from core.config.models import ModelAssignments
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
@@ -17,7 +18,7 @@ from core.engine.queue.entries import QueueEntry, entries_of
 from core.engine.queue.pause import QueueSwitch
 from core.engine.sync.notifications import QueuePaused, QueueResumed
 from core.queue_store import News, QueuedRequest, QueueStore, Word, read_news
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+from core.changes import Changes
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId
@@ -20,7 +21,7 @@ from core.engine.scene.commands import begun
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.call_records import CallRecords, failure_of, records_without_call
 from core.gateway.cancellation import Cancellation
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 

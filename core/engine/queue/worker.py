@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
+from core.changes import Changes
 from core.domain.clock import Clock
 from core.domain.errors import (
     ErrorCode,
@@ -29,7 +30,7 @@ from core.engine.scene.commands import begun
 from core.engine.sync.notifications import StorageTrouble
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.call_records import BUG
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 

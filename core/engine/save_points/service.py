@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from core.changes import Changes
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.ids import SessionId, new_uuid
@@ -35,7 +36,7 @@ from core.engine.kinds.registry import handler_of
 from core.engine.sync.lore_reading import copies_of_lore
 from core.exchange.session_copy import as_new_session, beginning_of
 from core.exchange.session_export import SessionBody
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.store import SessionStore
 from core.text.cleaning import clean_line
 
@@ -110,6 +111,16 @@ class SavePoints:
         fresh = SessionId(new_uuid())
         await self._store.create(as_new_session(body, fresh))
         return fresh
+
+    async def damages(self, session_id: SessionId) -> Sequence[str]:
+        """Return what does not hold of the save points of a session, and of the story up to each."""
+        damages = []
+        for slot in await self._store.save_points(session_id):
+            try:
+                await self._body(slot)
+            except SavePointDamagedError as error:
+                damages.append(f"save slot {slot.number}: {error.reason}")
+        return damages
 
     async def _found(self, session_id: SessionId, number: int) -> SavePoint:
         for slot in await self._store.save_points(session_id):

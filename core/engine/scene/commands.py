@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from core.agents.context_builder import ContextBuilder
+from core.changes import Changes
 from core.domain.audience import EVERYONE, Audience
 from core.domain.dice import Roll
 from core.domain.errors import IllegalCommandError, LimitExceededError
@@ -37,7 +38,7 @@ from core.engine.changes.moves import move
 from core.engine.decisions.commands import begin, require_cast
 from core.engine.decisions.tab1_commands import within
 from core.engine.scene.staging import with_present
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.text.cleaning import is_blank
 
 ROLL: Final = "roll"

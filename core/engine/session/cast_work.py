@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from core.agents.proposals.asking import Question
+from core.changes import Changes
 from core.config.models import AgentRole
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
@@ -29,7 +30,6 @@ from core.library.characters.character import Character
 from core.library.names import name_key
 from core.library.proposals.exposure import neglected
 from core.library.proposals.of_chapter import of_exposure, of_fading, of_merging
-from core.snapshot import Changes
 from core.store import SessionStore
 
 OVER: Final = (SessionState.ENDED, SessionState.NARRATING)

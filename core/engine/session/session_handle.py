@@ -9,6 +9,7 @@ from functools import partial
 
 from core.agents.context_builder import ContextBuilder
 from core.agents.prompt_blocks import PromptOutline
+from core.changes import Changes
 from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
 from core.domain.clock import Clock
@@ -43,6 +44,7 @@ from core.engine.scene import staging
 from core.engine.scene.service import Scene
 from core.engine.session.assist import Assist
 from core.engine.session.cast_work import CastWork
+from core.engine.session.condenser import Condenser
 from core.engine.session.money import Money
 from core.engine.session.open_session import OpenSession
 from core.engine.session.quiesce import apply_when_idle
@@ -55,7 +57,7 @@ from core.engine.sync.notifications import WriterChanged, WriterGone
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.takes.service import Takes
 from core.gateway.model_gateway import CallResult
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.store import SessionStore, WriterInfo, written_elsewhere
 
 CLOSE_TIMEOUT_SECONDS = 5.0
@@ -95,6 +97,7 @@ class SessionHandle(OpenSession):
         self.money: Money | None = None
         self.assist: Assist | None = None
         self.cast_work: CastWork | None = None
+        self.condenser: Condenser | None = None
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
         self.takes = Takes(store, writer, worker, self._ask, clock)
         self.scene = Scene(writer, builder, clock)
@@ -320,6 +323,8 @@ class SessionHandle(OpenSession):
         await self.end_pauses()
         await self.afterthoughts.begin()
         self._auto_saver.start()
+        if self.condenser is not None:
+            self.condenser.start()
         self._watch.start()
         self._worker.start()
         self.background.wake()
@@ -352,6 +357,8 @@ class SessionHandle(OpenSession):
         await self._follower.aclose()
         self._writer.listeners.close()
         await self._auto_saver.aclose()
+        if self.condenser is not None:
+            await self.condenser.aclose()
         await self._writer.aclose(IllegalCommandError("The chapter is closed; open it again to go on."))
 
     async def _repair_at_close(self, repair: Repair) -> None:

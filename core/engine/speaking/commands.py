@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from core.changes import Changes
 from core.domain.audience import Audience
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.changes.moves import move
 from core.engine.decisions.commands import require_cast
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 
 
 def let_add(snapshot: Snapshot, slots: Iterable[Slot], now: datetime, *, is_on: bool) -> Changes:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from core.changes import Changes
 from core.domain.clock import Clock
 from core.domain.errors import StoryEngineError
 from core.domain.ids import EventId
@@ -19,7 +20,7 @@ from core.engine.kinds.afterthought import Opening, Pause, opening_of
 from core.engine.queue.background import BackgroundWorker
 from core.engine.speaking import commands
 from core.engine.sync.session_writer import SessionWriter
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 
 TIMERS: Final = (10, 60, 300, 900, 3_600)
 """Seconds of idleness after which a character is asked: 10 seconds, 1, 5 and 15 minutes, 1 hour."""

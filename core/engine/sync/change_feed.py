@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from core.changes import Changes
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import Request, RequestState
 from core.domain.slot import Slot
@@ -12,7 +13,7 @@ from core.domain.story.memory import MemoryBlock, compact_old_deltas
 from core.engine.kinds.registry import handler_of
 from core.engine.sync import notifications as notices
 from core.engine.sync.notifications import Notification
-from core.snapshot import Changes, Snapshot, full_deltas_from
+from core.snapshot import Snapshot, full_deltas_from
 from core.store import SessionStore
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
+from core.changes import Changes
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import RequestId
@@ -18,7 +19,7 @@ from core.engine.sync.completion_waiters import CompletionWaiters
 from core.engine.sync.lore_reading import with_lore
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, WriterChanged
 from core.engine.sync.subscriptions import Listeners
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.store import Lease, SessionStore, WriterInfo
 
 Decide = Callable[[Snapshot], Changes]

@@ -12,6 +12,7 @@ from core.domain.ids import SessionId
 from core.domain.session.absence import read_away
 from core.domain.session.session import SessionState, title_from
 from core.domain.slot import Slot
+from core.domain.story.condensed import still_condensed
 from core.domain.story.event import AWAY, PRESENT, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.save_points.service import title_with
@@ -88,7 +89,8 @@ def branch_at(
     branched = replace(branched, next_slot=branched.speaker_after(speaker or session.next_slot))
     kept = (snapshot.tab1, snapshot.secrets, events, memory, snapshot.statuses)
     body = beginning_of(branched, *kept, items=items)
-    return replace(body, prompt_blocks=snapshot.prompt_blocks, lore=snapshot.lore)
+    condensed = still_condensed(snapshot.condensed, memory)
+    return replace(body, prompt_blocks=snapshot.prompt_blocks, lore=snapshot.lore, condensed=condensed)
 
 
 def _is_of(lock: str, blocks: Sequence[MemoryBlock]) -> bool:

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from core.agents import context_summary
 from core.agents.answers.json_output import InvalidMemoryError
+from core.changes import Changes
 from core.config.models import PromptStyle
 from core.context.canon_locks import audience_of_lock
 from core.domain.errors import IllegalCommandError, LimitExceededError
@@ -29,7 +30,7 @@ from core.engine.decisions.commands import find_request
 from core.engine.decisions.tab1_commands import within
 from core.engine.kinds.outcome import ReplyMade
 from core.engine.kinds.reply import ReplyHandler
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.text.cleaning import clean, is_blank
 from core.text.composer_text import joined, without
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.domain.ids import SessionId
+from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import (
     BackgroundRequest,
     NarrativeRequest,
@@ -37,6 +38,8 @@ def purpose_of(request: Request, session: Session | None = None) -> str:
             return "what a character of the library lacks"
         case BackgroundRequest(kind=RequestKind.CEREMONY):
             return "what a chapter means for a character of the library"
+        case BackgroundRequest(kind=RequestKind.CONDENSE, prompts=PromptRange() as prompts):
+            return f"memory of prompts {prompts} in fewer words"
         case NarrativeRequest():
             return "the chapter as text"
         case _:

@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 
 from core.agents.context_builder import Context, ContextBuilder
+from core.changes import Changes
 from core.config.models import ModelAssignments
 from core.context.segments import CompressionMethod, SegmentKind
 from core.domain.audience import Audience
 from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus, EventStatus, Statuses, place_of
 from core.domain.story.event import Event
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.text.delimiters import SegmentName
 from tests.core.samples import TAB1, choices, event, memory, play, session
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from core.agents.context_builder import ContextBuilder
+from core.changes import Changes
 from core.config.models import ModelAssignments, PromptStyle
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import ReplyRequest, Request
@@ -20,7 +21,7 @@ from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import ModelGateway
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from tests.core.faulty_store import FaultyStore
 from tests.core.samples import NOW, choices
 from tests.core.simulation import Simulation, active

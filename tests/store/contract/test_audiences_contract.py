@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.changes import Changes
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import EventId, new_uuid
 from core.domain.secret import Reveal, Secret
@@ -12,7 +13,6 @@ from core.domain.slot import Slot
 from core.domain.story.event import SECRET, Event, Role
 from core.domain.story.memory import MemoryBlock
 from core.engine.session.session_handle import SessionHandle
-from core.snapshot import Changes
 from core.store import Lease, SessionStore
 from tests.store import chapters
 from tests.store.chapters import NOW

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.changes import Changes
 from core.domain.audience import Audience
 from core.domain.bank.details import (
     Aspect,
@@ -18,7 +19,6 @@ from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, RequestId, SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.snapshot import Changes
 from core.store import Lease, SessionStore
 from tests.core.bank_samples import NOW, fact
 from tests.store import chapters

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.changes import Changes
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import EventId, new_uuid
 from core.domain.requests.request import Content
@@ -11,7 +12,6 @@ from core.domain.session.lore import ChapterLorebook
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.lore_use import LoreUse, metadata_of
-from core.snapshot import Changes
 from core.store import SessionStore
 from tests.store import chapters
 

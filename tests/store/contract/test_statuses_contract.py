@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from core.changes import Changes
 from core.domain.story.context_status import ContextStatus, EventStatus
-from core.snapshot import Changes
 from core.store import SessionStore
 from tests.store import chapters
 

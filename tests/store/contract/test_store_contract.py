@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import core.snapshot
+from core.changes import Changes
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.prompt_block import NO_PROMPT_BLOCKS
@@ -18,7 +19,6 @@ from core.domain.session.limits import Limits
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.memory import is_full
-from core.snapshot import Changes
 from core.store import Lease, SessionStore
 from tests.store import chapters
 from tests.store.chapters import NOW

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.changes import Changes
 from core.config.models import defaults_for
 from core.domain.session.limits import Limits
 from core.domain.session.session import Session, SessionState
@@ -12,7 +13,6 @@ from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import read_body
 from core.providers.scripted.provider import ScriptedProvider
-from core.snapshot import Changes
 from core.store import SessionStore
 from tests.core.takes_model import CHUNK, Model, story
 from tests.store import chapters

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from core.changes import Changes
 from core.domain.errors import SessionLockedError
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.snapshot import Changes
 from core.store import Lease, SessionStore, WriterInfo
 from tests.store import chapters
 from tests.store.chapters import PATIENCE, taken

@@ -14,6 +14,7 @@ from core.agents.context_builder import repair_context
 from core.agents.prompt_file import SEGMENTS
 from core.agents.proposals import asking, reading
 from core.agents.proposals.asking import Question
+from core.changes import Changes
 from core.config.models import AgentRole, ModelConfig
 from core.context.segments import Context
 from core.context.visibility import CharacterKnowledge
@@ -26,7 +27,7 @@ from core.engine.kinds.cast.work import Work, sheet_of
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
 from core.library.characters.character import Character
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from core.text.repetition import Source, first_repeated
 
 Found = TypeVar("Found")

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from core.agents.context_builder import ContextBuilder
+from core.changes import Changes
 from core.domain.audience import EVERYONE, NOBODY
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId
@@ -13,7 +14,7 @@ from core.engine.catalog import SessionCatalog
 from core.engine.scene import staging
 from core.engine.speaking.heartbeats import answers_of, with_wishes
 from core.engine.speaking.hints import hints_of
-from core.snapshot import Changes, Snapshot
+from core.snapshot import Snapshot
 from storyengine_tui.bootstrap import hint_rules, running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.sessions import (
     SessionArgument,

@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Final
 
 import typer
 from rich.text import Text
@@ -16,12 +17,22 @@ from core.config.paths import find_paths
 from core.config.private_files import NotPrivateError, refuse_open
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import RequestState
-from storyengine_tui.bootstrap import Configuration, configure, find_vector_extension, running_queue
+from storyengine_tui.bootstrap import (
+    Configuration,
+    configure,
+    find_vector_extension,
+    running_catalog,
+    running_queue,
+)
 from storyengine_tui.cli.commands.system.queue import RESUME
 from storyengine_tui.cli.exit_codes import ExitCode
-from storyengine_tui.cli.running import console, say
+from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.running import console, say, say_wrong
 from storyengine_tui.cli.words import shown
 
+_DAMAGED: Final = (
+    "That was changed past the program, or the disk is damaged: keep a copy of it, and restore a backup."
+)
 _CONNECT_TIMEOUT = 5.0
 """Seconds to wait for a connection to a server of this machine."""
 _EMBEDDING_TIMEOUT = 60.0
@@ -37,17 +48,23 @@ class Finding:
     fix: str = ""
 
 
-async def doctor() -> None:
+async def doctor(
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check instead every hash and chain of all that is stored.")
+    ] = False,
+) -> None:
     """Check Python, data directory, database, schema, models and consent; say how to fix each."""
     is_well = True
-    async for finding in _examine():
+    async for finding in _verify() if verify else _examine():
         is_well = is_well and not finding.fix
         mark = "fix " if finding.fix else "ok  "
         line = Text(shown(f"{mark}  {finding.subject}: {finding.text}"))
         line.stylize("red" if finding.fix else "green", 0, 4)
         console.print(line, soft_wrap=True)
-        if finding.fix:
+        if finding.fix and not verify:
             say(f"      {finding.fix}")
+    if not is_well and verify:
+        say(f"      {_DAMAGED}")
     if not is_well:
         raise typer.Exit(ExitCode.REFUSED)
 
@@ -136,6 +153,25 @@ def _pgvector(offered: str, installed: str, can_be_made: bool) -> Finding:
     if offered:
         return Finding("pgvector", f"{offered} is on the server, for the first vectors of a chapter")
     return Finding("pgvector", "it is not on the server; memories are searched by words alone")
+
+
+async def _verify() -> AsyncIterator[Finding]:
+    """Yield what does not hold of all that is stored, or one finding that all of it does."""
+    async with running_catalog(await unlocked()) as catalog:
+        from core.engine.verification import Verification
+
+        found = Verification(catalog.store, catalog.save_points, lambda next_: say_wrong(f"Checking {next_}"))
+        is_whole = True
+        async for fault in found.faults():
+            is_whole = False
+            yield Finding(fault.subject, fault.text, _DAMAGED)
+        if is_whole:
+            done = found.checked
+            yield Finding(
+                "library",
+                f"every hash and chain holds; chapters: {done.chapters:,}, "
+                f"characters: {done.characters:,}, lorebooks: {done.lorebooks:,}",
+            )
 
 
 async def _attempt(subject: str, check: Awaitable[Finding]) -> Finding:

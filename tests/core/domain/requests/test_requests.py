@@ -30,6 +30,7 @@ OWN: dict[RequestKind, dict[str, Any]] = {
     RequestKind.HEARTBEAT: {"slot": Slot.RED, "text": "2", "prompts": PromptRange(3, 3)},
     RequestKind.GAPS: {"text": "Mira"},
     RequestKind.CEREMONY: {"slot": Slot.RED, "text": "Mira"},
+    RequestKind.CONDENSE: {"prompts": PromptRange(1, 28), "audience": Audience.of([Slot.RED])},
 }
 
 

@@ -1,0 +1,77 @@
+"""Finds names and numbers in a text that its sources do not have.
+
+A name is a word with a capital letter. At the beginning of a sentence any word has one, so there it is a
+name unless the sources have the word in whatever case, or it is one of the usual English beginnings.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Self
+
+_WORD: Final = re.compile(r"[^\W\d_][^\W\d_]*(?:['’-][^\W\d_]+)*")
+_NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
+_BEGINS: Final = re.compile(r"(?:^|[.!?:;…\n]|[—–]\s)[\s\"'“”‘’«»(]*$")
+_COUNTED: Final = """
+two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+eighteen nineteen twenty
+"""
+_COUNTS: Final = {name: str(number) for number, name in enumerate(_COUNTED.split(), start=2)} | {
+    "dozen": "12",
+    "thirty": "30",
+    "forty": "40",
+    "fifty": "50",
+    "hundred": "100",
+    "thousand": "1000",
+}
+_OPENERS: Final = """
+a after again all also although an and another any as at attempted because before both but by despite during
+each eventually every everyone finally for from he her here his how however i if in instead into is it its
+later many meanwhile most my near no nothing now of on once one only or others our outside over several
+she since so some someone something still that the their then there these they this those though through to
+together under unknown until we what when where while who why with without you your
+"""
+_BEGINNINGS: Final = frozenset(_OPENERS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The words of sources, in lower case, and their numbers; a number in words counts as its digits too."""
+
+    words: frozenset[str]
+    numbers: frozenset[str]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Self:
+        """Return the vocabulary of these texts."""
+        words: set[str] = set()
+        numbers: set[str] = set()
+        for text in texts:
+            found = [_key(word[0]) for word in _WORD.finditer(text)]
+            words.update(found, *(word.split("-") for word in found))
+            numbers.update(_NUMBER.findall(text), (_COUNTS[word] for word in found if word in _COUNTS))
+        return cls(frozenset(words), frozenset(numbers))
+
+    def unknown_in(self, text: str, *, is_name: bool = False) -> Iterator[str]:
+        """Yield the names and numbers of `text` that the sources do not have; in a name every word counts."""
+        for number in _NUMBER.findall(text):
+            if number not in self.numbers:
+                yield number
+        for found in _WORD.finditer(text):
+            word, key = found[0], _key(found[0])
+            if key in self.words:
+                continue
+            if key in _COUNTS:
+                if _COUNTS[key] not in self.numbers:
+                    yield word
+            elif is_name or (word[0].isupper() and not self._is_beginning(text[: found.start()], key)):
+                yield word
+
+    @staticmethod
+    def _is_beginning(before: str, key: str) -> bool:
+        return key in _BEGINNINGS and _BEGINS.search(before) is not None
+
+
+def _key(word: str) -> str:
+    word = word.casefold().replace("’", "'")
+    return word.removesuffix("'s").removesuffix("'")
