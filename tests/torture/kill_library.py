@@ -1,5 +1,6 @@
-"""Kills while the library is written: characters, lorebooks and books, the next chapter, a chat that is
-imported. Each is stored whole or not at all, and what was stored before is as it was."""
+"""Kills while the library is written: characters, lorebooks and books, the next chapter and the lines that
+come over into it, a chat that is imported. Each is stored whole or not at all, and what was stored before is
+as it was."""
 
 import json
 from collections.abc import Callable, Collection
@@ -15,7 +16,10 @@ from tests.torture.kill_orders import Point
 from tests.torture.kill_scene import begin_played, end_played
 from tests.torture.kill_storage import drawn, play_one, rows, served, steps_of
 
-STORES: Final = ("library: ", "session created: ", "lorebooks stored: ", "gaps done: ", "ceremony ")
+STORES: Final = (
+    *("library: ", "session created: ", "lorebooks stored: ", "gaps done: ", "ceremony "),
+    *("tab 1 stored: ", "lock pending: ", "lock begun: ", "lock stored: "),
+)
 """How the steps begin at which something is stored."""
 TITLE: Final = "Of the library"
 _REPLIES: Final = """
@@ -177,8 +181,22 @@ def _trials(session_id: str, draft: str) -> list[LibraryTrial]:
             (("book", "remove", "The Lamp", session_id),),
             gone,
         ),
+        *_of_carried_lines(session_id, gone),
         LibraryTrial(("import", "whole.json"), undone_by=gone),
         LibraryTrial(("import", "chat.jsonl"), undone_by=gone),
+    ]
+
+
+def _of_carried_lines(session_id: str, gone: Callable[[Torturer], None]) -> list[LibraryTrial]:
+    """Return what the GM does with the lines that come over into the next chapter, up to its lock."""
+    following = ("next", session_id)
+    pin, strike, lock = (
+        ("operation", name, session_id) for name in ("pin a line", "strike a line", "lock the next")
+    )
+    return [
+        LibraryTrial(pin, (), (following,), gone),
+        LibraryTrial(strike, (), (following,), gone),
+        LibraryTrial(lock, (), (following, pin), gone, has_steps=True),
     ]
 
 

@@ -18,7 +18,7 @@ from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.screens.play.scene.sent_view import NEXT
 from tests.torture.operations_beside import OPERATIONS_BESIDE, require_done
-from tests.torture.operations_of_library import OPERATIONS_OF_LIBRARY
+from tests.torture.operations_of_library import OPERATIONS_OF_LIBRARY, OPERATIONS_OF_NEXT
 
 CUT_OFF: Final = "Cut the reply to this off."
 """A prompt whose reply the replies of a torture break off in the middle."""
@@ -33,6 +33,8 @@ async def operation(name: str, session: str) -> None:
                 await OPERATIONS[name](opened)
             elif name in OPERATIONS_OF_LIBRARY:
                 await OPERATIONS_OF_LIBRARY[name](engine.library)
+            elif name in OPERATIONS_OF_NEXT:
+                await OPERATIONS_OF_NEXT[name](engine)
             else:
                 await OPERATIONS_BESIDE[name](engine, opened)
         finally:

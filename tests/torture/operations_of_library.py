@@ -4,8 +4,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final
 
+from core.domain.session.carry_over import CarriedLine
+from core.engine.decisions.tab1_commands import Tab1Edit
+from core.engine.engine import Engine
 from core.engine.library.service import Library
+from core.engine.session.session_handle import SessionHandle
 from core.library.characters.character import Topic, Trait
+from tests.torture.operations_beside import require_done
 
 CHARACTER, LOREBOOK, LORE_TEXT = "Kara", "Harbour", "By the harbour."
 _OLDER: Final = " She is older now."
@@ -58,6 +63,44 @@ async def _edit_lore(library: Library, text: str) -> None:
     await library.lore.edit(kept, file, replace(file.book, entries=entries))
 
 
+async def _next_chapter(engine: Engine, act: Callable[[SessionHandle], Awaitable[None]]) -> None:
+    """Do something in the one chapter that takes lines over from an earlier one."""
+    listed = [one.id for one in await engine.sessions()]
+    [found] = [one for one in listed if (await engine.reader(one).load()).tab1.carried]
+    session = await engine.open(found)
+    try:
+        await act(session)
+    finally:
+        await session.aclose()
+
+
+def _marking(mark: Callable[[CarriedLine], CarriedLine]) -> Callable[[Engine], Awaitable[None]]:
+    """Return what marks the first line that comes over."""
+
+    async def act(session: SessionHandle) -> None:
+        carried = session.snapshot.tab1.carried
+        await session.edit_tab1(Tab1Edit(carried=carried.with_line(0, mark(carried.lines[0]))))
+
+    return lambda engine: _next_chapter(engine, act)
+
+
+async def _lock_next(engine: Engine) -> None:
+    """Lock the chapter, or do what is left of it."""
+
+    async def act(session: SessionHandle) -> None:
+        await session.wait_idle()
+        if not session.snapshot.session.tab1_locked:
+            await session.edit_tab1(Tab1Edit(chapter="It goes on."))
+            require_done(await session.wait(await session.lock()))
+
+    await _next_chapter(engine, act)
+
+
+OPERATIONS_OF_NEXT: Final[dict[str, Callable[[Engine], Awaitable[None]]]] = {
+    "pin a line": _marking(lambda line: replace(line, is_pinned=True)),
+    "strike a line": _marking(lambda line: replace(line, is_struck=True)),
+    "lock the next": _lock_next,
+}
 OPERATIONS_OF_LIBRARY: Final[dict[str, Callable[[Library], Awaitable[None]]]] = {
     "grow older": _grow_older,
     "grow younger": _grow_younger,
