@@ -50,7 +50,9 @@ def condensed_of(session_id: SessionId) -> Select[Any]:
             block.c.type == BlockType.TURN_DELTA,
             block.c.audience == told.c.audience,
             block.c.from_prompt >= told.c.from_prompt,
-            block.c.to_prompt <= told.c.to_prompt,
+            # The pointers are looked up by their key, so that a long chapter opens as fast as a short one.
+            MEMORY_CANON.c.session_id == told.c.session_id,
+            MEMORY_CANON.c.to_prompt.between(told.c.from_prompt, told.c.to_prompt),
         )
         .scalar_subquery()
     )

@@ -8,6 +8,7 @@ import pytest
 
 from core.config.models import AgentRole, ModelAssignments
 from core.domain.audience import EVERYONE
+from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import BackgroundRequest, RequestState
@@ -16,6 +17,7 @@ from core.domain.slot import Slot
 from core.domain.story.condensed import CondensedMemory, Condensing, Strategy
 from core.engine.engine import Engine
 from core.engine.kinds.outcome import Failed
+from core.engine.save_points.service import SavePoints
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import CallStarted, RequestFailed, RequestSettled
 from core.exchange.session_export import from_json, read_body, to_json
@@ -145,6 +147,10 @@ async def test_details_that_have_no_room_are_condensed_once_and_told_beside_thei
     body = await read_body(store, session_id)
     assert from_json(to_json(body)) == body
     assert body.condensed == kept
+    points = SavePoints(store, utc_now)
+    slot = await points.keep(session_id, "with condensed memory")
+    restored = (await store.load(await points.restore(session_id, slot.number))).condensed
+    assert [one.payload for one in restored] == [one.payload for one in kept]
 
 
 @pytest.mark.parametrize(

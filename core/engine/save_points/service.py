@@ -29,6 +29,7 @@ from core.domain.save_point import (
 )
 from core.domain.session.limits import LONGEST_TITLE
 from core.domain.session.session import Session, title_from
+from core.domain.story.condensed import still_condensed
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
@@ -107,6 +108,8 @@ class SavePoints:
         """
         slot = await self._found(session_id, number)
         body = await self._body(slot)
+        known = (await self._store.load(session_id)).condensed
+        body = replace(body, condensed=still_condensed(known, body.blocks))
         await self.create(session_id, f"before save slot {number} was restored", spared=number)
         fresh = SessionId(new_uuid())
         await self._store.create(as_new_session(body, fresh))

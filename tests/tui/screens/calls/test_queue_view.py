@@ -15,10 +15,12 @@ from textual.widgets import DataTable, Static
 from core.domain.errors import ErrorCode
 from core.domain.ids import RequestId, SessionId
 from core.domain.prompt_range import PromptRange
-from core.domain.requests.request import ReplyRequest, RequestState, SummaryRequest
+from core.domain.requests.request import BackgroundRequest, ReplyRequest, RequestState, SummaryRequest
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.calls.prompt_modal import PromptModal
+from storyengine_tui.screens.calls.queue_rows import purpose_of
 from storyengine_tui.screens.calls.queue_view import QueueView
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -43,6 +45,19 @@ def reply(number: int, session_id: SessionId, text: str, **values: Any) -> Reply
         updated_at=NOON,
         **values,
     )
+
+
+def test_condensed_memory_is_asked_for_in_words() -> None:
+    request = BackgroundRequest(
+        id=RequestId(UUID(int=9)),
+        session_id=ELSEWHERE,
+        kind=RequestKind.CONDENSE,
+        priority=0,
+        prompts=PromptRange(1, 28),
+        created_at=NOON,
+        updated_at=NOON,
+    )
+    assert purpose_of(request) == "memory of prompts 1–28 in fewer words"
 
 
 def entries_of(session_id: SessionId) -> list[Entry]:
