@@ -143,6 +143,24 @@ async def test_a_status_is_set_again_and_another_take_has_none(store: PostgresSt
         assert (await store.load(session.id)).statuses == session.snapshot.statuses
 
 
+async def test_a_line_that_is_never_sent_stays_so_when_the_reply_before_it_is_written_again(
+    store: PostgresStore,
+) -> None:
+    async with chapter(store) as session:
+        await play(session, 1)
+        await session.scene.narrate("A lamp goes out.")
+        await session.scene.begin_scene()
+        lines = [event for event in session.snapshot.recent if event.role is Role.SYSTEM]
+        await session.scene.set_status(lines[:1], NEVER)
+        await session.scene.set_status(lines[1:], DEFAULT)
+        await done(session, await session.takes.reroll())
+        again = [event for event in session.snapshot.recent if event.role is Role.SYSTEM]
+        assert [(one.take, one.is_never_sent, one.begins_scene) for one in again] == [
+            (2, True, False),
+            (2, False, True),
+        ]
+
+
 async def test_a_window_that_follows_sees_it(store: PostgresStore) -> None:
     async with chapter(store) as session, window(store, None, session.id, label="other") as other:
         await play(session, 1)

@@ -11,7 +11,17 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.domain.story.event import AWAY, PRESENT, REPEATS, REQUEST_ID, UNASKED_AFTER, Event, Role
+from core.domain.story.event import (
+    AWAY,
+    CONTEXT,
+    NEVER,
+    PRESENT,
+    REPEATS,
+    REQUEST_ID,
+    UNASKED_AFTER,
+    Event,
+    Role,
+)
 from core.domain.story.lore_use import kept_from
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.snapshot import Changes, Snapshot
@@ -86,11 +96,15 @@ class NewTake:
         return self._event(ordinal, Role.SYSTEM, None, text, metadata, audience)
 
     def lines_of(self, snapshot: Snapshot) -> tuple[Event, ...]:
-        """Return the lines that canon has at the prompt, for this take: another reply keeps them."""
+        """Return the lines that canon has at the prompt, for this take: another reply keeps them.
+
+        One that is never sent stays so.
+        """
         lines = [event for event in snapshot.recent if event.prompt_index == self.prompt_index]
         lines = [event for event in lines if event.role is Role.SYSTEM]
+        hidden = {event.id for event in snapshot.marked(lines) if event.is_never_sent}
         return tuple(
-            self.line(ordinal, line.text, line.audience, line.metadata)
+            self.line(ordinal, line.text, line.audience, _with_context(line, is_hidden=line.id in hidden))
             for ordinal, line in enumerate(lines, start=2)
         )
 
@@ -116,6 +130,14 @@ class NewTake:
             audience=audience,
             created_at=self.now,
         )
+
+
+def _with_context(line: Event, *, is_hidden: bool) -> Mapping[str, object]:
+    """Return the metadata of a line that is stored again, with whether models are sent it."""
+    if line.is_never_sent == is_hidden:
+        return line.metadata
+    kept = {key: value for key, value in line.metadata.items() if key != CONTEXT}
+    return {**kept, CONTEXT: NEVER} if is_hidden else kept
 
 
 def source_of(
