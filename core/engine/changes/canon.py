@@ -11,10 +11,9 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.domain.story.context_status import EventStatus, Statuses, place_of
 from core.domain.story.event import (
     AWAY,
-    CONTEXT,
-    NEVER,
     PRESENT,
     REPEATS,
     REQUEST_ID,
@@ -96,15 +95,11 @@ class NewTake:
         return self._event(ordinal, Role.SYSTEM, None, text, metadata, audience)
 
     def lines_of(self, snapshot: Snapshot) -> tuple[Event, ...]:
-        """Return the lines that canon has at the prompt, for this take: another reply keeps them.
-
-        One that is never sent stays so.
-        """
+        """Return the lines that canon has at the prompt, for this take: another reply keeps them."""
         lines = [event for event in snapshot.recent if event.prompt_index == self.prompt_index]
         lines = [event for event in lines if event.role is Role.SYSTEM]
-        hidden = {event.id for event in snapshot.marked(lines) if event.is_never_sent}
         return tuple(
-            self.line(ordinal, line.text, line.audience, _with_context(line, is_hidden=line.id in hidden))
+            self.line(ordinal, line.text, line.audience, line.metadata)
             for ordinal, line in enumerate(lines, start=2)
         )
 
@@ -130,14 +125,6 @@ class NewTake:
             audience=audience,
             created_at=self.now,
         )
-
-
-def _with_context(line: Event, *, is_hidden: bool) -> Mapping[str, object]:
-    """Return the metadata of a line that is stored again, with whether models are sent it."""
-    if line.is_never_sent == is_hidden:
-        return line.metadata
-    kept = {key: value for key, value in line.metadata.items() if key != CONTEXT}
-    return {**kept, CONTEXT: NEVER} if is_hidden else kept
 
 
 def source_of(
@@ -170,6 +157,20 @@ def rewritten(reply: Event, text: str, source: Mapping[str, object]) -> Event:
 def newest_events(snapshot: Snapshot) -> list[Event]:
     """Return the canon of the newest prompt; before the first one, the lines that are there."""
     return [event for event in snapshot.recent if event.prompt_index == snapshot.session.prompt_index]
+
+
+def carried_statuses(snapshot: Snapshot, take: Iterable[Event]) -> Statuses:
+    """Return what the GM said of the newest prompt's canon, for those of another take with the same words."""
+    said = {one.place: one.status for one in snapshot.statuses}
+    if not said:
+        return ()
+    canon = [event for event in newest_events(snapshot) if place_of(event) in said]
+    known = {(event.role, event.slot, event.text): said[place_of(event)] for event in canon}
+    return tuple(
+        EventStatus(*place_of(event), known[words])
+        for event in take
+        if (words := (event.role, event.slot, event.text)) in known
+    )
 
 
 def end_of_canon(snapshot: Snapshot, now: datetime) -> tuple[NewTake, int]:
