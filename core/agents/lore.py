@@ -77,9 +77,15 @@ class FoundLore:
     """Those that were active for an outlet."""
 
     def segments(self, setup: AgentSetup) -> tuple[Segment, ...]:
-        """Return the section; nothing where no entry has a text."""
+        """Return the section; nothing where no entry has a text.
+
+        It is relevant as far as a key of its entries is in the scene, and they are not always active.
+        """
         texts = [text for entry in self.entries if (text := entry.text.strip())]
-        return (setup.fenced(SegmentName.LORE, "\n\n".join((LEAD, *texts))),) if texts else ()
+        if not texts:
+            return ()
+        touched = sum(entry.outcome.reason is Reason.KEY for entry in self.entries) / len(self.entries)
+        return (replace(setup.fenced(SegmentName.LORE, "\n\n".join((LEAD, *texts))), relevance=touched),)
 
     def within(self, setup: AgentSetup, room: int) -> "FoundLore":
         """Return the lore in at most `room` tokens: the entries of the lowest order go first."""

@@ -19,7 +19,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import ImportRefusedError, from_json, read_body, to_json
 from core.providers.base import ModelRequest
-from core.providers.scripted.script import Fault, Script
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.text.canonical_json import canonical, checksum
 from db.store import PostgresStore
 from tests.engine.test_player_scene import SETTING, played
@@ -124,8 +124,10 @@ async def test_a_chunk_of_which_nothing_is_sent_makes_an_empty_block_without_a_c
     assert from_json(to_json(body)) == body
 
 
-async def test_a_status_is_set_again_and_another_take_has_none(store: PostgresStore) -> None:
-    async with chapter(store) as session:
+async def test_a_status_is_set_again_and_another_reply_has_none(store: PostgresStore) -> None:
+    texts = ScriptMatch(schema="text")
+    replies = (Entry(match=texts, text="First.", times=1), Entry(match=texts, text="Second."))
+    async with chapter(store, Recorder(Script(reply=replies))) as session:
         await play(session, 1)
         reply = await line(store, session, 1, 1)
         for status in (NEVER, ALWAYS, DEFAULT, NEVER):
@@ -141,6 +143,31 @@ async def test_a_status_is_set_again_and_another_take_has_none(store: PostgresSt
         await session.takes.undo()
         await session.takes.redo()
         assert len(session.snapshot.known_to(RED).events) == 1
+        assert (await store.load(session.id)).statuses == session.snapshot.statuses
+
+
+async def test_another_take_has_the_status_of_the_same_words(store: PostgresStore) -> None:
+    async with chapter(store) as session:
+        await play(session, 1)
+        await session.scene.narrate("A lamp goes out.")
+        prompt, reply, told = session.snapshot.recent
+        await session.scene.set_status([prompt], ALWAYS)
+        await session.scene.set_status([told, reply], NEVER)
+        await session.takes.correct_reply("By hand.")
+        assert [(*one.place, one.status) for one in session.snapshot.statuses if one.take == 2] == [
+            (1, 2, 0, ALWAYS),
+            (1, 2, 2, NEVER),
+        ]
+        await session.scene.set_status(session.snapshot.recent[2:], DEFAULT)
+        await session.takes.choose(1)
+        assert [(*one.place, one.status) for one in session.snapshot.statuses if one.take == 1] == [
+            (1, 1, 0, ALWAYS),
+            (1, 1, 1, NEVER),
+            (1, 1, 2, NEVER),
+        ]
+        await done(session, await session.takes.reroll())
+        again = [one for one in session.snapshot.statuses if one.take == 3]
+        assert [(one.ordinal, one.status) for one in again if one.ordinal != 1] == [(0, ALWAYS), (2, NEVER)]
         assert (await store.load(session.id)).statuses == session.snapshot.statuses
 
 

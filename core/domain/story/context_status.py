@@ -1,7 +1,7 @@
 """Whether models are sent an event, as the GM says after it was played, and where a scene begins (design 16).
 
-Events never change, so what the GM says of one is kept beside it, by its place in the log. A prompt that is
-played again has other events, of which nothing is said.
+Events never change, so what the GM says of one is kept beside it, by its place in the log. Of another take of
+a prompt the same is said where its words are the same.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from typing import Final
 from core.domain.story.event import CONTEXT, Event
 
 MOST_STATUSES: Final = 1_000
-"""How many events of a chapter can have a status."""
+"""How many events of a chapter can have a status that the GM sets; further takes of these may add some."""
 
 LogPlace = tuple[int, int, int]
 """Prompt index, take and ordinal."""
@@ -113,7 +113,7 @@ def in_scene(events: Sequence[Event], boundary: int) -> tuple[Event, ...]:
 def problems_of(statuses: Statuses, events: Iterable[Event]) -> Iterator[str]:
     """Yield problems of the statuses of a chapter that is imported, given its log."""
     places = [one.place for one in statuses]
-    if places != sorted(set(places)) or len(places) > MOST_STATUSES:
-        yield "what models are sent is said twice of an event, or of too many"
+    if places != sorted(set(places)):
+        yield "what models are sent is said twice of an event"
     if not {place_of(event) for event in events}.issuperset(places):
         yield "what models are sent is said of an event that is missing"

@@ -12,7 +12,16 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.domain.story.event import AWAY, PRESENT, REPEATS, REQUEST_ID, UNASKED_AFTER, Event, Role
+from core.domain.story.context_status import EventStatus, Statuses, place_of
+from core.domain.story.event import (
+    AWAY,
+    PRESENT,
+    REPEATS,
+    REQUEST_ID,
+    UNASKED_AFTER,
+    Event,
+    Role,
+)
 from core.domain.story.lore_use import kept_from
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.snapshot import Snapshot
@@ -149,6 +158,20 @@ def rewritten(reply: Event, text: str, source: Mapping[str, object]) -> Event:
 def newest_events(snapshot: Snapshot) -> list[Event]:
     """Return the canon of the newest prompt; before the first one, the lines that are there."""
     return [event for event in snapshot.recent if event.prompt_index == snapshot.session.prompt_index]
+
+
+def carried_statuses(snapshot: Snapshot, take: Iterable[Event]) -> Statuses:
+    """Return what the GM said of the newest prompt's canon, for those of another take with the same words."""
+    said = {one.place: one.status for one in snapshot.statuses}
+    if not said:
+        return ()
+    canon = [event for event in newest_events(snapshot) if place_of(event) in said]
+    known = {(event.role, event.slot, event.text): said[place_of(event)] for event in canon}
+    return tuple(
+        EventStatus(*place_of(event), known[words])
+        for event in take
+        if (words := (event.role, event.slot, event.text)) in known
+    )
 
 
 def end_of_canon(snapshot: Snapshot, now: datetime) -> tuple[NewTake, int]:

@@ -24,6 +24,7 @@ from core.engine.changes.canon import (
     NewTake,
     Origin,
     before_newest,
+    carried_statuses,
     end_of_canon,
     new_take,
     newest_events,
@@ -139,9 +140,10 @@ def _another_take(
     session, withdrawn = withdraw_newest(snapshot, now)
     take = new_take(snapshot, _index_of(snapshot, done), now)
     if done.continues:
-        return session, replace(withdrawn, events=take.of(_continued(snapshot, done, made)))
-    events = (*_exchange(take, snapshot, done, made), *take.lines_of(snapshot))
-    return session, replace(withdrawn, events=events)
+        events = take.of(_continued(snapshot, done, made))
+    else:
+        events = (*_exchange(take, snapshot, done, made), *take.lines_of(snapshot))
+    return session, replace(withdrawn, events=events, statuses=carried_statuses(snapshot, events))
 
 
 def _further_reply(

@@ -24,7 +24,15 @@ from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.domain.story.silence import Spoken, read_spoken
-from core.engine.changes.canon import Origin, new_take, newest_events, rewritten, source_of, withdraw_newest
+from core.engine.changes.canon import (
+    Origin,
+    carried_statuses,
+    new_take,
+    newest_events,
+    rewritten,
+    source_of,
+    withdraw_newest,
+)
 from core.engine.changes.moves import given_up, move, move_and_summarise, new_request, pending_again
 from core.engine.decisions.commands import find_request
 from core.engine.decisions.tab1_commands import within
@@ -135,7 +143,7 @@ def correct_reply(snapshot: Snapshot, text: str, now: datetime) -> Changes:
     take = new_take(snapshot, reply.prompt_index, now)
     own = rewritten(reply, text, source_of(reply.request_id, Origin.CORRECTED))
     canon = (own if event is reply else event for event in newest_events(snapshot))
-    return _with_take(snapshot, take.of(canon), now)
+    return _with_new_take(snapshot, take.of(canon), now)
 
 
 def strike_unasked(snapshot: Snapshot, now: datetime) -> Changes:
@@ -148,7 +156,11 @@ def strike_unasked(snapshot: Snapshot, now: datetime) -> Changes:
             "Nothing was added unasked to the newest prompt; there is nothing to strike."
         )
     take = new_take(snapshot, snapshot.session.prompt_index, now)
-    return _with_take(snapshot, take.of(event for event in events if event is not added[-1]), now)
+    return _with_new_take(snapshot, take.of(event for event in events if event is not added[-1]), now)
+
+
+def _with_new_take(snapshot: Snapshot, take: Sequence[Event], now: datetime) -> Changes:
+    return replace(_with_take(snapshot, take, now), statuses=carried_statuses(snapshot, take))
 
 
 def _with_take(snapshot: Snapshot, take: Sequence[Event], now: datetime) -> Changes:

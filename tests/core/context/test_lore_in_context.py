@@ -83,6 +83,7 @@ def test_lore_stands_behind_recent_context_and_before_the_prompt() -> None:
         SegmentName.USER_PROMPT,
     ]
     assert "Text of lamp." in section(made)
+    assert [one.relevance for one in made.segments if one.name is SegmentName.LORE] == [1.0]
 
 
 def test_the_prompt_and_the_recent_events_activate_entries_and_the_note_says_which() -> None:

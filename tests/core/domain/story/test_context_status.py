@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.domain.story.context_status import (
-    MOST_STATUSES,
     ContextStatus,
     EventStatus,
     in_scene,
@@ -49,7 +48,7 @@ def test_what_the_gm_said_last_counts_also_against_what_an_event_was_stored_with
     assert marked([hidden], again)[0].is_always_sent
 
 
-def test_another_take_of_a_prompt_has_no_status() -> None:
+def test_a_status_is_that_of_one_take() -> None:
     first, second = event(1, "One."), replace(event(1, "Two."), take=2)
     statuses = (said(first, NEVER_SENT),)
     assert [one.is_never_sent for one in marked([first, second], statuses)] == [True, False]
@@ -82,5 +81,3 @@ def test_an_import_says_nothing_twice_nor_of_events_that_are_missing() -> None:
     assert list(problems_of(good[::-1], events))
     assert list(problems_of((good[0], good[0]), events))
     assert list(problems_of((EventStatus(2, 1, 0, ALWAYS),), events))
-    many = tuple(EventStatus(1, 1, number, ALWAYS) for number in range(MOST_STATUSES + 1))
-    assert list(problems_of(many, [event(1, "x", ordinal=number) for number in range(MOST_STATUSES + 1)]))
