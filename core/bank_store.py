@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Protocol
 
 from core.domain.bank.item import Item, ItemAccess
+from core.domain.bank.recall import Found, ItemVector, Query
 from core.domain.ids import ItemId, SessionId
 
 CHANGED: Final = "Another window changed that item meanwhile; nothing was stored from here."
@@ -38,3 +39,22 @@ class BankStore(Protocol):
 
         Raises ChangedElsewhereError where an item has another version than the one before it.
         """
+
+    async def recall(self, query: Query) -> Sequence[Found]:
+        """Return the items that fit a query best, at most its limit, the best first.
+
+        They count, and are of its chapters, within their labels. Items are found by meaning only where
+        `can_recall_by_meaning`.
+        """
+
+    async def can_recall_by_meaning(self) -> bool:
+        """Whether vectors are kept here. What keeps them is made when this is first asked."""
+
+    async def unembedded(self, session_ids: Collection[SessionId], model: str, limit: int) -> Sequence[Item]:
+        """Return items of chapters that have no vector of a model for the version that they have now.
+
+        Those that the GM took out are not among them; the newest come first. None where no vectors are kept.
+        """
+
+    async def put_vectors(self, model: str, vectors: Sequence[ItemVector]) -> None:
+        """Store the vectors of items by a model, in place of earlier ones; nothing where none are kept."""

@@ -3,16 +3,20 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Executable, Select, and_, exists, or_, select
+from sqlalchemy import Executable, Select, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from core.domain.bank.item import Item, ItemAccess, Validation
+from core.domain.bank.item import Item, ItemAccess
+from core.domain.bank.recall import Found, ItemVector, Query, merged
 from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
+from db.bank.recall import read_candidates
+from db.bank.validity import counts
+from db.bank.vectors import VectorTable, missing
 from db.library.library_store import Change, Read
 from db.rows.bank_mapping import item_values, revision_values, to_access, to_item
-from db.tables import BANK_ACCESS, BANK_ITEM, BANK_REVISION, CANON, SESSION
+from db.tables import BANK_ACCESS, BANK_ITEM, BANK_REVISION
 
 
 class PostgresBank:
@@ -21,6 +25,7 @@ class PostgresBank:
     def __init__(self, change: Change, read: Read) -> None:
         self._change: Final = change
         self._read: Final = read
+        self._vectors: Final = VectorTable(change, read)
 
     async def items(self, session_id: SessionId, *, with_all: bool = False) -> Sequence[Item]:
         """Return the items of a chapter; see `core.bank_store.BankStore.items`."""
@@ -68,38 +73,36 @@ class PostgresBank:
 
         await self._change(work)
 
+    async def recall(self, query: Query) -> Sequence[Found]:
+        """Return the items that fit a query best; see `core.bank_store.BankStore.recall`."""
+        has_vectors = query.vector is not None and await self.can_recall_by_meaning()
+        if not query.scopes or not (query.words or has_vectors):
+            return ()
+        candidates = await self._read(
+            lambda connection: read_candidates(connection, query, has_vectors=has_vectors)
+        )
+        return merged(candidates, query)
+
+    async def can_recall_by_meaning(self) -> bool:
+        """Whether vectors are kept here; see `core.bank_store.BankStore.can_recall_by_meaning`."""
+        return await self._vectors.is_there()
+
+    async def unembedded(self, session_ids: Collection[SessionId], model: str, limit: int) -> Sequence[Item]:
+        """Return items without a vector; see `core.bank_store.BankStore.unembedded`."""
+        if not await self.can_recall_by_meaning():
+            return ()
+        return [to_item(row._mapping) for row in await self._rows(missing(session_ids, model, limit))]
+
+    async def put_vectors(self, model: str, vectors: Sequence[ItemVector]) -> None:
+        """Store the vectors of items; see `core.bank_store.BankStore.put_vectors`."""
+        if await self.can_recall_by_meaning():
+            await self._vectors.put(model, vectors)
+
     async def _rows(self, query: Select[Any]) -> Sequence[Any]:
         async def work(connection: AsyncConnection) -> Sequence[Any]:
             return list(await connection.execute(query))
 
         return await self._read(work)
-
-
-def counts(item: Any) -> ColumnElement[bool]:
-    """Return the condition that an item counts: drawn from canon, not taken out, and not superseded.
-
-    `item` are the columns of `bank_item`, or of an alias of it.
-    """
-    newer = BANK_ITEM.alias("newer")
-    supersedes = (newer.c.session_id == item.session_id) & (newer.c.supersedes == item.item_id)
-    is_superseded = exists().where(supersedes, _is_in(newer.c), is_of_canon(newer.c))
-    return _is_in(item) & is_of_canon(item) & ~is_superseded
-
-
-def is_of_canon(item: Any) -> ColumnElement[bool]:
-    """Return the condition that the prompt's take that an item was drawn from is canon."""
-    is_played = exists().where(
-        CANON.c.session_id == item.session_id,
-        CANON.c.prompt_index == item.prompt_index,
-        CANON.c.take == item.take,
-        SESSION.c.id == item.session_id,
-        CANON.c.prompt_index <= SESSION.c.prompt_index,
-    )
-    return or_(item.take.is_(None), is_played)
-
-
-def _is_in(item: Any) -> ColumnElement[bool]:
-    return and_(item.validation != Validation.REJECTED.value, item.merged_into.is_(None))
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,204 @@
+"""The one statement that finds what a query recalls, by words and by meaning (design 15).
+
+Label, chapters and validity are conditions of both of its halves, before their limits. It takes the time that
+the candidates take: a word by the beginning of a key, vectors of the chapters asked about alone.
+"""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement, Select, func, literal, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from core.domain.bank.item import Validation
+from core.domain.bank.recall import (
+    LEAST_SIMILARITY,
+    MOST_CANDIDATES,
+    MOST_WITH_A_WORD,
+    Candidate,
+    Query,
+)
+from db.bank.validity import counts
+from db.bank.vectors import BANK_VECTOR, HalfVector, text_of
+from db.rows.bank_mapping import to_item
+from db.tables import BANK_ACCESS, BANK_ITEM, BANK_WORD
+
+_SETTINGS: Final = select(
+    # Starting workers and compiling take longer than the work, and play may need the other processor.
+    func.set_config("max_parallel_workers_per_gather", "0", True),
+    func.set_config("jit", "off", True),
+)
+
+
+async def read_candidates(connection: AsyncConnection, query: Query, *, has_vectors: bool) -> list[Candidate]:
+    """Return the candidates of a query, in no order."""
+    await connection.execute(_SETTINGS)
+    rows = await connection.execute(_statement(query, by_meaning=has_vectors and query.vector is not None))
+    return [
+        Candidate(
+            item=to_item(row._mapping),
+            score=row.score,
+            words=tuple(row.found_words or ()),
+            similarity=None if row.distance is None else 1 - row.distance,
+            last_accessed=row.last_accessed,
+        )
+        for row in rows
+    ]
+
+
+def _statement(query: Query, *, by_meaning: bool) -> Select[Any]:
+    scope = _scope(query)
+    halves = [_by_words(query, scope)]
+    if by_meaning:
+        halves.append(_by_meaning(query, scope))
+    both = sa.union_all(*(select(half) for half in halves)).subquery("both")
+    found = (
+        select(
+            both.c.session_id,
+            both.c.item_id,
+            func.max(both.c.score).label("score"),
+            func.max(both.c.found_words).label("found_words"),
+            func.max(both.c.distance).label("distance"),
+        )
+        .group_by(both.c.session_id, both.c.item_id)
+        .subquery("found")
+    )
+    access = (BANK_ACCESS.c.session_id == query.session_id) & (BANK_ACCESS.c.item_id == found.c.item_id)
+    return (
+        select(BANK_ITEM, found.c.score, found.c.found_words, found.c.distance, BANK_ACCESS.c.last_accessed)
+        .select_from(found)
+        .join(BANK_ITEM, _is_item(found.c))
+        .outerjoin(BANK_ACCESS, access)
+    )
+
+
+def _scope(query: Query) -> Any:
+    """Return the chapters asked about, as rows."""
+    scopes = query.scopes
+    columns = {
+        "session_id": (sa.Uuid, [one.session_id for one in scopes]),
+        "mask": (sa.Integer, [one.mask for one in scopes]),
+        "before": (sa.Integer, [one.before for one in scopes]),
+        "now": (sa.Integer, [one.now for one in scopes]),
+    }
+    arrays = [sa.cast(values, ARRAY(kind)) for kind, values in columns.values()]
+    named = [sa.column(name, kind) for name, (kind, _) in columns.items()]
+    return func.unnest(*arrays).table_valued(*named, name="asked").render_derived()
+
+
+def _by_words(query: Query, scope: Any) -> Any:
+    """Return the items that have some of the words, and how well these fit: a rare word counts more."""
+    words = query.words
+    named = [sa.column("word", sa.Text), sa.column("weight", sa.Float), sa.column("is_name", sa.Boolean)]
+    sought = (
+        func.unnest(
+            sa.cast([one.word for one in words], ARRAY(sa.Text)),
+            sa.cast([one.weight for one in words], ARRAY(sa.Float)),
+            sa.cast([one.is_name for one in words], ARRAY(sa.Boolean)),
+        )
+        .table_valued(*named, name="sought")
+        .render_derived()
+    )
+    stem = func.ts_lexize("english_stem", sought.c.word, type_=ARRAY(sa.Text))[1]
+    stems = select(sought.c.word, sought.c.weight, stem.label("stem"))
+    names = select(sought.c.word, sought.c.weight, sought.c.word).where(sought.c.is_name)
+    every = sa.union_all(stems, names).subquery("every")
+    lexeme = (
+        select(every.c.stem, func.min(every.c.word).label("word"), func.max(every.c.weight).label("weight"))
+        .where(every.c.stem.is_not(None))
+        .group_by(every.c.stem)
+        .cte("lexeme")
+        .prefix_with("MATERIALIZED", dialect="postgresql")
+    )
+    has = (
+        select(BANK_WORD.c.session_id, BANK_WORD.c.item_id)
+        .select_from(scope.join(BANK_WORD, BANK_WORD.c.session_id == scope.c.session_id))
+        .where(BANK_WORD.c.word == lexeme.c.stem)
+        .limit(MOST_WITH_A_WORD + 1)
+        .lateral("has")
+    )
+    of_stem = func.count().over(partition_by=lexeme.c.stem).label("items")
+    hit = (
+        select(lexeme.c.word, lexeme.c.weight, has.c.session_id, has.c.item_id, of_stem)
+        .select_from(lexeme.join(has, sa.true()))
+        .subquery("hit")
+    )
+    rarity = func.ln(1 + literal(float(query.size)) / (hit.c["items"] + 0.5))
+    scored = (
+        select(
+            hit.c.session_id,
+            hit.c.item_id,
+            func.sum(hit.c.weight * rarity).label("score"),
+            func.array_agg(aggregate_order_by(hit.c.word, hit.c.word)).label("found_words"),
+        )
+        .where(hit.c["items"] <= MOST_WITH_A_WORD)
+        .group_by(hit.c.session_id, hit.c.item_id)
+        .order_by(sa.desc("score"), hit.c.item_id.desc())
+        .subquery("scored")
+    )
+    item = BANK_ITEM.alias("by_words")
+    return (
+        select(
+            scored.c.session_id,
+            scored.c.item_id,
+            scored.c.score,
+            scored.c.found_words,
+            sa.null().cast(sa.Float).label("distance"),
+        )
+        .select_from(
+            scored.join(item, _is_same(item.c, scored.c)).join(scope, scope.c.session_id == item.c.session_id)
+        )
+        .where(_is_asked(item.c, scope.c), counts(item.c))
+        .order_by(scored.c.score.desc(), scored.c.item_id.desc())
+        .limit(MOST_CANDIDATES)
+        .cte("words")
+    )
+
+
+def _by_meaning(query: Query, scope: Any) -> Any:
+    """Return the items that are nearest by meaning, with their distances."""
+    wanted = sa.cast(text_of(query.vector or ()), HalfVector())
+    distance = BANK_VECTOR.c.embedding.op("<=>", return_type=sa.Float)(wanted)
+    near = (
+        select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, distance.label("distance"))
+        .select_from(scope.join(BANK_VECTOR, BANK_VECTOR.c.session_id == scope.c.session_id))
+        .where(BANK_VECTOR.c.model == query.model)
+        .order_by(sa.text("distance"))
+        .subquery("near")
+    )
+    item = BANK_ITEM.alias("by_meaning")
+    return (
+        select(
+            near.c.session_id,
+            near.c.item_id,
+            sa.null().cast(sa.Float).label("score"),
+            sa.null().cast(ARRAY(sa.Text)).label("found_words"),
+            near.c.distance,
+        )
+        .select_from(
+            near.join(item, _is_same(item.c, near.c)).join(scope, scope.c.session_id == item.c.session_id)
+        )
+        .where(near.c.distance <= 1 - LEAST_SIMILARITY, _is_asked(item.c, scope.c), counts(item.c))
+        .order_by(near.c.distance, near.c.item_id.desc())
+        .limit(MOST_CANDIDATES)
+        .cte("meaning")
+    )
+
+
+def _is_same(item: Any, other: Any) -> ColumnElement[bool]:
+    return (item.session_id == other.session_id) & (item.item_id == other.item_id)
+
+
+def _is_item(found: Any) -> ColumnElement[bool]:
+    return _is_same(BANK_ITEM.c, found)
+
+
+def _is_asked(item: Any, scope: Any) -> ColumnElement[bool]:
+    """Return the condition of `core.domain.bank.recall.may_be_found`."""
+    is_kept = item.is_pinned | (item.validation == Validation.CONFIRMED.value)
+    return sa.and_(
+        item.label.op("&")(scope.mask) == scope.mask,
+        or_(scope.before.is_(None), item.prompt_index <= scope.before, item.take.is_(None), item.is_by_gm),
+        or_(item.expires_at.is_(None), item.expires_at >= scope.now, is_kept),
+    )
