@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Executable, Select, select
+from sqlalchemy import URL, Executable, Select, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -22,10 +22,10 @@ from db.tables import BANK_ACCESS, BANK_ITEM, BANK_REVISION
 class PostgresBank:
     """The memory bank. `change` and `read` run work in a transaction of the store."""
 
-    def __init__(self, change: Change, read: Read) -> None:
+    def __init__(self, change: Change, read: Read, url: URL) -> None:
         self._change: Final = change
         self._read: Final = read
-        self._vectors: Final = VectorTable(change, read)
+        self._vectors: Final = VectorTable(change, read, url)
 
     async def items(self, session_id: SessionId, *, with_all: bool = False) -> Sequence[Item]:
         """Return the items of a chapter; see `core.bank_store.BankStore.items`."""

@@ -4,11 +4,12 @@ Label, chapters and validity are conditions of both of its halves, before their 
 the candidates take: a word by the beginning of a key, vectors of the chapters asked about alone.
 """
 
+from functools import cache
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy import ColumnElement, Select, func, literal, or_, select
-from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
+from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.bank.item import Validation
@@ -24,6 +25,7 @@ from db.bank.vectors import BANK_VECTOR, HalfVector, text_of
 from db.rows.bank_mapping import to_item
 from db.tables import BANK_ACCESS, BANK_ITEM, BANK_WORD
 
+_ENGLISH: Final[Any] = sa.literal_column("'pg_catalog.english_stem'::regdictionary")
 _SETTINGS: Final = select(
     # Starting workers and compiling take longer than the work, and play may need the other processor.
     func.set_config("max_parallel_workers_per_gather", "0", True),
@@ -34,7 +36,8 @@ _SETTINGS: Final = select(
 async def read_candidates(connection: AsyncConnection, query: Query, *, has_vectors: bool) -> list[Candidate]:
     """Return the candidates of a query, in no order."""
     await connection.execute(_SETTINGS)
-    rows = await connection.execute(_statement(query, by_meaning=has_vectors and query.vector is not None))
+    by_meaning = has_vectors and query.vector is not None
+    rows = await connection.execute(_statement(by_meaning=by_meaning), _values(query))
     return [
         Candidate(
             item=to_item(row._mapping),
@@ -47,11 +50,30 @@ async def read_candidates(connection: AsyncConnection, query: Query, *, has_vect
     ]
 
 
-def _statement(query: Query, *, by_meaning: bool) -> Select[Any]:
-    scope = _scope(query)
-    halves = [_by_words(query, scope)]
+def _values(query: Query) -> dict[str, object]:
+    """Return the parameters of the statement."""
+    return {
+        "asks": query.session_id,
+        "sessions": [one.session_id for one in query.scopes],
+        "masks": [one.mask for one in query.scopes],
+        "befores": [one.before for one in query.scopes],
+        "nows": [one.now for one in query.scopes],
+        "size": float(query.size),
+        "words": [one.word for one in query.words],
+        "weights": [one.weight for one in query.words],
+        "are_names": [one.is_name for one in query.words],
+        "model": query.model,
+        "vector": text_of(query.vector or ()),
+    }
+
+
+@cache
+def _statement(*, by_meaning: bool) -> Select[Any]:
+    """Return the statement; it is built once, which takes longer than it runs."""
+    scope = _scope()
+    halves = [_by_words(scope)]
     if by_meaning:
-        halves.append(_by_meaning(query, scope))
+        halves.append(_by_meaning(scope))
     both = sa.union_all(*(select(half) for half in halves)).subquery("both")
     found = (
         select(
@@ -64,7 +86,9 @@ def _statement(query: Query, *, by_meaning: bool) -> Select[Any]:
         .group_by(both.c.session_id, both.c.item_id)
         .subquery("found")
     )
-    access = (BANK_ACCESS.c.session_id == query.session_id) & (BANK_ACCESS.c.item_id == found.c.item_id)
+    access = (BANK_ACCESS.c.session_id == sa.bindparam("asks", type_=sa.Uuid)) & (
+        BANK_ACCESS.c.item_id == found.c.item_id
+    )
     return (
         select(BANK_ITEM, found.c.score, found.c.found_words, found.c.distance, BANK_ACCESS.c.last_accessed)
         .select_from(found)
@@ -73,34 +97,35 @@ def _statement(query: Query, *, by_meaning: bool) -> Select[Any]:
     )
 
 
-def _scope(query: Query) -> Any:
+def _scope() -> Any:
     """Return the chapters asked about, as rows."""
-    scopes = query.scopes
-    columns = {
-        "session_id": (sa.Uuid, [one.session_id for one in scopes]),
-        "mask": (sa.Integer, [one.mask for one in scopes]),
-        "before": (sa.Integer, [one.before for one in scopes]),
-        "now": (sa.Integer, [one.now for one in scopes]),
-    }
-    arrays = [sa.cast(values, ARRAY(kind)) for kind, values in columns.values()]
-    named = [sa.column(name, kind) for name, (kind, _) in columns.items()]
-    return func.unnest(*arrays).table_valued(*named, name="asked").render_derived()
-
-
-def _by_words(query: Query, scope: Any) -> Any:
-    """Return the items that have some of the words, and how well these fit: a rare word counts more."""
-    words = query.words
-    named = [sa.column("word", sa.Text), sa.column("weight", sa.Float), sa.column("is_name", sa.Boolean)]
-    sought = (
-        func.unnest(
-            sa.cast([one.word for one in words], ARRAY(sa.Text)),
-            sa.cast([one.weight for one in words], ARRAY(sa.Float)),
-            sa.cast([one.is_name for one in words], ARRAY(sa.Boolean)),
-        )
-        .table_valued(*named, name="sought")
-        .render_derived()
+    return _rows(
+        "asked",
+        ("session_id", "sessions", sa.Uuid()),
+        ("mask", "masks", sa.Integer()),
+        ("before", "befores", sa.Integer()),
+        ("now", "nows", sa.Integer()),
     )
-    stem = func.ts_lexize("english_stem", sought.c.word, type_=ARRAY(sa.Text))[1]
+
+
+def _rows(name: str, *columns: tuple[str, str, Any]) -> Any:
+    """Return rows whose columns are arrays among the parameters."""
+    arrays = [
+        sa.cast(sa.bindparam(parameter, type_=ARRAY(kind)), ARRAY(kind)) for _, parameter, kind in columns
+    ]
+    named = [sa.column(own, kind) for own, _, kind in columns]
+    return func.unnest(*arrays).table_valued(*named, name=name).render_derived()
+
+
+def _by_words(scope: Any) -> Any:
+    """Return the items that have some of the words, and how well these fit: a rare word counts more."""
+    sought = _rows(
+        "sought",
+        ("word", "words", sa.Text()),
+        ("weight", "weights", sa.Float()),
+        ("is_name", "are_names", sa.Boolean()),
+    )
+    stem = func.ts_lexize(_ENGLISH, sought.c.word, type_=ARRAY(sa.Text))[1]
     stems = select(sought.c.word, sought.c.weight, stem.label("stem"))
     names = select(sought.c.word, sought.c.weight, sought.c.word).where(sought.c.is_name)
     every = sa.union_all(stems, names).subquery("every")
@@ -124,13 +149,13 @@ def _by_words(query: Query, scope: Any) -> Any:
         .select_from(lexeme.join(has, sa.true()))
         .subquery("hit")
     )
-    rarity = func.ln(1 + literal(float(query.size)) / (hit.c["items"] + 0.5))
+    rarity = func.ln(1 + sa.bindparam("size", type_=sa.Float) / (hit.c["items"] + 0.5))
     scored = (
         select(
             hit.c.session_id,
             hit.c.item_id,
             func.sum(hit.c.weight * rarity).label("score"),
-            func.array_agg(aggregate_order_by(hit.c.word, hit.c.word)).label("found_words"),
+            func.array_agg(sa.distinct(hit.c.word)).label("found_words"),
         )
         .where(hit.c["items"] <= MOST_WITH_A_WORD)
         .group_by(hit.c.session_id, hit.c.item_id)
@@ -156,14 +181,14 @@ def _by_words(query: Query, scope: Any) -> Any:
     )
 
 
-def _by_meaning(query: Query, scope: Any) -> Any:
+def _by_meaning(scope: Any) -> Any:
     """Return the items that are nearest by meaning, with their distances."""
-    wanted = sa.cast(text_of(query.vector or ()), HalfVector())
+    wanted = sa.cast(sa.bindparam("vector", type_=sa.Text), HalfVector())
     distance = BANK_VECTOR.c.embedding.op("<=>", return_type=sa.Float)(wanted)
     near = (
         select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, distance.label("distance"))
         .select_from(scope.join(BANK_VECTOR, BANK_VECTOR.c.session_id == scope.c.session_id))
-        .where(BANK_VECTOR.c.model == query.model)
+        .where(BANK_VECTOR.c.model == sa.bindparam("model"))
         .order_by(sa.text("distance"))
         .subquery("near")
     )

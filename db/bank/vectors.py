@@ -10,14 +10,16 @@ from uuid import UUID
 
 import psycopg
 import sqlalchemy as sa
-from sqlalchemy import exists, select
+from sqlalchemy import URL, exists, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.types import UserDefinedType
 
 from core.domain.bank.recall import ItemVector, Vector
 from core.domain.errors import StorageError
-from db.errors import driver_error
+from db.connections import close_quietly, open_connection
+from db.embedded.machine.access import ADMINISTRATOR, ROLE
+from db.errors import SAVE, driver_error, guarded
 from db.library.library_store import Change, Read
 from db.tables import BANK_ITEM
 
@@ -25,8 +27,9 @@ TABLE_NAME: Final = "bank_vector"
 _LOCK_KEY: Final = 0x5E0_4154_10B6
 _IS_THERE: Final = sa.text(f"SELECT to_regclass('{TABLE_NAME}') IS NOT NULL")
 _HAS_EXTENSION: Final = sa.text("SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector')")
+_EXTENSION: Final = "CREATE EXTENSION IF NOT EXISTS vector"
 _MAKE: Final = (
-    "CREATE EXTENSION IF NOT EXISTS vector",
+    _EXTENSION,
     f"""
     CREATE TABLE IF NOT EXISTS {TABLE_NAME} (
         session_id UUID NOT NULL,
@@ -73,9 +76,10 @@ BANK_VECTOR: Final = sa.Table(
 class VectorTable:
     """Keeps the vectors of items, if the server lets it."""
 
-    def __init__(self, change: Change, read: Read) -> None:
+    def __init__(self, change: Change, read: Read, url: URL) -> None:
         self._change: Final = change
         self._read: Final = read
+        self._url: Final = url
         self._is_there: bool | None = None
 
     async def is_there(self) -> bool:
@@ -87,6 +91,7 @@ class VectorTable:
     async def _make(self) -> bool:
         if not await self._read(_is_available):
             return False
+        await self._let_in()
         try:
             await self._change(_made)
         except StorageError as error:
@@ -95,6 +100,20 @@ class VectorTable:
                 raise
             return False
         return True
+
+    async def _let_in(self) -> None:
+        """Make the extension on the private server, whose administrator alone can: the program's own role
+        is no superuser there."""
+        if self._url.username != ROLE:
+            return
+        async with guarded(SAVE):
+            connection = await open_connection(self._url.set(username=ADMINISTRATOR))
+            try:
+                async with connection.transaction():
+                    await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK_KEY,))
+                    await connection.execute(_EXTENSION)
+            finally:
+                await close_quietly(connection)
 
     async def put(self, model: str, vectors: Sequence[ItemVector]) -> None:
         """Store vectors in place of earlier ones, those of items that are there."""
