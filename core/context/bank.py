@@ -3,12 +3,15 @@
 `core.context.visibility` decides which of it a character may know.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from core.domain.audience import Audience
+from core.domain.bank.details import StateDetails
+from core.domain.bank.fading import has_expired
 from core.domain.bank.item import Item
+from core.domain.bank.matching import state_key
 from core.domain.ids import SessionId
 from core.domain.session.carry_over import person_key
 from core.domain.session.cast import Character
@@ -23,6 +26,8 @@ class BankChapter:
     session_id: SessionId
     number: int = 0
     """Its number in the book; 0 for the chapter that is played."""
+    now: int = 0
+    """The number that the newest prompt of the chapter that is played has, counted on from its own."""
     slots: Mapping[Slot, Slot]
     """Of its cast, those who play here too: the slot there, and the one here."""
 
@@ -36,7 +41,13 @@ class BankChapter:
     def remembered(self, item: Item, session: Session) -> "Remembered":
         """Return an item of this chapter as the chapter that is played has it."""
         about = None if item.about is None else self.slots.get(item.about)
-        return Remembered(item=item, label=self.label_of(item, session), about=about, chapter=self.number)
+        return Remembered(
+            item=item,
+            label=self.label_of(item, session),
+            about=about,
+            chapter=self.number,
+            has_expired=has_expired(item, self.now),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +61,12 @@ class Remembered:
     """The slot here of the character that it belongs to."""
     chapter: int = 0
     """The number in the book of the earlier chapter that it is from; 0 for this one."""
+    has_expired: bool = False
 
     @property
     def place(self) -> str:
-        """The prompt that it is from, in words: “prompt 12”, or “chapter 2, prompt 12”."""
-        prompt = f"prompt {self.item.prompt_index}"
+        """The prompt that proves it, in words: “prompt 12”, or “chapter 2, prompt 12”."""
+        prompt = f"prompt {self.item.proved_at}"
         return f"chapter {self.chapter}, {prompt}" if self.chapter else prompt
 
 
@@ -80,10 +92,12 @@ class ChapterBank:
     """The lines of character sheets."""
     recalled: tuple[Recalled, ...] = ()
     """The best first."""
+    left_out: tuple[str, ...] = ()
+    """Why there is nothing, or less, in words for the GM."""
 
     def __bool__(self) -> bool:
         """Whether there is anything in it."""
-        return bool(self.sheet or self.recalled)
+        return bool(self.sheet or self.recalled or self.left_out)
 
 
 NO_BANK: Final = ChapterBank()
@@ -91,7 +105,27 @@ NO_BANK: Final = ChapterBank()
 
 def this_chapter(session: Session) -> BankChapter:
     """Return the chapter that is played as one whose items an input may draw on."""
-    return BankChapter(session_id=session.id, slots={slot: slot for slot in session.slots})
+    slots = {slot: slot for slot in session.slots}
+    return BankChapter(session_id=session.id, now=session.prompt_index, slots=slots)
+
+
+def sheet_of(lines: Iterable[Remembered], slot: Slot) -> tuple[Remembered, ...]:
+    """Return the sheet of a character, as far as it may know it; `lines` are in the order of play.
+
+    It is where it went last, and feels as it felt last; of two lines about the same the later one counts.
+    """
+    sheet: dict[tuple[str, ...], Remembered] = {}
+    for line in lines:
+        details = line.item.details
+        if line.about is slot and slot in line.label and isinstance(details, StateDetails):
+            key = state_key(line.item.name, details)
+            sheet.pop(key, None)
+            sheet[key] = line
+    return tuple(line for line in sheet.values() if not (line.has_expired or _is_over(line.item)))
+
+
+def _is_over(item: Item) -> bool:
+    return isinstance(item.details, StateDetails) and item.details.is_over
 
 
 def same_characters(there: Sequence[Character], here: Sequence[Character]) -> dict[Slot, Slot]:

@@ -194,7 +194,7 @@ def _bank(bank: ChapterBank, own: Slot) -> KnownBank:
     """Return the sheet of a character, as far as it may know it, and what it may know of the rest."""
     sheet = (line for line in bank.sheet if line.about is own and own in line.label)
     recalled = (one for one in bank.recalled if own in one.found.label)
-    return KnownBank(ChapterBank(tuple(sheet), tuple(recalled)))
+    return KnownBank(replace(bank, sheet=tuple(sheet), recalled=tuple(recalled)))
 
 
 def _with_knowers(line: CarriedLine, label: Audience, session: Session) -> CarriedLine:

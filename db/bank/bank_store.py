@@ -1,22 +1,42 @@
 """The items of chapters in PostgreSQL; see `core.bank_store.BankStore` for what each method promises."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import URL, Executable, Select, select
+from sqlalchemy import URL, Executable, Select, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from core.bank_store import EarlierChapter
+from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.bank.recall import Found, ItemVector, Query, merged
 from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
+from core.domain.requests.request import BackgroundRequest, RequestState
+from core.domain.requests.request_kinds import RequestKind
 from db.bank.recall import read_candidates
 from db.bank.validity import counts
 from db.bank.vectors import VectorTable, missing
 from db.library.library_store import Change, Read
-from db.rows.bank_mapping import item_values, revision_values, to_access, to_item
-from db.tables import BANK_ACCESS, BANK_ITEM, BANK_REVISION
+from db.rows.bank_mapping import (
+    item_values,
+    revision_values,
+    to_access,
+    to_earlier_chapter,
+    to_item,
+)
+from db.rows.mapping import to_request
+from db.tables import (
+    BANK_ACCESS,
+    BANK_ITEM,
+    BANK_REVISION,
+    BOOK_CHAPTER,
+    LLM_REQUEST,
+    SESSION,
+    TAB1_INPUT,
+)
 
 
 class PostgresBank:
@@ -27,13 +47,52 @@ class PostgresBank:
         self._read: Final = read
         self._vectors: Final = VectorTable(change, read, url)
 
-    async def items(self, session_id: SessionId, *, with_all: bool = False) -> Sequence[Item]:
+    async def items(
+        self,
+        session_id: SessionId,
+        *,
+        with_all: bool = False,
+        kinds: Collection[ItemKind] | None = None,
+    ) -> Sequence[Item]:
         """Return the items of a chapter; see `core.bank_store.BankStore.items`."""
         query = select(BANK_ITEM).where(BANK_ITEM.c.session_id == session_id)
         if not with_all:
             query = query.where(counts(BANK_ITEM.c))
+        if kinds is not None:
+            query = query.where(BANK_ITEM.c.kind.in_(sorted(kinds)))
         query = query.order_by(BANK_ITEM.c.prompt_index, BANK_ITEM.c.item_id)
-        return [to_item(row._mapping) for row in await self._rows(query)]
+        rows = await self._rows(query)
+        # A chapter may have thousands, and the reading of one of them takes some time.
+        return await asyncio.to_thread(lambda: [to_item(row._mapping) for row in rows])
+
+    async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
+        """Return the chapters before this one in its book."""
+        own, place = BOOK_CHAPTER.alias("own"), BOOK_CHAPTER.c.place
+        is_before = (own.c.book_id == BOOK_CHAPTER.c.book_id) & (place < own.c.place)
+        # Deleted chapters leave gaps in the places, and none in the numbers.
+        number = func.row_number().over(order_by=place).label("number")
+        query = (
+            select(SESSION.c.id, SESSION.c.prompt_index, SESSION.c.slots, SESSION.c.names, number)
+            .add_columns(TAB1_INPUT.c.profiles)
+            .join_from(BOOK_CHAPTER, own, is_before)
+            .join(SESSION, SESSION.c.id == BOOK_CHAPTER.c.session_id)
+            .join(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)
+            .where(own.c.session_id == session_id)
+            .order_by(place)
+        )
+        return [to_earlier_chapter(row) for row in await self._rows(query)]
+
+    async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
+        """Return the requests that have drawn items from play."""
+        query = (
+            select(LLM_REQUEST)
+            .where(LLM_REQUEST.c.session_id == session_id)
+            .where(LLM_REQUEST.c.kind == RequestKind.EXTRACTION.value)
+            .where(LLM_REQUEST.c.state == RequestState.DONE.value)
+            .order_by(LLM_REQUEST.c.request_id)
+        )
+        found = [to_request(row) for row in await self._rows(query)]
+        return [one for one in found if isinstance(one, BackgroundRequest)]
 
     async def history(
         self, session_id: SessionId, item_ids: Collection[ItemId] | None = None

@@ -15,7 +15,9 @@ def counts(item: Any) -> ColumnElement[bool]:
     """
     newer = BANK_ITEM.alias("newer")
     supersedes = (newer.c.session_id == item.session_id) & (newer.c.supersedes == item.item_id)
-    is_superseded = exists().where(supersedes, _is_in(newer.c), is_of_canon(newer.c))
+    # Nothing that a model says replaces the GM's words, also where the GM wrote them after it was asked.
+    may_replace = or_(newer.c.is_by_gm, ~item.is_by_gm)
+    is_superseded = exists().where(supersedes, may_replace, _is_in(newer.c), is_of_canon(newer.c))
     return _is_in(item) & is_of_canon(item) & ~is_superseded
 
 
