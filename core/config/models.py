@@ -82,7 +82,7 @@ class Elsewhere:
         """
         if not self.accounts.is_named_by(text):
             return None
-        account, model = _named(self.accounts, text, "this call")
+        account, model = named_account(self.accounts, text, "this call")
         if account.name == own.account:
             return replace(own, model=model or own.model)
         settings: AgentSettings = getattr(self.profile, role.value)
@@ -182,7 +182,7 @@ def choose_model(profile: ProfileSettings, role: AgentRole, accounts: Accounts |
     """
     accounts = accounts or accounts_of(profile)
     own: AgentSettings = getattr(profile, role.value)
-    account, model = _named(accounts, own.model or "", role.value)
+    account, model = named_account(accounts, own.model or "", role.value)
     return _with(profile, account, role, _defaults_of(account, role), _at(account, own, model))
 
 
@@ -211,7 +211,7 @@ def _of_character(
     """
     if not own.model:
         return _with(profile, accounts.of(shared.account), AgentRole.CHARACTER, shared, own)
-    account, model = _named(accounts, own.model, f"character {slot}")
+    account, model = named_account(accounts, own.model, f"character {slot}")
     if account.name == shared.account:
         return _with(profile, account, AgentRole.CHARACTER, shared, _at(account, own, model))
     base = _defaults_of(account, AgentRole.CHARACTER)
@@ -224,8 +224,11 @@ def _of_character(
     return _with(profile, account, AgentRole.CHARACTER, base, _at(account, own, model))
 
 
-def _named(accounts: Accounts, text: str, agent: str) -> tuple[Account, str]:
-    """Return the account and the model of `agent`; raise StoryEngineError for one that cannot answer."""
+def named_account(accounts: Accounts, text: str, agent: str) -> tuple[Account, str]:
+    """Return the account and the model that `text` chooses for `agent`; the model may be the default.
+
+    Raises StoryEngineError for an account that cannot answer.
+    """
     account, model = accounts.split(text)
     if not account.is_enabled:
         raise StoryEngineError(

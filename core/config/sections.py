@@ -1,4 +1,4 @@
-"""The tables of the settings: agents, accounts, profiles, prices and ceilings, with bounds for each value."""
+"""The tables of the settings: agents, accounts, profiles, money, embedding, with bounds for each value."""
 
 import re
 from collections.abc import Mapping
@@ -232,3 +232,24 @@ class CeilingSettings(BaseModel):
     chapter: Dollars | None = None
     day: Dollars | None = None
     """From midnight to midnight, in all chapters together."""
+
+
+MOST_TEXTS: Final = 64
+"""Texts that are made into vectors in one call."""
+
+
+class EmbeddingSettings(BaseModel):
+    """What makes vectors of texts, by which they are found by meaning."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    service: Annotated[str, Field(min_length=1, max_length=LONGEST_MODEL_NAME)] | None = None
+    """`local` for the bundled model, `account:model` for one of an account, `off` for none. Left out, it is
+    the bundled one where its weights are."""
+    batch: Annotated[int, Field(ge=1, le=MOST_TEXTS)] = 16
+    """How many texts are made into vectors at a time, beside the play."""
+
+    @field_validator("*")
+    @classmethod
+    def _is_plain(cls, value: object) -> object:
+        return refuse_controls(value)

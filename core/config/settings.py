@@ -32,6 +32,7 @@ from core.config.sections import (
     MOST_PRICES,
     AccountSettings,
     CeilingSettings,
+    EmbeddingSettings,
     ModelName,
     PriceSettings,
     ProfileName,
@@ -103,6 +104,8 @@ class Settings(BaseSettings):
     """What models cost, by the name that chooses them: `account:model`. They count before all others."""
     ceilings: CeilingSettings = CeilingSettings()
     """How much may be spent before the GM is asked."""
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    """What makes vectors of texts."""
 
     bell: bool = False
     """Ring the terminal's bell when a reply is done."""

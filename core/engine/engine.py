@@ -28,6 +28,7 @@ from core.engine.speaking.hints import USUAL_HINTS, HintRules
 from core.engine.speaking.service import USUAL_WAITING, Afterthoughts, Waiting
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
+from core.gateway.embedding_service import EmbeddingPlan, EmbeddingService
 from core.gateway.lanes import Lanes
 from core.gateway.model_gateway import ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
@@ -40,7 +41,8 @@ from core.store import Lease, SessionStore, WriterInfo
 class Engine(SessionCatalog):
     """Opens, changes and lists the sessions of one store, with the accounts that answer.
 
-    `provider` is that of the profile's own account, `lanes` are the ways to the others by name.
+    `provider` is that of the profile's own account, `lanes` are the ways to the others by name. Without
+    `embedding` no vectors are made.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Engine(SessionCatalog):
         consent: Consent | None = None,
         prices: PriceBook | None = None,
         ceilings: Ceilings | None = None,
+        embedding: EmbeddingPlan | None = None,
         backoffs: Backoffs | None = None,
         afterthoughts: int = 2,
         hints: HintRules = USUAL_HINTS,
@@ -74,6 +77,7 @@ class Engine(SessionCatalog):
         self._gateway = ModelGateway(
             provider, choices, consent, clock, lanes=lanes, prices=prices, ceilings=self._guard
         )
+        self.embeddings = EmbeddingService(self._gateway, embedding, clock)
 
     async def open(self, session_id: SessionId) -> SessionHandle:
         """Open a session for writing, or read-only when another window is the writer."""
@@ -157,5 +161,6 @@ class Engine(SessionCatalog):
     async def aclose(self) -> None:
         """Close the providers and the store, after all open sessions."""
         await self.queue.aclose()
+        await self.embeddings.aclose()
         await self._gateway.aclose()
         await self.store.aclose()

@@ -60,7 +60,8 @@ def failure_of(error: BaseException, what: str) -> StoryEngineError:
     return StoryEngineError(ErrorCode.LLM_ERROR, BUG)
 
 
-def _agent_of(request: Request) -> int:
+def agent_of(request: Request) -> int:
+    """Return the id of the agent, or of the character, that a request is carried out by."""
     slot = request.slot if isinstance(request, ReplyRequest | BackgroundRequest) else None
     return slot or request.spec.agent_id or 0
 
@@ -73,7 +74,7 @@ def records_without_call(request: Request, error: StoryEngineError, now: datetim
         request_id=request.id,
         attempt=request.attempts,
         call=UNKNOWN_CALL,
-        agent_id=_agent_of(request),
+        agent_id=agent_of(request),
         provider="",
         model="",
         prompt_version="",

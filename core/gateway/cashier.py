@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from core.config.accounts import labelled
 from core.config.models import ModelConfig
 from core.context.segments import Context
 from core.domain.clock import Clock
@@ -28,13 +29,29 @@ def nothing_follows() -> tuple[()]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCall:
     """A call that is about to be made, or that follows it; no address means this machine."""
 
-    context: Context
-    choice: ModelConfig
+    account: str
+    model: str
     address: str | None
+    tokens: int
+    """Of its input, as they are estimated."""
+    max_input_tokens: int
+    max_output_tokens: int
+
+    @classmethod
+    def of(cls, context: Context, choice: ModelConfig, address: str | None) -> "PlannedCall":
+        """Return the call of an agent with this input."""
+        return cls(
+            account=choice.account,
+            model=choice.model,
+            address=address,
+            tokens=context.tokens,
+            max_input_tokens=context.max_input_tokens,
+            max_output_tokens=choice.max_output_tokens,
+        )
 
 
 class Cashier:
@@ -67,11 +84,10 @@ class Cashier:
                 forecast = sum(known, FREE) if known else None
                 await self._ceilings.admit(request, id, forecast, replies=len(calls))
         elif self._loading is None and self._is_priced(call):
-            quote = self._quote(call.choice, call.address, (), call.context.tokens)
-            self._loading = asyncio.create_task(quote)
+            self._loading = asyncio.create_task(self._quote(call, (), call.tokens))
 
     def _is_priced(self, call: PlannedCall) -> bool:
-        own = self._prices.own(call.choice.account, call.choice.model) if self._prices else None
+        own = self._prices.own(call.account, call.model) if self._prices else None
         return call.address is not None or own is not None
 
     async def forecasts(self, calls: Sequence[PlannedCall]) -> list[Decimal | None]:
@@ -82,27 +98,20 @@ class Cashier:
         amounts: list[Decimal | None] = []
         said = 0
         for call in calls:
-            tokens = call.context.tokens
-            tokens = min(tokens + said, max(tokens, call.context.max_input_tokens))
-            quote = await self._quote(call.choice, call.address, (), tokens)
-            amounts.append(forecast_of(quote, tokens, call.choice.max_output_tokens))
-            said += call.choice.max_output_tokens
+            tokens = min(call.tokens + said, max(call.tokens, call.max_input_tokens))
+            quote = await self._quote(call, (), tokens)
+            amounts.append(forecast_of(quote, tokens, call.max_output_tokens))
+            said += call.max_output_tokens
         return amounts
 
     async def cost(
-        self,
-        artifact: Artifact,
-        context: Context,
-        choice: ModelConfig,
-        address: str | None,
-        answered: str,
-        billed: Decimal | None,
+        self, artifact: Artifact, call: PlannedCall, answered: str, billed: Decimal | None
     ) -> Cost | None:
         """Return what a call cost that was made; None if that is unknown."""
         if self._loading is not None:
             await self._loading
         tokens = artifact.usage.input_tokens
-        quote = await self._quote(choice, address, (answered,), context.tokens if tokens is None else tokens)
+        quote = await self._quote(call, (answered,), call.tokens if tokens is None else tokens)
         cost = None if self._prices is None else cost_of(quote, artifact.usage, billed)
         if self._ceilings is not None:
             self._ceilings.settle(artifact.id, cost.amount if cost else None)
@@ -113,15 +122,13 @@ class Cashier:
         if self._ceilings is not None:
             self._ceilings.forget(id)
 
-    async def _quote(
-        self, choice: ModelConfig, address: str | None, answered: tuple[str, ...], input_tokens: int
-    ) -> Quote | None:
+    async def _quote(self, call: PlannedCall, answered: tuple[str, ...], input_tokens: int) -> Quote | None:
         if self._prices is None:
             return None
-        models = tuple(dict.fromkeys((*answered, choice.model)))
+        models = tuple(dict.fromkeys((*answered, call.model)))
         try:
-            return await self._prices.quote(address, choice.account, models, self._clock(), input_tokens)
+            return await self._prices.quote(call.address, call.account, models, self._clock(), input_tokens)
         except Exception:
             # The answer was paid for, and is worth more than its price: it is kept, at an unknown cost.
-            log.exception("the price of %s could not be looked up", choice.label)
+            log.exception("the price of %s could not be looked up", labelled(call.account, call.model))
             return None

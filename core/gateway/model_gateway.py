@@ -143,11 +143,22 @@ class ModelGateway:
         return [] if following is nothing_follows else self._planned(await asyncio.to_thread(following))
 
     def _planned(self, calls: Sequence[tuple[Context, ModelConfig]]) -> list[PlannedCall]:
-        lanes = ((context, choice, self._lane(choice)) for context, choice in calls)
-        return [PlannedCall(context, choice, lane.provider.base_url) for context, choice, lane in lanes]
+        return [self._plan(context, choice) for context, choice in calls]
+
+    def _plan(self, context: Context, choice: ModelConfig) -> PlannedCall:
+        return PlannedCall.of(context, choice, self._lane(choice).provider.base_url)
 
     def _lane(self, choice: ModelConfig) -> Lane:
-        return self._lanes[choice.account]
+        return self.lane_of(choice.account)
+
+    def lane_of(self, account: str) -> Lane:
+        """Return the way to the account of this name."""
+        return self._lanes[account]
+
+    def require_consent(self, address: str | None) -> None:
+        """Raise StoryEngineError with CONSENT_REQUIRED where text may not be sent to `address`."""
+        if address is not None and not (self._consent and self._consent.is_granted(address)):
+            raise no_consent(address)
 
     async def aclose(self) -> None:
         """Release the provider of every account that was called."""
@@ -181,7 +192,7 @@ class ModelGateway:
         )
         cancellation.attach(task)
         try:
-            error = await _ended(task)
+            error = await ended(task)
             error = error and said_of(choice.account, error)
         except BaseException:  # cancelled: it is not written down, so nothing would settle it
             self.cashier.forget(artifact_id)
@@ -222,10 +233,8 @@ class ModelGateway:
         following: Following,
     ) -> None:
         lane = self._lane(choice)
-        address = lane.provider.base_url
-        if address is not None and not (self._consent and self._consent.is_granted(address)):
-            raise no_consent(address)
-        call = PlannedCall(context, choice, address)
+        call = self._plan(context, choice)
+        self.require_consent(call.address)
         await self.cashier.admit(call, partial(self._following, following), request, artifact_id)
         progress.is_sent = True
         await self._limiter.wait(context.role, context.agent_id)
@@ -258,8 +267,7 @@ class ModelGateway:
         if isinstance(error, ProviderError) and error.billed is not None:
             billed = error.billed
         answered = clean_line(progress.completion.model) if progress.completion else choice.model
-        address = self._lane(choice).provider.base_url
-        cost = await self.cashier.cost(artifact, context, choice, address, answered, billed)
+        cost = await self.cashier.cost(artifact, self._plan(context, choice), answered, billed)
         return replace(artifact, cost=cost)
 
     def _answered(self, choice: ModelConfig, completion: Completion | None) -> str:
@@ -337,8 +345,8 @@ def _too_long(context: Context, choice: ModelConfig) -> StoryEngineError:
     )
 
 
-async def _ended(task: asyncio.Task[None]) -> StoryEngineError | None:
-    """Wait for the call and return what ended it early; a bug on the way is logged."""
+async def ended(task: asyncio.Task[None]) -> StoryEngineError | None:
+    """Wait for a call and return what ended it early; a bug on the way is logged."""
     await asyncio.wait({task})
     if task.cancelled():
         return StoryEngineError(ErrorCode.LLM_CANCELLED)

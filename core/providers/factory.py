@@ -1,16 +1,21 @@
-"""Makes the provider of an account; each implementation is imported only when it is wanted."""
+"""Makes the provider of an account, and what makes vectors; each is imported only when it is wanted."""
 
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import SecretStr
 
 from core.config.accounts import Account, own_account
 from core.config.api_keys import find_api_key
+from core.config.embedding import EmbeddingChoice
 from core.config.models import ModelAssignments, choose_models
 from core.config.paths import Paths
 from core.config.sections import ProfileSettings
 from core.providers.base import Provider
+from core.providers.embedding.base import Embedder
+
+if TYPE_CHECKING:
+    from core.providers.openai.provider import OpenAIProvider
 
 _DEFAULT_WINDOW: Final = 8_192
 """Tokens that the local server holds where no agent asks for it."""
@@ -29,14 +34,7 @@ def make_provider_of(account: Account, paths: Paths, choices: ModelAssignments) 
     """
     match account.provider:
         case "openai":
-            from core.providers.openai.provider import OpenAIProvider
-
-            return OpenAIProvider(
-                base_url=account.base_url,
-                find_key=partial(_key, account),
-                headers=account.headers,
-                alternate_roles=account.alternate_roles,
-            )
+            return _service(account)
         case "local":
             from core.providers.local.provider import LocalProvider
 
@@ -47,6 +45,36 @@ def make_provider_of(account: Account, paths: Paths, choices: ModelAssignments) 
             from core.providers.scripted.provider import ScriptedProvider
 
             return ScriptedProvider.from_file(account.script) if account.script else ScriptedProvider()
+
+
+def make_embedder(choice: EmbeddingChoice, paths: Paths) -> Embedder:
+    """Return what makes vectors; as cheap as `make_provider_of`, and raises as it does."""
+    account = choice.account
+    match account.provider:
+        case "openai":
+            from core.providers.embedding.service import ServiceEmbedder
+
+            return ServiceEmbedder(_service(account), choice.model, account.name)
+        case "local":
+            from core.providers.embedding.local import LocalEmbedder
+
+            return LocalEmbedder(paths)
+        case "scripted":
+            from core.providers.embedding.scripted import ScriptedEmbedder
+            from core.providers.scripted.script import load_script
+
+            return ScriptedEmbedder(load_script(account.script).synonyms if account.script else ())
+
+
+def _service(account: Account) -> "OpenAIProvider":
+    from core.providers.openai.provider import OpenAIProvider
+
+    return OpenAIProvider(
+        base_url=account.base_url,
+        find_key=partial(_key, account),
+        headers=account.headers,
+        alternate_roles=account.alternate_roles,
+    )
 
 
 def _key(account: Account) -> SecretStr | None:

@@ -7,6 +7,7 @@ from core.agents import assist
 from core.domain.ids import SessionId
 from core.domain.requests.request import Artifact
 from core.engine.kinds.trial import TEST_VERSION
+from core.gateway.embedding_records import EMBEDDING_VERSION
 from core.store import SessionStore
 
 MAX_SESSIONS_SCANNED = 5
@@ -33,8 +34,10 @@ def last_duration(artifacts: Sequence[Artifact], agent_id: int, model: str) -> f
 
 
 def _is_aside(call: Artifact) -> bool:
-    """Whether a call was outside the story: a test, or help with a text."""
-    return call.prompt_version == TEST_VERSION or call.prompt_version.startswith(f"{assist.PROMPT}/")
+    """Whether a call was outside the story: a test, vectors of texts, or help with a text."""
+    return call.prompt_version in (TEST_VERSION, EMBEDDING_VERSION) or call.prompt_version.startswith(
+        f"{assist.PROMPT}/"
+    )
 
 
 async def find_last_duration(

@@ -49,8 +49,12 @@ def _parameters(xllamacpp: Any, config: dict[str, Any]) -> Any:
     parameters.ui = False
     parameters.n_ctx, parameters.n_parallel = config["context_window"], 1
     parameters.n_batch = parameters.n_ubatch = _BATCH
-    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = config["threads"]
     parameters.cache_ram_mib = _CACHE_MIB
+    if config.get("is_for_embeddings"):
+        parameters.embedding, parameters.cache_ram_mib = True, 0
+        # A text must fit into one batch, because its vector is made of all of its tokens.
+        parameters.n_batch = parameters.n_ubatch = config["context_window"]
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = config["threads"]
     parameters.fit_params, parameters.offline = False, True
     parameters.verbosity = -1
     return parameters

@@ -13,7 +13,7 @@ from asyncio.subprocess import Process
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from core.config.private_files import environment_without_secrets, make_directory
 from core.domain.errors import ErrorCode
@@ -40,11 +40,37 @@ class Endpoint:
     api_key: str
 
 
+@dataclass(frozen=True, slots=True)
+class ServerUse:
+    """What a child is for: its log, and how the GM is told that it failed."""
+
+    name: str
+    log_name: str
+    hint: str
+    is_for_embeddings: bool = False
+
+
+CHAT: Final = ServerUse(
+    "The local model",
+    LOG_NAME,
+    "Another model can answer: set STORYENGINE_PROVIDER=openai and STORYENGINE_BASE_URL.",
+)
+
+
 class LocalServer:
     """At most one child at a time, for all calls of this process."""
 
-    def __init__(self, logs: Path, *, alias: str, context_window: int, command: Sequence[str] = ()) -> None:
-        self._log = logs / LOG_NAME
+    def __init__(
+        self,
+        logs: Path,
+        *,
+        alias: str,
+        context_window: int,
+        command: Sequence[str] = (),
+        use: ServerUse = CHAT,
+    ) -> None:
+        self._use = use
+        self._log = logs / use.log_name
         self._alias = alias
         self._context_window = context_window
         # -P keeps this directory off the child's path: no module of it may hide a library's.
@@ -136,6 +162,7 @@ class LocalServer:
             "api_key": key,
             "context_window": self._context_window,
             "threads": min(_MOST_THREADS, _processors()),
+            "is_for_embeddings": self._use.is_for_embeddings,
         }
         return json.dumps(config).encode() + b"\n"
 
@@ -165,12 +192,9 @@ class LocalServer:
             return self._error(f"could not read {model_file}")
         return self._error(f"ended at once, with status {status}; {self._log} says why")
 
-    @staticmethod
-    def _error(what: str) -> ProviderError:
+    def _error(self, what: str) -> ProviderError:
         return ProviderError(
-            ErrorCode.LLM_SERVER_ERROR,
-            f"The local model {what}; nothing is lost.",
-            hint="Another model can answer: set STORYENGINE_PROVIDER=openai and STORYENGINE_BASE_URL.",
+            ErrorCode.LLM_SERVER_ERROR, f"{self._use.name} {what}; nothing is lost.", hint=self._use.hint
         )
 
 

@@ -28,6 +28,7 @@ _SECRETS = re.compile(
 _OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|maximum context length|context length exceeded"
     r"|exceeds? (?:the )?(?:available |model'?s? )?context|prompt is too long|context window"
+    r"|too large to process"  # llama.cpp, of a text whose vector is wanted
 )
 _FILTERED = re.compile(r"content_?filter|content_policy|content management policy|moderation|flagged")
 _NO_CREDIT = re.compile(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -112,6 +112,30 @@ class OpenAIProvider:
         refused = refused_fields(request, self._dialects[request.model])
         yield replace(answer.completion(), refused_fields=refused)
 
+    async def embeddings(self, texts: Sequence[str], model: str, seconds: float) -> bytes:
+        """Return the unread answer to `POST /embeddings`, bounded in size; raise ProviderError."""
+        deadline = _now() + seconds
+        client = await _in_time(self._ready_client(), deadline)
+        import httpx2
+        import openai
+
+        # Not `client.embeddings`, which would read the answer at length, and within the event loop.
+        call = client.post(
+            "/embeddings",
+            cast_to=httpx2.Response,
+            body={"input": [*texts], "model": model, "encoding_format": "float"},
+            options={"timeout": _timeout(seconds)},
+        )
+        try:
+            with _translated(self._secrets):
+                return (await _in_time(call, deadline)).content
+        except openai.APIStatusError as error:
+            raise self._refused(read_fault(error.status_code, error.body, error.response.headers)) from None
+
+    async def prepare(self) -> None:
+        """Load the SDK and look for the key; nothing is sent."""
+        await self._ready_client()
+
     async def aclose(self) -> None:
         """Close the connections."""
         client, self._client = self._client, None
@@ -132,10 +156,14 @@ class OpenAIProvider:
                 self._dialects[request.model] = dialect
                 return opened
             fault, dialect = opened, adapted(dialect, opened, request)
+        raise self._refused(fault)
+
+    def _refused(self, fault: ServiceFault) -> ProviderError:
+        """Return the error for a fault; the key is looked for again after one that was refused."""
         error = provider_error(fault, self._secrets)
         if error.code is ErrorCode.LLM_AUTH_ERROR:
             self._key = None
-        raise error
+        return error
 
     async def _try(self, request: ModelRequest, dialect: Dialect) -> ChunkStream | ServiceFault:
         """Send the request once; return the fault when the service answered with an error."""
@@ -146,7 +174,7 @@ class OpenAIProvider:
         call = client.chat.completions.create(
             **parameters(request, dialect),  # type: ignore[call-overload]  # a dict of overloads
             stream=True,
-            timeout=openai.Timeout(request.timeout, connect=min(request.timeout, _CONNECT_SECONDS)),
+            timeout=_timeout(request.timeout),
         )
         try:
             with _translated(self._secrets):
@@ -225,6 +253,12 @@ def _checked(key: str) -> str:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+def _timeout(seconds: float) -> openai.Timeout:
+    import openai
+
+    return openai.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
 
 
 async def _in_time(awaitable: Awaitable[T], deadline: float) -> T:

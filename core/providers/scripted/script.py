@@ -6,6 +6,8 @@
     first_token = 0.2              # seconds
     between_tokens = 0.01
 
+    synonyms = [["key", "latchkey"], ["boat", "skiff"]]   # count as one word where vectors are made
+
     [[reply]]                      # the first entry with conditions that holds is taken
     match = { schema = "turn_delta", last = "lantern", anywhere = "You are Mira", model = "o4-mini" }
     text = "…"                     # or `payload`, an object sent as JSON; neither: made up
@@ -24,7 +26,7 @@ import json
 import tomllib
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, ValidationError
 
@@ -129,6 +131,7 @@ class Script(_Part):
     order: Literal["content", "sequence"] = "content"
     pace: Pace = Pace()
     reply: tuple[Entry, ...] = ()
+    synonyms: tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...] = ()
 
 
 def load_script(file: Path) -> Script:

@@ -28,7 +28,7 @@ class Pieces(httpx2.AsyncByteStream):
 
 
 async def read(*pieces: bytes, is_error: bool = False) -> list[bytes]:
-    return [piece async for piece in BoundedBody(Pieces(*pieces), is_error=is_error)]
+    return [piece async for piece in BoundedBody(Pieces(*pieces), most=LONGEST_ERROR if is_error else None)]
 
 
 HALF = b"x" * (LONGEST_LINE // 2)
@@ -65,5 +65,5 @@ async def test_an_error_is_bounded_in_all_whatever_its_lines_are() -> None:
 
 async def test_closing_closes_the_connection() -> None:
     body = Pieces()
-    await BoundedBody(body, is_error=False).aclose()
+    await BoundedBody(body, most=None).aclose()
     assert body.is_closed

@@ -97,7 +97,7 @@ async def test_another_process_without_the_key_is_refused(
     await ask(provider, short())
     assert server._endpoint is not None
     wrong = local_server.Endpoint(server._endpoint.base_url, "guess")
-    await fail(provider._client_for(wrong), ErrorCode.LLM_AUTH_ERROR, short())
+    await fail(provider._local.client_for(wrong), ErrorCode.LLM_AUTH_ERROR, short())
 
 
 async def test_json_follows_the_schema(provider: LocalProvider) -> None:

@@ -55,6 +55,14 @@ def test_one_call_at_a_time_which_can_be_stopped_between_small_batches(settings:
     assert settings.n_batch == settings.n_ubatch <= 512
 
 
+def test_a_model_for_vectors_reads_each_text_in_one_batch_and_keeps_nothing_of_it() -> None:
+    config = {**CONFIG, "context_window": 512, "is_for_embeddings": True}
+    settings: Any = _parameters(SimpleNamespace(CommonParams=Anything), config)
+    assert settings.embedding is True
+    assert settings.n_ctx == settings.n_batch == settings.n_ubatch == 512
+    assert settings.cache_ram_mib == 0
+
+
 def test_what_was_read_of_a_chat_is_kept_while_a_summary_runs(settings: Any) -> None:
     assert settings.cache_ram_mib >= 256
 

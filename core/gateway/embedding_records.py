@@ -1,0 +1,127 @@
+"""The provenance of a call that makes vectors: which texts, by their hashes, and what it gave (design 4)."""
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from hashlib import sha256
+from typing import Final
+
+from core.config.accounts import labelled
+from core.context.tokens import estimate_tokens
+from core.domain.errors import StoryEngineError
+from core.domain.ids import ArtifactId
+from core.domain.requests.request import Artifact, Content, Request, Usage
+from core.gateway.call_records import CallRecords, agent_of
+from core.gateway.cashier import Cashier, PlannedCall
+from core.providers.base import ProviderError
+from core.providers.embedding.base import Embedder, Embedding, Vector
+from core.text.cleaning import clean, clean_line
+
+EMBEDDING_VERSION: Final = "embedding@1"
+"""The prompt version in artifacts of calls that make vectors, which have no prompt."""
+_PART: Final = "TEXTS"
+"""The name of the only part of such an input."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingCall:
+    """One call: which texts, for which request, and as which call of its attempt."""
+
+    account: str
+    model: str
+    """As its account knows it; empty for one that has only one."""
+    embedder: Embedder
+    texts: tuple[str, ...]
+    request: Request
+    number: int
+
+    @property
+    def planned(self) -> PlannedCall:
+        """Return what the call may cost; a vector is no token of output."""
+        tokens = sum(map(estimate_tokens, self.texts))
+        return PlannedCall(
+            account=self.account,
+            model=self.model or self.embedder.model,
+            address=self.embedder.base_url,
+            tokens=tokens,
+            max_input_tokens=tokens,
+            max_output_tokens=0,
+        )
+
+
+@dataclass(slots=True)
+class EmbeddingProgress:
+    """What has come of a call so far."""
+
+    vectors: list[Vector] = field(default_factory=list)
+    usages: list[Usage] = field(default_factory=list)
+    answered: str = ""
+    """The model, as its service named it."""
+    is_sent: bool = False
+    """Whether anything may have gone out."""
+    is_with_provider: bool = False
+    """Whether the call had its place, and a model was asked."""
+
+    def add(self, made: Embedding) -> None:
+        """Take the vectors of the next texts."""
+        self.vectors += made.vectors
+        self.usages.append(made.usage)
+        self.answered = clean_line(made.model)
+
+    def usage(self, error: StoryEngineError | None) -> Usage:
+        """Return the tokens of the whole call, where all of its parts gave them."""
+        refused = error.usage if isinstance(error, ProviderError) else None
+        usages = [*self.usages, *([refused] if refused else [])]
+        counts = [usage.input_tokens for usage in usages if usage.input_tokens is not None]
+        is_known = bool(counts) and len(counts) == len(usages)
+        return Usage(input_tokens=sum(counts), output_tokens=0) if is_known else Usage()
+
+
+async def records_of(
+    call: EmbeddingCall,
+    progress: EmbeddingProgress,
+    id: ArtifactId,
+    error: StoryEngineError | None,
+    total_ms: int,
+    cashier: Cashier,
+    now: datetime,
+) -> CallRecords:
+    """Return the artifact of a call that has ended, with its cost, and what it refers to."""
+    listing = Content.of("\n".join(sha256(text.encode("utf-8")).hexdigest() for text in call.texts))
+    manifest = Content.of(json.dumps([["user", _PART, listing.hash]], separators=(",", ":")))
+    output = Content.of(described(progress.vectors)) if error is None else None
+    planned, answered = call.planned, progress.answered or call.planned.model
+    artifact = Artifact(
+        id=id,
+        session_id=call.request.session_id,
+        request_id=call.request.id,
+        attempt=call.request.attempts,
+        call=call.number,
+        agent_id=agent_of(call.request),
+        provider=call.embedder.name,
+        model=labelled(call.account, answered),
+        prompt_version=EMBEDDING_VERSION,
+        input_hash=Content.of(json.dumps([planned.model, listing.text])).hash,
+        input_ref=manifest.hash,
+        output_ref=output.hash if output else None,
+        usage=progress.usage(error),
+        total_ms=total_ms,
+        finish_reason="" if error else "stop",
+        error_code=error.code if error else None,
+        error_message=clean(error.message) if error else "",
+        created_at=now,
+    )
+    if progress.is_sent:
+        artifact = replace(artifact, cost=await cashier.cost(artifact, planned, answered, None))
+    return CallRecords((artifact,), (manifest, listing, *((output,) if output else ())))
+
+
+def described(vectors: Sequence[Vector]) -> str:
+    """Return what stands for vectors in the history: how many, how long, and their hash."""
+    digest = sha256()
+    for vector in vectors:
+        digest.update(struct.pack(f"<{len(vector)}d", *vector))
+    count = "1 vector" if len(vectors) == 1 else f"{len(vectors):,} vectors"
+    return f"{count} of {len(vectors[0]):,} numbers, SHA-256 {digest.hexdigest()}"

@@ -1,0 +1,268 @@
+"""Vectors of texts by the one way to a model: consent, price and limits first, and each call on record.
+
+A query, which an input waits for, is answered within two seconds or not at all. A batch is work beside the
+play: it runs while the account has nothing else to do, stops for a call of the play, and keeps what it made.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from core.config.embedding import EmbeddingChoice
+from core.domain.clock import Clock
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.ids import ArtifactId, new_uuid
+from core.domain.requests.request import Request
+from core.domain.requests.retry_policy import NEEDS_THE_GM
+from core.gateway.call_records import CallRecords
+from core.gateway.cashier import PlannedCall
+from core.gateway.embedding_records import EmbeddingCall, EmbeddingProgress, records_of
+from core.gateway.lanes import said_of
+from core.gateway.model_gateway import Cancellation, ModelGateway, ended
+from core.gateway.places import Place
+from core.gateway.rate_limit import MinuteLimit
+from core.providers.base import ProviderError
+from core.providers.embedding.base import Embedder, Vector, shortened
+
+QUERY_SECONDS: Final = 2.0
+"""How long an input waits for the vector of its query; without one, search goes by words."""
+CALL_SECONDS: Final = 120.0
+"""How long one call of a batch may take."""
+REST_SECONDS: Final = 60.0
+"""After a query that failed, no other is tried for so long."""
+CALLS_PER_MINUTE: Final = 240
+"""To a service; it stops a fault that would call without end."""
+_KEPT_QUERIES: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingPlan:
+    """What makes vectors, and how it is made itself, which is done when it is first wanted."""
+
+    choice: EmbeddingChoice
+    make: Callable[[], Embedder]
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The vectors of the first texts, of all if nothing went wrong, and the provenance to be stored."""
+
+    vectors: tuple[Vector, ...] = ()
+    error: StoryEngineError | None = None
+    call_records: CallRecords = field(default_factory=CallRecords)
+
+    @property
+    def vector(self) -> Vector | None:
+        """The vector of a query; None without one, and then search goes by words."""
+        return self.vectors[0] if self.vectors else None
+
+
+class EmbeddingService:
+    """Makes vectors by what is chosen; without a `plan` it makes none. Nothing is loaded before the first."""
+
+    def __init__(self, gateway: ModelGateway, plan: EmbeddingPlan | None, clock: Clock) -> None:
+        self._gateway = gateway
+        self._plan = plan
+        self._clock = clock
+        self._made: Embedder | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._limit = MinuteLimit()
+        self._queries: OrderedDict[str, Vector] = OrderedDict()
+        self._rests_until = 0.0
+
+    @property
+    def model(self) -> str | None:
+        """The name that vectors are stored with; None where no vectors are made."""
+        return None if self._plan is None else self._embedder(self._plan).model
+
+    @property
+    def dimensions(self) -> int | None:
+        """How many numbers a vector has, where that is known."""
+        return None if self._plan is None else self._embedder(self._plan).dimensions
+
+    @property
+    def batch(self) -> int:
+        """How many texts a batch should have; 0 where no vectors are made."""
+        return 0 if self._plan is None else self._plan.choice.batch
+
+    async def is_available(self) -> bool:
+        """Whether vectors can be made here; a look, which starts nothing and sends nothing."""
+        return self._plan is not None and await self._embedder(self._plan).is_here()
+
+    async def embed_query(
+        self, text: str, request: Request, number: int = 1, cancellation: Cancellation | None = None
+    ) -> Embedded:
+        """Return the vector of `text` as call `number` of the request's attempt; the same text is kept.
+
+        Never raises what a service did, and takes no longer than QUERY_SECONDS.
+        """
+        if self._plan is None:
+            return Embedded()
+        text = shortened(text)
+        if text in self._queries:
+            self._queries.move_to_end(text)
+            return Embedded((self._queries[text],))
+        now = asyncio.get_running_loop().time()
+        if now < self._rests_until:
+            return Embedded(error=ProviderError(ErrorCode.LLM_SERVER_ERROR))
+        call = self._call(self._plan, (text,), request, number)
+        made = await self._embed(self._plan, call, cancellation or Cancellation(), is_query=True)
+        if made.vector is not None:
+            self._keep(text, made.vector)
+        elif self._has_started and made.error and made.error.code not in NEEDS_THE_GM:
+            self._rests_until = now + REST_SECONDS
+        return made
+
+    async def embed_batch(
+        self,
+        texts: Sequence[str],
+        request: Request,
+        number: int = 1,
+        cancellation: Cancellation | None = None,
+    ) -> Embedded:
+        """Return the vectors of `texts` as call `number` of the request's attempt.
+
+        Never raises what a service did. Stopped, it returns what was made: the vectors of the first texts.
+        """
+        if self._plan is None or not texts:
+            return Embedded()
+        call = self._call(self._plan, tuple(texts), request, number)
+        return await self._embed(self._plan, call, cancellation or Cancellation(), is_query=False)
+
+    async def aclose(self) -> None:
+        """Release what makes vectors."""
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.wait({self._starting})
+        if self._made is not None:
+            await self._made.aclose()
+
+    def _embedder(self, plan: EmbeddingPlan) -> Embedder:
+        if self._made is None:
+            self._made = plan.make()
+        return self._made
+
+    def _call(
+        self, plan: EmbeddingPlan, texts: tuple[str, ...], request: Request, number: int
+    ) -> EmbeddingCall:
+        return EmbeddingCall(
+            account=plan.choice.account.name,
+            model=plan.choice.model,
+            embedder=self._embedder(plan),
+            texts=texts,
+            request=request,
+            number=number,
+        )
+
+    async def _embed(
+        self, plan: EmbeddingPlan, call: EmbeddingCall, cancellation: Cancellation, *, is_query: bool
+    ) -> Embedded:
+        progress, id = EmbeddingProgress(), ArtifactId(new_uuid())
+        began = asyncio.get_running_loop().time()
+        turn = self._turn(plan, call, cancellation, is_query=is_query)
+        task = asyncio.create_task(self._consume(plan, call, progress, id, turn, is_query=is_query))
+        cancellation.attach(task)
+        try:
+            error = await ended(task)
+            error = error and said_of(call.account, error)
+        except BaseException:  # cancelled: it is not written down, so nothing would settle it
+            self._gateway.cashier.forget(id)
+            raise
+        finally:
+            cancellation.attach(None)
+            task.cancel()
+        was_asked = (
+            progress.is_sent if is_query else progress.is_with_provider or not cancellation.is_put_back
+        )
+        if error is not None and not was_asked:
+            self._gateway.cashier.forget(id)
+            return Embedded(error=error)
+        total = round((asyncio.get_running_loop().time() - began) * 1000)
+        cashier, now = self._gateway.cashier, self._clock()
+        records = await records_of(call, progress, id, error, total, cashier, now)
+        return Embedded(tuple(progress.vectors), error, records)
+
+    async def _consume(
+        self,
+        plan: EmbeddingPlan,
+        call: EmbeddingCall,
+        progress: EmbeddingProgress,
+        id: ArtifactId,
+        turn: AbstractAsyncContextManager[None],
+        *,
+        is_query: bool,
+    ) -> None:
+        embedder = call.embedder
+        async with asyncio.timeout(QUERY_SECONDS if is_query else None):
+            self._gateway.require_consent(embedder.base_url)
+            await self._start(embedder)
+            await self._gateway.cashier.admit(call.planned, _nothing_follows, call.request, id)
+            progress.is_sent = True
+            if _is_service(plan):
+                await self._limit.wait(CALLS_PER_MINUTE)
+            async with turn:
+                progress.is_with_provider = True
+                for texts in _pieces(call.texts, plan.choice.batch, embedder.most_characters):
+                    progress.add(await embedder.embed(texts, CALL_SECONDS))
+
+    def _turn(
+        self, plan: EmbeddingPlan, call: EmbeddingCall, cancellation: Cancellation, *, is_query: bool
+    ) -> AbstractAsyncContextManager[None]:
+        """Return the turn of a call.
+
+        A query to the bundled model takes none: it comes in between the texts of a batch.
+        """
+        if is_query and not _is_service(plan):
+            return nullcontext()
+        yields = partial(cancellation.request, is_put_back=True) if call.request.spec.is_background else None
+        lane = self._gateway.lane_of(call.account)
+        return lane.turn(Place(call.request.priority, yields), call.request)
+
+    @property
+    def _has_started(self) -> bool:
+        """Whether the start is over, well or not; a query that only waited for it proves nothing."""
+        return self._starting is not None and self._starting.done()
+
+    async def _start(self, embedder: Embedder) -> None:
+        """Wait until the embedder is ready. When this is cancelled, the start goes on."""
+        starting = self._starting
+        if starting is None or (starting.done() and (starting.cancelled() or starting.exception())):
+            starting = asyncio.create_task(embedder.start(), name="start embedding")
+            starting.add_done_callback(_look_at)
+            self._starting = starting
+        await asyncio.shield(starting)
+
+    def _keep(self, text: str, vector: Vector) -> None:
+        self._queries[text] = vector
+        if len(self._queries) > _KEPT_QUERIES:
+            self._queries.popitem(last=False)
+
+
+def _is_service(plan: EmbeddingPlan) -> bool:
+    return plan.choice.account.provider == "openai"
+
+
+def _look_at(done: asyncio.Task[None]) -> None:
+    """Take note of how a task ended, for which no call may be waiting any longer."""
+    if not done.cancelled():
+        done.exception()
+
+
+async def _nothing_follows() -> Sequence[PlannedCall]:
+    return ()
+
+
+def _pieces(texts: Sequence[str], most: int, most_characters: int | None) -> Iterator[list[str]]:
+    """Yield the texts in groups of at most `most`, and together not longer than that; a long one is alone."""
+    group: list[str] = []
+    for text in texts:
+        length = sum(map(len, group)) + len(text)
+        if group and (len(group) == most or (most_characters is not None and length > most_characters)):
+            yield group
+            group = []
+        group.append(text)
+    yield group
