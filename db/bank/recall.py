@@ -42,7 +42,7 @@ async def read_candidates(connection: AsyncConnection, query: Query, *, has_vect
         Candidate(
             item=to_item(row._mapping),
             score=row.score,
-            words=tuple(row.found_words or ()),
+            words=tuple(sorted(set(row.found_words or ()))),
             similarity=None if row.distance is None else 1 - row.distance,
             last_accessed=row.last_accessed,
         )
@@ -92,7 +92,10 @@ def _statement(*, by_meaning: bool) -> Select[Any]:
     return (
         select(BANK_ITEM, found.c.score, found.c.found_words, found.c.distance, BANK_ACCESS.c.last_accessed)
         .select_from(found)
-        .join(BANK_ITEM, _is_item(found.c))
+        .join(
+            BANK_ITEM,
+            sa.and_(BANK_ITEM.c.session_id == found.c.session_id, BANK_ITEM.c.item_id == found.c.item_id),
+        )
         .outerjoin(BANK_ACCESS, access)
     )
 
@@ -136,45 +139,49 @@ def _by_words(scope: Any) -> Any:
         .cte("lexeme")
         .prefix_with("MATERIALIZED", dialect="postgresql")
     )
-    has = (
+    each = (
         select(BANK_WORD.c.session_id, BANK_WORD.c.item_id)
         .select_from(scope.join(BANK_WORD, BANK_WORD.c.session_id == scope.c.session_id))
         .where(BANK_WORD.c.word == lexeme.c.stem)
         .limit(MOST_WITH_A_WORD + 1)
-        .lateral("has")
+        .correlate(lexeme)
+        .subquery("each")
     )
-    of_stem = func.count().over(partition_by=lexeme.c.stem).label("items")
+    # As arrays, which say how many there are: sorting them to count them would take longer.
+    has = select(
+        func.array_agg(each.c.session_id).label("sessions"), func.array_agg(each.c.item_id).label("ids")
+    )
+    listed = has.lateral("listed")
+    items = func.cardinality(listed.c.ids)
+    rarity = func.ln(1 + sa.bindparam("size", type_=sa.Float) / (items + 0.5))
+    one = (
+        func.unnest(listed.c.sessions, listed.c.ids)
+        .table_valued(sa.column("session_id", sa.Uuid), sa.column("item_id", sa.Uuid), name="one")
+        .render_derived()
+    )
     hit = (
-        select(lexeme.c.word, lexeme.c.weight, has.c.session_id, has.c.item_id, of_stem)
-        .select_from(lexeme.join(has, sa.true()))
-        .subquery("hit")
+        select(one.c.session_id, one.c.item_id, rarity.label("rarity"))
+        .select_from(listed.join(one, sa.true()))
+        .where(items <= MOST_WITH_A_WORD)
+        .offset(0)  # or the server takes the arrays along, and sorts them
+        .lateral("hit")
     )
-    rarity = func.ln(1 + sa.bindparam("size", type_=sa.Float) / (hit.c["items"] + 0.5))
     scored = (
         select(
             hit.c.session_id,
             hit.c.item_id,
-            func.sum(hit.c.weight * rarity).label("score"),
-            func.array_agg(sa.distinct(hit.c.word)).label("found_words"),
+            func.sum(lexeme.c.weight * hit.c.rarity).label("score"),
+            func.array_agg(lexeme.c.word).label("found_words"),
         )
-        .where(hit.c["items"] <= MOST_WITH_A_WORD)
+        .select_from(lexeme.join(hit, sa.true()))
         .group_by(hit.c.session_id, hit.c.item_id)
         .order_by(sa.desc("score"), hit.c.item_id.desc())
         .subquery("scored")
     )
-    item = BANK_ITEM.alias("by_words")
+    distance = sa.null().cast(sa.Float).label("distance")
     return (
-        select(
-            scored.c.session_id,
-            scored.c.item_id,
-            scored.c.score,
-            scored.c.found_words,
-            sa.null().cast(sa.Float).label("distance"),
-        )
-        .select_from(
-            scored.join(item, _is_same(item.c, scored.c)).join(scope, scope.c.session_id == item.c.session_id)
-        )
-        .where(_is_asked(item.c, scope.c), counts(item.c))
+        select(scored.c.session_id, scored.c.item_id, scored.c.score, scored.c.found_words, distance)
+        .select_from(scored.join(_allowed(scored.c, scope, "by_words"), sa.true()))
         .order_by(scored.c.score.desc(), scored.c.item_id.desc())
         .limit(MOST_CANDIDATES)
         .cte("words")
@@ -189,34 +196,35 @@ def _by_meaning(scope: Any) -> Any:
         select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, distance.label("distance"))
         .select_from(scope.join(BANK_VECTOR, BANK_VECTOR.c.session_id == scope.c.session_id))
         .where(BANK_VECTOR.c.model == sa.bindparam("model"))
-        .order_by(sa.text("distance"))
+        .order_by(sa.text("distance"), BANK_VECTOR.c.item_id.desc())
         .subquery("near")
     )
-    item = BANK_ITEM.alias("by_meaning")
+    score, words = sa.null().cast(sa.Float).label("score"), sa.null().cast(ARRAY(sa.Text))
     return (
-        select(
-            near.c.session_id,
-            near.c.item_id,
-            sa.null().cast(sa.Float).label("score"),
-            sa.null().cast(ARRAY(sa.Text)).label("found_words"),
-            near.c.distance,
-        )
-        .select_from(
-            near.join(item, _is_same(item.c, near.c)).join(scope, scope.c.session_id == item.c.session_id)
-        )
-        .where(near.c.distance <= 1 - LEAST_SIMILARITY, _is_asked(item.c, scope.c), counts(item.c))
+        select(near.c.session_id, near.c.item_id, score, words.label("found_words"), near.c.distance)
+        .select_from(near.join(_allowed(near.c, scope, "by_meaning"), sa.true()))
+        .where(near.c.distance <= 1 - LEAST_SIMILARITY)
         .order_by(near.c.distance, near.c.item_id.desc())
         .limit(MOST_CANDIDATES)
         .cte("meaning")
     )
 
 
-def _is_same(item: Any, other: Any) -> ColumnElement[bool]:
-    return (item.session_id == other.session_id) & (item.item_id == other.item_id)
+def _allowed(found: Any, scope: Any, name: str) -> Any:
+    """Return one row for an item that may be found, and none for another.
 
-
-def _is_item(found: Any) -> ColumnElement[bool]:
-    return _is_same(BANK_ITEM.c, found)
+    It is looked up for one found item after the other, the best first, until there are enough of them: most
+    are never looked at. The limit of its own is what keeps the server to that.
+    """
+    item = BANK_ITEM.alias(name)
+    return (
+        select(sa.literal(1).label("is_allowed"))
+        .select_from(scope.join(item, scope.c.session_id == item.c.session_id))
+        .where(item.c.session_id == found.session_id, item.c.item_id == found.item_id)
+        .where(_is_asked(item.c, scope.c), counts(item.c))
+        .limit(1)
+        .lateral(f"{name}_allowed")
+    )
 
 
 def _is_asked(item: Any, scope: Any) -> ColumnElement[bool]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, or_
+from sqlalchemy import ColumnElement, and_, exists, or_, select
 
 from core.domain.bank.item import Validation
 from db.tables import BANK_ITEM, CANON, SESSION
@@ -23,13 +23,13 @@ def counts(item: Any) -> ColumnElement[bool]:
 
 def is_of_canon(item: Any) -> ColumnElement[bool]:
     """Return the condition that the prompt's take that an item was drawn from is canon."""
-    is_played = exists().where(
+    canon = select(CANON.c.take).select_from(CANON.join(SESSION, SESSION.c.id == CANON.c.session_id))
+    is_played = canon.where(
         CANON.c.session_id == item.session_id,
         CANON.c.prompt_index == item.prompt_index,
         CANON.c.take == item.take,
-        SESSION.c.id == item.session_id,
         CANON.c.prompt_index <= SESSION.c.prompt_index,
-    )
+    ).exists()
     return or_(item.take.is_(None), is_played)
 
 

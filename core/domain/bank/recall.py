@@ -15,11 +15,11 @@ from core.domain.ids import ItemId, SessionId
 
 Vector = tuple[float, ...]
 
-MOST_WORDS: Final = 32
+MOST_WORDS: Final = 24
 """Words that one query has at most."""
-MOST_CANDIDATES: Final = 60
+MOST_CANDIDATES: Final = 30
 """Candidates by words, and as many by meaning."""
-MOST_WITH_A_WORD: Final = 2_000
+MOST_WITH_A_WORD: Final = 1_000
 """A word that more items than this have tells nothing, and is passed over."""
 LEAST_SIMILARITY: Final = 0.2
 """A cosine below it says that two texts are about different things."""
