@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from core.agents.prompt_file import SEGMENTS
+from core.agents.recalled import recalled_of
 from core.agents.setup import AgentSetup, total
 from core.agents.sheet import sheet_of
 from core.agents.shortening import Shortened, fit_events
+from core.config.sections import DEFAULT_RECALL_PERCENT
 from core.context.segments import Context, Segment
 from core.context.tokens import estimate_tokens
 from core.context.visibility import CharacterKnowledge, described
@@ -32,10 +34,14 @@ _SAYING = r"(?:says?|said|asks?|asked|repl(?:y|ies|ied)|answers?|answered)"
 
 
 def build_context(
-    setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text: str, lore: "FoundLore | None" = None
+    setup: AgentSetup,
+    knowledge: CharacterKnowledge,
+    prompt_text: str,
+    lore: "FoundLore | None" = None,
+    recall_percent: float = DEFAULT_RECALL_PERCENT,
 ) -> Context:
     """Return the input of one character: rules, identity, secrets, its sheet, memory, recent context, lore,
-    GM's prompt.
+    what is recalled, GM's prompt.
 
     Before the prompt it says who the others on stage are, where there is something to tell of one of them,
     and which others are away, if there are any.
@@ -54,11 +60,18 @@ def build_context(
     sheet, no_room = sheet_of(setup, knowledge, setup.budget - needed - prompt.tokens)
     fixed = needed + total(sheet)
     told = () if lore is None else lore.segments(setup)
-    variable = total((whole, prompt, *told))
+    recalled = recalled_of(setup, knowledge, recall_percent)
+    remembered = recalled.segments(setup)
+    variable = total((whole, prompt, *told, *remembered))
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, variable))
     memory = setup.fenced(SegmentName.STRUCTURED_MEMORY, digest.text)
     room = setup.budget - total((*setup.beginning, identity, *secrets, *sheet, memory, *others, prompt, *cue))
-    context, dropped = _recent_within(setup, session, events, whole, room - total(told))
+    recalled = recalled.without_told(digest.text, events)
+    remembered = recalled.segments(setup)
+    context, dropped = _recent_within(setup, session, events, whole, room - total((*told, *remembered)))
+    recalled = recalled.within(setup, room - context.tokens - total(told))
+    remembered = recalled.segments(setup)
+    room -= total(remembered)
     if lore is not None:
         lore = lore.within(setup, room - context.tokens)
         told = lore.segments(setup)
@@ -67,12 +80,13 @@ def build_context(
     if context.tokens > room:
         context, short = _shortened_within(setup, session, events, room)
     left_out = (*digest.left_out, *_dropped_in_words(dropped or oversize, oversize), *short.left_out)
-    left_out = (*left_out, *no_room, *knowledge.bank.left_out)
-    segments = (identity, *secrets, *sheet, memory, context, *told, *others, prompt, *cue)
+    left_out = (*left_out, *no_room, *knowledge.bank.left_out, *recalled.left_out)
+    segments = (identity, *secrets, *sheet, memory, context, *told, *remembered, *others, prompt, *cue)
     if lore is not None:
         left_out = (*left_out, *lore.left_out)
     made = setup.context(own.slot.value, segments, left_out=left_out, is_shortened=bool(short.left_out))
-    return made if lore is None else replace(made, lore=lore.notes(), lore_uses=lore.uses)
+    made = replace(made, lore=recalled.notes(), recalled=recalled.uses)
+    return made if lore is None else replace(made, lore=(*lore.notes(), *made.lore), lore_uses=lore.uses)
 
 
 def fixed_tokens(setup: AgentSetup, own: Character, session: Session, cast: Sequence[Character]) -> int:

@@ -7,8 +7,9 @@ Over budget it is reduced in this order, and in no other way:
 1. The oldest turn deltas shrink to their canon locks, four at a time (`core.context.memory_digest`).
 2. The oldest prompts of recent context go that are in memory already, in two steps; first of all
    those up to a text that takes more than a quarter of the budget by itself.
-3. Lore goes, the entries of the lowest order first (`core.agents.lore`): the next scene that touches a
-   thing brings it back. Before that it has a budget of its own, a share of the input.
+3. What was recalled of the memory bank goes, the last of its ranking first (`core.agents.recalled`). Then
+   lore goes, the entries of the lowest order first (`core.agents.lore`): the next scene that touches a
+   thing brings it back. Before that each has a budget of its own, a share of the input.
 4. What is not in memory yet is summarised early, before the call (`core.engine.queue.worker`).
 5. Where that fails, the longest texts that are not in memory are shortened in the middle, and at last
    the oldest of these prompts go (`core.agents.shortening`).
@@ -81,6 +82,7 @@ class ContextBuilder:
         """The builder without prompt blocks, of one that has some."""
         self._newest_input: tuple[_Asked, Context] | None = None
         self._lore = _LoreDoor(choices.lore_percent)
+        self._recall_percent = choices.recall_percent
         self._setups = {
             role: AgentSetup.load(role, choice, digesters[choice.style]) for role, choice in choices.items()
         }
@@ -211,10 +213,7 @@ class ContextBuilder:
         slot = knowledge.character.slot
         setup = self._character(slot) if needs_words else self._character_in(knowledge.session, slot)
         if self._recent_context == "exact":
-            session = knowledge.session
-            kept = max(session.limits.chunk_size, self._recent_prompts)
-            start = min(session.boundary, session.prompt_index - kept)
-            knowledge = knowledge.since(start)
+            knowledge = knowledge.since(self.recent_from(knowledge.session))
         asked = (setup, knowledge, prompt_text, needs_words, is_new)
         newest = self._newest_input  # read once: another thread may replace it
         if newest is None or newest[0] != asked:
@@ -222,9 +221,16 @@ class ContextBuilder:
             if knowledge.lore:
                 new = prompt_text if is_new else ""
                 lore = self._lore.reader.find(setup, knowledge, new, continues=needs_words)
-            newest = asked, character.build_context(setup, knowledge, prompt_text, lore)
+            percent = self._recall_percent
+            newest = asked, character.build_context(setup, knowledge, prompt_text, lore, percent)
             self._newest_input = newest
         return newest[1]
+
+    def recent_from(self, session: Session) -> int:
+        """Return the prompt after which an input has every event that its character witnessed."""
+        kept = max(session.limits.chunk_size, self._recent_prompts)
+        newest = session.prompt_index if self._recent_context == "exact" else session.boundary
+        return min(session.boundary, newest - kept)
 
     def summary(self, knowledge: Knowledge, chunk: PromptRange) -> Context:
         """Return the input of agent 8 for `chunk`; only the events of the chunk are taken."""

@@ -12,6 +12,8 @@ from core.config.model_size import is_small_by_name, is_small_file
 from core.config.sampling import SMALL_SAMPLING
 from core.config.sections import (
     DEFAULT_LORE_PERCENT,
+    DEFAULT_RECALL_ITEMS,
+    DEFAULT_RECALL_PERCENT,
     AgentSettings,
     ProfileSettings,
     ProviderName,
@@ -35,6 +37,10 @@ class ModelAssignments(Mapping[AgentRole, ModelConfig]):
     """What an agent can be called at besides its own account; None where there is nothing else."""
     lore_percent: float = DEFAULT_LORE_PERCENT
     """How much of a character's input its lore may take."""
+    recall_percent: float = DEFAULT_RECALL_PERCENT
+    """How much of it the recalled items may take."""
+    recall_items: int = DEFAULT_RECALL_ITEMS
+    """How many items an input recalls at most."""
 
     def __getitem__(self, role: AgentRole) -> ModelConfig:
         return self.roles[role]
@@ -199,7 +205,16 @@ def choose_models(profile: ProfileSettings, accounts: Accounts | None = None) ->
     recent_context = profile.recent_context or _recent_context(answers)
     elsewhere = Elsewhere(profile, accounts)
     recent_prompts, lore_percent = profile.recent_prompts or 0, profile.lore_percent
-    return ModelAssignments(roles, characters, recent_context, recent_prompts, elsewhere, lore_percent)
+    return ModelAssignments(
+        roles,
+        characters,
+        recent_context,
+        recent_prompts,
+        elsewhere,
+        lore_percent,
+        profile.recall_percent,
+        profile.recall_items,
+    )
 
 
 def _of_character(

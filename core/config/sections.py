@@ -155,6 +155,8 @@ class AccountSettings(BaseModel):
 
 
 DEFAULT_LORE_PERCENT: Final = 25
+DEFAULT_RECALL_PERCENT: Final = 10
+DEFAULT_RECALL_ITEMS: Final = 16
 
 
 class ProfileSettings(BaseModel):
@@ -181,6 +183,10 @@ class ProfileSettings(BaseModel):
     """How many prompts a character reads at least, where that is to be more than the last seven."""
     lore_percent: Annotated[int, Field(ge=1, le=75)] = DEFAULT_LORE_PERCENT
     """How much of a character's input the entries of lorebooks may take, in percent."""
+    recall_percent: Annotated[int, Field(ge=1, le=50)] = DEFAULT_RECALL_PERCENT
+    """How much of it the recalled items of the memory bank may take, in percent."""
+    recall_items: Annotated[int, Field(ge=0, le=50)] = DEFAULT_RECALL_ITEMS
+    """How many items are recalled at most; 0 recalls none."""
     world_lock: AgentSettings = AgentSettings()
     character: AgentSettings = AgentSettings()
     context_summary: AgentSettings = AgentSettings()

@@ -82,6 +82,8 @@ class Recalled:
     """The cosine of its meaning and the query's; None where it was found by words alone."""
     strength: float = 1.0
     """What is left of its importance."""
+    access_count: int = 0
+    """How often the chapter recalled it before."""
 
 
 @dataclass(frozen=True, slots=True)

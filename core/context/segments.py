@@ -9,6 +9,7 @@ from typing import Literal
 from core.config.models import AgentRole, PromptStyle
 from core.context.lore import LoreNote
 from core.context.tokens import TOKENS_PER_MESSAGE, characters_for, estimate_tokens
+from core.domain.ids import ItemId
 from core.providers.base import Message, OutputSchema
 from core.text.delimiters import SegmentName, delimit, escape_delimiters
 from core.text.graphemes import head
@@ -50,9 +51,11 @@ class Context:
     is_shortened: bool = False
     """Story text that is not in memory yet was shortened: a summary of it would make room."""
     lore: tuple[LoreNote, ...] = ()
-    """The entries of lorebooks that the scene concerned; no model is sent this."""
+    """The entries of lorebooks and items of the bank that the scene concerned; no model is sent this."""
     lore_uses: tuple[tuple[str, str, str, int], ...] = ()
     """The active entries on which later inputs depend: book, uid, digest, count of messages."""
+    recalled: tuple[tuple[ItemId, int], ...] = ()
+    """The items of the memory bank that are recalled, and how often each was before."""
 
     @property
     def messages(self) -> tuple[Message, ...]:

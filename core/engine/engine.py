@@ -1,5 +1,7 @@
 """The engine, which opens sessions for screens, scripts and tests alike."""
 
+from functools import partial
+
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.consent import Consent
 from core.config.models import ModelAssignments
@@ -16,7 +18,9 @@ from core.engine.queue.control import QueueControl
 from core.engine.queue.executor import Executor
 from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.worker import RequestWorker
+from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import BankReader
+from core.engine.recall.vectors import look_up
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.commands import due_reveals
 from core.engine.session.assist import Assist
@@ -68,7 +72,7 @@ class Engine(SessionCatalog):
         self._backoffs = backoffs or Backoffs()
         self._afterthoughts, self._hints, self._waiting = afterthoughts, hints, waiting
         self._switch = QueueSwitch()
-        self._bank = BankReader(store)
+        self._bank = BankReader(store, most_items=choices.recall_items)
         self._lanes = lanes or {}
         for name, lane in self._lanes.items():
             lane.share(name, store.queue)
@@ -110,7 +114,9 @@ class Engine(SessionCatalog):
             holder=acquired if isinstance(acquired, WriterInfo) else None,
         )
         builder = ContextBuilder(self.choices)
-        executor = Executor(self.store, self._gateway, builder, writer.apply_patiently, self._bank)
+        executor = Executor(
+            self.store, self._gateway, builder, writer.apply_patiently, self._bank, self.embeddings
+        )
         parts = (writer, executor, self._clock, self._backoffs, self._switch)
         worker, background = RequestWorker(*parts), BackgroundWorker(*parts)
         auto_saver = AutoSaver(writer, self.save_points)
@@ -155,8 +161,19 @@ class Engine(SessionCatalog):
         commands.require_cast(snapshot.session, slot)
         snapshot = snapshot.after(due_reveals(snapshot, self._clock()))
         builder = ContextBuilder(self.choices).with_prompt_blocks(snapshot.prompt_blocks)
-        knowledge = snapshot.known_to(slot, await self._bank.read(snapshot, slot))
+        recent_from = builder.recent_from(snapshot.session)
+        embed = partial(self._meaning_of, snapshot)
+        asked = Asked(text=prompt_text, recent_from=recent_from, embed=embed)
+        knowledge = snapshot.known_to(slot, await self._bank.read(snapshot, slot, asked))
         return await input_of(builder, knowledge, prompt_text)
+
+    async def _meaning_of(self, snapshot: Snapshot, text: str) -> Meaning | None:
+        """Return the vector of a text that no call is about; None where it would leave this machine."""
+        model = self.embeddings.model
+        if model is None or not self.embeddings.stays_here:
+            return None
+        made = await self.embeddings.embed_query(text, look_up(snapshot, self._clock()))
+        return None if made.vector is None else Meaning(made.vector, model)
 
     async def aclose(self) -> None:
         """Close the providers and the store, after all open sessions."""

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from core.domain.bank.item import Validation
+from core.domain.bank.item import ItemAccess, Validation
 from core.domain.bank.recall import (
     LEAST_SIMILARITY,
     MOST_CANDIDATES,
@@ -20,6 +20,7 @@ from core.domain.bank.recall import (
     Candidate,
     Query,
 )
+from core.domain.ids import ItemId
 from db.bank.validity import counts
 from db.bank.vectors import BANK_VECTOR, HalfVector, text_of
 from db.rows.bank_mapping import to_item
@@ -44,10 +45,16 @@ async def read_candidates(connection: AsyncConnection, query: Query, *, has_vect
             score=row.score,
             words=tuple(sorted(set(row.found_words or ()))),
             similarity=None if row.distance is None else 1 - row.distance,
-            last_accessed=row.last_accessed,
+            access=None if row.last_accessed is None else _access(row),
         )
         for row in rows
     ]
+
+
+def _access(row: Any) -> ItemAccess:
+    return ItemAccess(
+        item_id=ItemId(row.item_id), access_count=row.access_count, last_accessed=row.last_accessed
+    )
 
 
 def _values(query: Query) -> dict[str, object]:
@@ -91,6 +98,7 @@ def _statement(*, by_meaning: bool) -> Select[Any]:
     )
     return (
         select(BANK_ITEM, found.c.score, found.c.found_words, found.c.distance, BANK_ACCESS.c.last_accessed)
+        .add_columns(BANK_ACCESS.c.access_count)
         .select_from(found)
         .join(
             BANK_ITEM,
@@ -229,9 +237,12 @@ def _allowed(found: Any, scope: Any, name: str) -> Any:
 
 def _is_asked(item: Any, scope: Any) -> ColumnElement[bool]:
     """Return the condition of `core.domain.bank.recall.may_be_found`."""
+    # An item of a chunk has the number of its last prompt; its proof may be older.
+    first_proof = item.evidence[(0, "prompt_index")].as_integer()
+    begins = func.coalesce(first_proof, item.prompt_index)
     is_kept = item.is_pinned | (item.validation == Validation.CONFIRMED.value)
     return sa.and_(
         item.label.op("&")(scope.mask) == scope.mask,
-        or_(scope.before.is_(None), item.prompt_index <= scope.before, item.take.is_(None), item.is_by_gm),
+        or_(scope.before.is_(None), begins <= scope.before, item.take.is_(None), item.is_by_gm),
         or_(item.expires_at.is_(None), item.expires_at >= scope.now, is_kept),
     )

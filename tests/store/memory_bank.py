@@ -108,14 +108,13 @@ class MemoryBank:
                     if one.word in has[scope.session_id][item.id] and counts[one.word] <= MOST_WITH_A_WORD
                 ]
                 score = sum(one.weight * log(1 + query.size / (counts[one.word] + 0.5)) for one in words)
-                access = accesses.get(item.id)
                 candidates.append(
                     Candidate(
                         item=item,
                         score=score if words else None,
                         words=tuple(sorted(one.word for one in words)),
                         similarity=self._similarity(item, query),
-                        last_accessed=None if access is None else access.last_accessed,
+                        access=accesses.get(item.id),
                     )
                 )
         return merged(candidates, query)

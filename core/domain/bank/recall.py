@@ -1,7 +1,7 @@
 """What an input asks of the memory bank, and what is found (design 15).
 
-Candidates come by words and by meaning; here they are merged by their ranks. Whoever stores items finds the
-candidates, and looks only at those that the label and the chapters asked about allow.
+Candidates are found by words and by meaning, and are merged here by their ranks. The store finds them, among
+the items that the label and the chapters of the query allow.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.domain.bank.fading import has_expired, strength_of
-from core.domain.bank.item import Item
+from core.domain.bank.item import Item, ItemAccess
 from core.domain.ids import ItemId, SessionId
 
 Vector = tuple[float, ...]
@@ -39,7 +39,7 @@ class Scope:
     mask: int
     """The slots that all must be in an item's label, as a mask; 0 finds what anyone knows, for the GM."""
     before: int | None = None
-    """The last prompt whose items are found, but for what the GM wrote; None for all."""
+    """The last prompt of which items are found, but for what the GM wrote; None for all."""
     now: int
     """The number that the prompt asked about has, counted on from this chapter's own prompts."""
 
@@ -95,7 +95,8 @@ class Candidate:
     words: tuple[str, ...] = ()
     similarity: float | None = None
     """The cosine; None for one that was found by words alone."""
-    last_accessed: int | None = None
+    access: ItemAccess | None = None
+    """How often the chapter that asks recalled it, and when last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +108,13 @@ class Found:
     similarity: float | None = None
     strength: float
     """What is left of its importance, 0 to 1."""
+    access_count: int = 0
 
 
 def may_be_found(item: Item, scope: Scope) -> bool:
     """Whether an item that counts is one of those asked about."""
-    is_told = scope.before is not None and item.prompt_index > scope.before
+    begins = item.evidence[0].prompt_index if item.evidence else item.prompt_index
+    is_told = scope.before is not None and begins > scope.before
     return (
         item.label.mask & scope.mask == scope.mask
         and not (is_told and item.take is not None and not item.is_by_gm)
@@ -138,11 +141,19 @@ def merged(candidates: Iterable[Candidate], query: Query) -> tuple[Found, ...]:
         strength = _strength(one, query)
         share = sum(1 / (_RANKS + rank) for rank in ranks) * (_FADED + (1 - _FADED) * strength)
         place = (not one.item.is_pinned, -share, *_newest_first(one.item))
-        found.append(
-            (place, Found(item=one.item, words=one.words, similarity=one.similarity, strength=strength))
-        )
+        found.append((place, _found(one, strength)))
     found.sort(key=lambda pair: pair[0])
     return tuple(one for _, one in found[: query.limit])
+
+
+def _found(one: Candidate, strength: float) -> Found:
+    return Found(
+        item=one.item,
+        words=one.words,
+        similarity=one.similarity,
+        strength=strength,
+        access_count=0 if one.access is None else one.access.access_count,
+    )
 
 
 def words_of(text: str, weight: float = 1.0) -> Iterator[Sought]:
@@ -196,5 +207,5 @@ def _strength(one: Candidate, query: Query) -> float:
     scope = query.scope_of(one.item)
     # Both are counted on in the chapter's own prompts; the recall was counted in those of the one that asks.
     asks = next((other for other in query.scopes if other.session_id == query.session_id), scope)
-    last = None if one.last_accessed is None else one.last_accessed + scope.now - asks.now
+    last = None if one.access is None else one.access.last_accessed + scope.now - asks.now
     return strength_of(one.item, scope.now, last)

@@ -31,6 +31,8 @@ class RequestKind(StrEnum):
     """What a chapter that has ended means for a character of the library."""
     EXTRACTION = "extraction"
     """What of a chunk of play goes into the memory bank."""
+    EMBEDDING = "embedding"
+    """Vectors of what is in the memory bank."""
 
 
 class Level(StrEnum):
@@ -167,5 +169,14 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         ),
         is_background=True,
         retry=_UNLESS_OF_NO_USE,
+    ),
+    RequestKind.EMBEDDING: KindSpec(
+        priority=Level.LOW.first + 40,
+        agent_id=8,
+        runs_in=frozenset(
+            {SessionState.ACTIVE, SessionState.SUMMARIZING, SessionState.ENDED, SessionState.NARRATING}
+        ),
+        is_background=True,
+        retry=_AUTOMATIC,
     ),
 }

@@ -11,6 +11,7 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.domain.story import recall_use
 from core.domain.story.event import AWAY, PRESENT, REPEATS, REQUEST_ID, UNASKED_AFTER, Event, Role
 from core.domain.story.lore_use import kept_from
 from core.domain.story.memory import BlockType, MemoryBlock
@@ -139,7 +140,7 @@ def rewritten(reply: Event, text: str, source: Mapping[str, object]) -> Event:
 
     The lore that was active for it stays active.
     """
-    kept = kept_from(reply.metadata)
+    kept = {**kept_from(reply.metadata), **recall_use.kept_from(reply.metadata)}
     if reply.is_unasked:
         kept[UNASKED_AFTER] = reply.metadata[UNASKED_AFTER]
     return replace(reply, text=text, metadata={**source, **kept})

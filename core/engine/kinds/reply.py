@@ -17,6 +17,7 @@ from core.domain.requests.request import ReplyRequest
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
+from core.domain.story import recall_use
 from core.domain.story.event import REQUEST_ID, Event, Role
 from core.domain.story.lore_use import metadata_of
 from core.domain.story.silence import Spoken, read_spoken
@@ -57,7 +58,8 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
 
         Uses the second reply, whatever it is, or the first if the second call fails.
         """
-        knowledge = await job.known_to(request.slot, await _snapshot_for(job, request))
+        snapshot = await _snapshot_for(job, request)
+        knowledge = await job.known_to(request.slot, request.text, snapshot)
         choice, builder = called_with(job, AgentRole.CHARACTER, request.slot, request.model)
         text = CONTINUE if request.continues else request.text
         context = await input_of(
@@ -65,7 +67,7 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         )
         banks = {slot: await job.bank.read(job.snapshot, slot) for slot in request.then}
         following = partial(_following, job, request, banks)
-        lore = metadata_of(context.lore_uses)
+        lore = {**metadata_of(context.lore_uses), **recall_use.metadata_of(context.recalled)}
         result = await job.calls.make(context, choice, following)
         made, call_records = _read(job, request, choice, result, lore)
         if isinstance(made, Failed) or not choice.avoids_repeats or made.said:
@@ -111,6 +113,7 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
             session=session,
             canon_end=index if snapshot.undone else None,
             requests=(answered, *following, *due),
+            accesses=recall_use.accesses_of(made.lore, index),
         )
 
     def is_done(self, request: ReplyRequest, changes: Changes) -> bool:

@@ -31,6 +31,8 @@ PROFILE_FIELDS: dict[str, object] = {
     "avoid_repeats": False,
     "recent_prompts": 20,
     "lore_percent": 40,
+    "recall_percent": 20,
+    "recall_items": 8,
 }
 AGENTS = ("world_lock", "character", "context_summary", "narrative", "characters.3")
 FIELDS: dict[str, object] = PROFILE_FIELDS | {

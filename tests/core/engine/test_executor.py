@@ -17,6 +17,7 @@ from core.engine.queue.executor import Executor
 from core.engine.recall.reading import BankReader
 from core.engine.sync.notifications import Notification, StreamRestarted
 from core.gateway.call_records import CallRecords
+from core.gateway.embedding_service import EmbeddingService
 from core.gateway.model_gateway import Cancellation, ModelGateway
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
@@ -47,7 +48,9 @@ class Bench:
         gateway = ModelGateway(model, self.choices, None, lambda: NOW)
         builder = ContextBuilder(self.choices)
         store = FaultyStore(self.snapshot)
-        self.executor = Executor(store, gateway, builder, save, BankReader(store))
+        self.executor = Executor(
+            store, gateway, builder, save, BankReader(store), EmbeddingService(gateway, None, lambda: NOW)
+        )
         self.notifications: list[Notification] = []
 
     async def run(self, request: Request) -> tuple[Outcome, CallRecords]:

@@ -17,6 +17,7 @@ from core.engine.save_points.service import SavePoints
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import WriterChanged
+from core.gateway.embedding_service import EmbeddingService
 from core.gateway.model_gateway import ModelGateway
 from core.providers.scripted.provider import ScriptedProvider
 from tests.core.samples import NOW, choices
@@ -39,7 +40,9 @@ def worker(scene: Scene) -> RequestWorker:
     made = choices()
     gateway = ModelGateway(ScriptedProvider(), made, None, lambda: NOW)
     bank = BankReader(scene.store)
-    executor = Executor(scene.store, gateway, ContextBuilder(made), scene.writer.apply_patiently, bank)
+    embeddings = EmbeddingService(gateway, None, lambda: NOW)
+    builder, save = ContextBuilder(made), scene.writer.apply_patiently
+    executor = Executor(scene.store, gateway, builder, save, bank, embeddings)
     return RequestWorker(scene.writer, executor, lambda: NOW, Backoffs(), QueueSwitch())
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ TEXTS = {
 }
 
 
-def told(number: int, *, words: str = "", **changes: object) -> Item:
+def told(number: int, *, words: str = "", **changes: Any) -> Item:
     """Return an item of a text of its own; its proof has no words of another."""
     name, text = TEXTS[number]
     item = fact(number, prompt_index=number % 3 + 1, name=name, text=text)
@@ -36,7 +37,7 @@ def told(number: int, *, words: str = "", **changes: object) -> Item:
 
 
 def asked(
-    session: Session, text: str, *, slot: Slot | None = None, vector: Vector | None = None, **changes: object
+    session: Session, text: str, *, slot: Slot | None = None, vector: Vector | None = None, **changes: Any
 ) -> Query:
     mask = 0 if slot is None else Audience.of((slot,)).mask
     scope = replace(Scope(session_id=session.id, mask=mask, now=session.prompt_index + 1), **changes)
@@ -122,7 +123,7 @@ async def test_a_changed_text_is_found_by_its_new_words_alone(store: SessionStor
 
 
 async def test_pinned_items_come_first_and_recalled_ones_stay_strong(store: SessionStore) -> None:
-    fading = {"decay_rate": 0.5, "importance": 1.0}
+    fading: dict[str, Any] = {"decay_rate": 0.5, "importance": 1.0}
     session, lease = await kept(store, told(BOAT, **fading), told(OATH, **fading))
     [oath, boat] = await store.bank.items(session.id)
     assert (oath.id.int, boat.id.int) == (OATH, BOAT)
@@ -195,7 +196,7 @@ async def test_no_item_is_found_for_a_mask_that_its_label_does_not_include(
     chance = Random(seed)
     items = [
         replace(fact(number, prompt_index=1), label=Audience.of_mask(chance.randrange(128)))
-        for number in range(1, 40)
+        for number in range(1, 26)
     ]
     session, lease = await kept(store, *items)
     await lease.aclose()

@@ -13,6 +13,7 @@ from rich.text import Text
 from core.agents.context_builder import Context
 from core.agents.prompt_file import SEGMENTS, in_place_of_text
 from core.config.models import ModelConfig
+from core.context.lore import BANK
 from core.context.visibility import names_of
 from core.domain.audience import NOBODY
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -244,6 +245,9 @@ def _print_context(made: Context, choice: ModelConfig, *, is_whole: bool) -> Non
     )
     for line in made.left_out:
         say(f"Left out: {line}")
+    for note in made.lore:
+        if note.book == BANK:
+            say(f"{'Recalled' if note.is_in else 'Not recalled'}: “{note.entry}”. {note.why}")
 
 
 async def correct(
