@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from bench import book, context, installation, lore, opening, playing, queue, start
+from bench import book, context, embedding, installation, lore, opening, playing, queue, start
 from bench.measure import Figure, print_table, write_json
 from bench.screen import peers
 from bench.screen.figures import screen_figures
@@ -106,6 +106,7 @@ PARTS: dict[str, Callable[[Samples, argparse.Namespace], list[Figure]]] = {
     "context": _context,
     "book": _book,
     "lore": lambda _, arguments: lore.figures(10 if arguments.quick else 30),
+    "embedding": lambda _, arguments: asyncio.run(embedding.measure(5 if arguments.quick else 30)),
     "installation": lambda *_: installation.figures(),
     "fresh": lambda *_: installation.fresh(),
 }

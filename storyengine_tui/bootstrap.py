@@ -209,6 +209,17 @@ async def running_queue(
         yield QueueControl(store, QueueSwitch(), choices, utc_now, catalog.change, lambda _: None), catalog
 
 
+async def find_vector_extension(configuration: Configuration) -> tuple[str, str, bool]:
+    """Return which pgvector the server offers, which the database has, and whether it can have it.
+
+    Raises StorageError.
+    """
+    from db import extensions
+
+    async with running_database(configuration) as database:
+        return await extensions.find_vector_extension(database.url)
+
+
 def _label() -> str:
     """Return the name of this window, which no other one has."""
     return f"{socket.gethostname()}, process {os.getpid()}"

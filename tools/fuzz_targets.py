@@ -53,6 +53,7 @@ from tools.fuzz_texts import (
     check_news,
     check_password_tries,
     check_replies,
+    check_vectors,
     require_sentence,
 )
 
@@ -309,6 +310,7 @@ TARGETS = (
     Target("catalogue", ".toml", check_catalogue),
     Target("listing", ".http", check_listing),
     Target("news", ".txt", check_news),
+    Target("vectors", ".json", check_vectors),
     Target("cards", ".png", check_card),
     Target("cards-json", ".json", check_card),
     Target("charx", ".charx", check_card),

@@ -1,6 +1,7 @@
 """Fuzz targets for what reaches one part of the program: replies, password tries, models, messages."""
 
 import json
+import math
 import tempfile
 from pathlib import Path
 
@@ -17,7 +18,10 @@ from core.domain.session.limits import LONGEST_CORRECTION, Limits
 from core.domain.story.memory import BlockType
 from core.engine.decisions.commands import correct_canon
 from core.exchange.session_integrity import problems_of_memory
+from core.providers.base import MAX_NAME_LENGTH
 from core.providers.discovery import MOST_MODELS, read_listing
+from core.providers.embedding.answer import read_embedding
+from core.providers.embedding.base import MOST_DIMENSIONS
 from core.providers.local.catalogue import is_address_allowed, read_catalogue
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Script, load_script
@@ -79,6 +83,20 @@ def check_listing(content: bytes) -> None:
         assert len(listing.models) <= MOST_MODELS
         assert all(0 < len(name) <= LONGEST_MODEL_NAME for name in listing.models)
         assert not any(has_controls(name) or is_blank(name) for name in listing.models)
+
+
+def check_vectors(content: bytes) -> None:
+    """Of any answer of a service to two texts, two directions are taken, or it is refused in a sentence."""
+    try:
+        made = read_embedding(content, 2, "asked")
+    except StoryEngineError as error:
+        require_sentence(error)
+        return
+    first, second = made.vectors
+    assert 0 < len(first) == len(second) <= MOST_DIMENSIONS
+    assert all(abs(math.hypot(*vector) - 1) < 1e-6 for vector in made.vectors)
+    assert len(made.model) <= MAX_NAME_LENGTH
+    assert not has_controls(made.model)
 
 
 def check_password_tries(content: bytes) -> None:

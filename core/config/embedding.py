@@ -33,7 +33,10 @@ class EmbeddingChoice:
 def choose_embedding(settings: EmbeddingSettings, accounts: Accounts) -> EmbeddingChoice | None:
     """Return what makes vectors; None where it is switched off.
 
-    A script answers in place of every model. Raises StoryEngineError for an account that cannot answer.
+    A script answers in place of every model. Where the profile's own account is the local model, a name
+    without an account means the bundled one, as names of models mean nothing there.
+
+    Raises StoryEngineError for an account that cannot answer.
     """
     service = (settings.service or LOCAL).strip()
     is_set = settings.service is not None
@@ -41,18 +44,13 @@ def choose_embedding(settings: EmbeddingSettings, accounts: Accounts) -> Embeddi
         return None
     if accounts.own.provider == "scripted":
         return EmbeddingChoice(account=accounts.own, batch=settings.batch, is_set=is_set)
-    if service.lower() == LOCAL:
+    if service.lower() == LOCAL or accounts.split(service)[0].provider == "local":
         return EmbeddingChoice(account=accounts.of(LOCAL), batch=settings.batch, is_set=is_set)
     account, model = named_account(accounts, service, "embedding")
-    if account.provider != "openai" or not _names_model(accounts, service):
+    if not model:  # the default of an account writes text, and makes no vectors
         raise StoryEngineError(
             ErrorCode.ILLEGAL_COMMAND,
-            f"The service “{service}” that is set for embedding is no model of an account; nothing was sent.",
-            "Set `service` under [embedding] in config.toml to local, off or account:model.",
+            f"The service “{service}” that is set for embedding names no model; nothing was sent.",
+            f"Set `service` under [embedding] in config.toml to {account.name}:MODEL, to local or to off.",
         )
     return EmbeddingChoice(account=account, model=model, batch=settings.batch, is_set=is_set)
-
-
-def _names_model(accounts: Accounts, service: str) -> bool:
-    """Whether a model is named: the default of an account writes text, and makes no vectors."""
-    return bool(accounts.split(service)[1])

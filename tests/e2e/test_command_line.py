@@ -166,7 +166,9 @@ def test_the_doctor_says_what_is_well_and_how_to_mend_what_is_not(here: Machine)
         "logs",
         "settings",
         "database",
+        "pgvector",
         "model",
+        "embedding",
         "consent",
     ]
     ill = here.call(

@@ -43,6 +43,11 @@ class LocalEmbedder:
         """What an artifact names."""
         return self._local.name
 
+    @property
+    def pid(self) -> int | None:
+        """The id of the child process, while it runs."""
+        return self._server.pid
+
     async def is_here(self) -> bool:
         """Whether the weights are on this machine."""
         return await asyncio.to_thread(are_here, self._paths)

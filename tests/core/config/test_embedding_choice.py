@@ -12,12 +12,15 @@ from core.domain.errors import StoryEngineError
 
 PROFILES = tuple(Profiles.model_fields)
 WORK = AccountSettings(base_url="https://work.example/v1", model="chat-model")
+BARE = AccountSettings(base_url="https://bare.example/v1")
 OFF = AccountSettings(base_url="https://off.example/v1", enabled=False)
 
 
 def chosen(service: str | None, **profile: object) -> EmbeddingChoice | None:
     settings = EmbeddingSettings(service=service)
-    accounts = accounts_of(ProfileSettings.model_validate(profile), "local", {"work": WORK, "old": OFF})
+    accounts = accounts_of(
+        ProfileSettings.model_validate(profile), "local", {"work": WORK, "old": OFF, "none_by_default": BARE}
+    )
     return choose_embedding(settings, accounts)
 
 
@@ -44,6 +47,13 @@ def test_a_model_of_an_account_and_one_of_the_profiles_own() -> None:
     assert (own.account.name, own.account.base_url, own.model) == ("", "https://own.example/v1", "embed-1")
 
 
+@pytest.mark.parametrize("service", ["embed-1", "local:embed-1", "local:"])
+def test_a_name_that_means_nothing_to_the_local_model_means_the_bundled_one(service: str) -> None:
+    found = chosen(service, provider="local")
+    assert found is not None
+    assert (found.account.provider, found.model) == ("local", "")
+
+
 def test_a_script_answers_in_place_of_every_model() -> None:
     found = chosen("work:embed-1", provider="scripted")
     assert found is not None
@@ -53,9 +63,8 @@ def test_a_script_answers_in_place_of_every_model() -> None:
 @pytest.mark.parametrize(
     ("service", "words"),
     [
-        ("work:", "is no model of an account"),
-        ("embed-1", "is no model of an account"),
-        ("local:embed-1", "is no model of an account"),
+        ("work:", "names no model"),
+        ("none_by_default:", "has no default model"),
         ("old:embed-1", "is switched off"),
     ],
 )

@@ -10,12 +10,13 @@ from pathlib import Path
 import typer
 from rich.text import Text
 
+from core.config.accounts import Account
 from core.config.models import AgentRole
 from core.config.paths import find_paths
 from core.config.private_files import NotPrivateError, refuse_open
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import RequestState
-from storyengine_tui.bootstrap import Configuration, configure, running_queue
+from storyengine_tui.bootstrap import Configuration, configure, find_vector_extension, running_queue
 from storyengine_tui.cli.commands.system.queue import RESUME
 from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.running import console, say
@@ -23,6 +24,8 @@ from storyengine_tui.cli.words import shown
 
 _CONNECT_TIMEOUT = 5.0
 """Seconds to wait for a connection to a server of this machine."""
+_EMBEDDING_TIMEOUT = 60.0
+"""Seconds to wait for a vector of a model on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Finding:
 
 
 async def doctor() -> None:
-    """Check Python, data directory, database, schema, model and consent; say how to fix each."""
+    """Check Python, data directory, database, schema, models and consent; say how to fix each."""
     is_well = True
     async for finding in _examine():
         is_well = is_well and not finding.fix
@@ -69,6 +72,7 @@ async def _examine() -> AsyncIterator[Finding]:
     async for finding in _database(configuration):
         yield finding
     yield await _attempt("model", _model(configuration))
+    yield await _attempt("embedding", _embedding(configuration))
     yield await _attempt("consent", _consent(configuration))
 
 
@@ -104,18 +108,34 @@ async def _database(configuration: Configuration) -> AsyncIterator[Finding]:
         async with running_queue(configuration) as (queue, catalog):
             count = len(await catalog.sessions())
             entries = await queue.entries()
+            vectors = await find_vector_extension(configuration)
     except StoryEngineError as error:
         yield Finding("database", error.message, error.hint or "See the log in the data directory.")
         return
     yield Finding(
         "database", f"{kind} runs, schema up to date, {count} {'chapter' if count == 1 else 'chapters'}"
     )
+    yield _pgvector(*vectors)
     if queue.is_paused:
         yield Finding("queue", "paused, nothing new begins", f"Let calls begin again: {RESUME}.")
     dead = sum(entry.request.state is RequestState.DEAD for entry in entries)
     if dead:
         calls = "1 call has" if dead == 1 else f"{dead:,} calls have"
         yield Finding("queue", f"{calls} used up all tries; `storyengine queue list` names them")
+
+
+def _pgvector(offered: str, installed: str, can_be_made: bool) -> Finding:
+    if installed:
+        return Finding("pgvector", f"{installed} is in the database")
+    if offered and not can_be_made:
+        return Finding(
+            "pgvector",
+            f"{offered} is on the server, and not in the database; memories are searched by words alone "
+            "until its administrator runs `CREATE EXTENSION vector` there",
+        )
+    if offered:
+        return Finding("pgvector", f"{offered} is on the server, for the first vectors of a chapter")
+    return Finding("pgvector", "it is not on the server; memories are searched by words alone")
 
 
 async def _attempt(subject: str, check: Awaitable[Finding]) -> Finding:
@@ -153,6 +173,36 @@ async def _model(configuration: Configuration) -> Finding:
             return Finding("model", f"{model} at {profile.base_url}, {where}")
 
 
+async def _embedding(configuration: Configuration) -> Finding:
+    """Ask what makes vectors for one, unless it is elsewhere: nothing is sent for a check."""
+    from core.providers.factory import make_embedder
+
+    choice = configuration.embedding
+    if choice is None:
+        return Finding("embedding", "switched off; memories are searched by words alone")
+    embedder = make_embedder(choice, configuration.paths)
+    where = choice.account.where
+    try:
+        if not choice.is_set and not await embedder.is_here():
+            return Finding("embedding", "its weights are not here; memories are searched by words alone")
+        if embedder.base_url is not None:
+            return await _service_for_embedding(choice.account, embedder.model)
+        made = await embedder.embed(["A lantern hangs in the hall."], _EMBEDDING_TIMEOUT)
+    finally:
+        await embedder.aclose()
+    return Finding("embedding", f"{embedder.model} {where}, answers with {len(made.vectors[0]):,} numbers")
+
+
+async def _service_for_embedding(account: Account, model: str) -> Finding:
+    from core.config.api_keys import find_api_key
+
+    key = await asyncio.to_thread(find_api_key, account)
+    if key is not None:
+        return Finding("embedding", f"{model} {account.where}, key from the {key.source}")
+    command = f"storyengine model key {account.name}".rstrip()
+    return Finding("embedding", f"{model} {account.where} has no key", f"Store one with `{command}`.")
+
+
 async def _answers(base_url: str) -> bool:
     """Return whether a server of this machine accepts a connection; other services are not asked."""
     from urllib.parse import urlsplit
@@ -187,6 +237,7 @@ async def _started(configuration: Configuration) -> str:
 
 async def _consent(configuration: Configuration) -> Finding:
     accounts = [configuration.accounts.of(name) for name in configuration.choices.account_names]
+    accounts += [configuration.embedding.account] if configuration.embedding else []
     addresses = list(dict.fromkeys(one.base_url for one in accounts if one.provider == "openai"))
     if not addresses:
         return Finding("consent", "no text leaves this machine")

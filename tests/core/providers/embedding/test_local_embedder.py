@@ -136,7 +136,7 @@ async def main():
     home = Path(sys.argv[1])
     embedder = LocalEmbedder(Paths(home, home, home, home))
     await embedder.start()
-    print(embedder._server.pid, flush=True)
+    print(embedder.pid, flush=True)
     await asyncio.sleep(600)  # until it is killed
 
 asyncio.run(main())
