@@ -17,10 +17,10 @@ from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.control import QueueControl
 from core.engine.queue.executor import Executor
 from core.engine.queue.pause import QueueSwitch
+from core.engine.queue.vectors import look_up
 from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import BankReader
-from core.engine.recall.vectors import look_up
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.commands import due_reveals
 from core.engine.session.assist import Assist
@@ -98,10 +98,22 @@ class Engine(SessionCatalog):
             return opened
         try:
             await opened.begin_writing()
+            await self._make_vectors(opened)
         except BaseException:  # cancelled too: no other code would close the session
             await opened.aclose()
             raise
         return opened
+
+    async def _make_vectors(self, opened: SessionHandle) -> None:
+        """Ask for vectors that items lack: another model makes them now, or the last time none did."""
+        session = opened.snapshot.session
+        if not session.keeps_bank or not await self.embeddings.is_available():
+            return
+        model = self.embeddings.model or ""
+        bank = self.store.bank
+        chapters = [session.id, *(one.session_id for one in await bank.earlier_chapters(session.id))]
+        if await bank.unembedded(chapters, model, 1):
+            await opened.background.make_vectors()
 
     def _opened(self, snapshot: Snapshot, acquired: Lease | WriterInfo) -> SessionHandle:
         writer = SessionWriter(

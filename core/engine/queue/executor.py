@@ -67,6 +67,11 @@ class Executor:
             error = failure_of(bug, f"request {request.id}")
             return Failed(error), calls.call_records.marked(error)
 
+    @property
+    def makes_vectors(self) -> bool:
+        """Whether items of the memory bank get vectors."""
+        return self._embeddings.model is not None
+
     async def needs_room(self, snapshot: Snapshot, request: ReplyRequest) -> bool:
         """Whether a prompt fits only if the text that is not in memory yet is shortened."""
         try:

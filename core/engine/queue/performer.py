@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from core.domain.clock import Clock
@@ -16,6 +17,7 @@ from core.engine.decisions.recovery import recover_request
 from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import Failed, Outcome, PutBack
 from core.engine.queue.executor import Executor
+from core.engine.queue.vectors import vectors_due
 from core.engine.scene.commands import begun
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.call_records import CallRecords, failure_of, records_without_call
@@ -149,7 +151,11 @@ class Performer:
         if current is None or (current.state, current.attempts) != (request.state, request.attempts):
             log.warning("request %s was settled elsewhere; its answer is kept in the provenance", request.id)
             return provenance(request, call_records)
-        return settle(snapshot, current, outcome, call_records, self._clock(), self._backoffs)
+        now = self._clock()
+        changes = settle(snapshot, current, outcome, call_records, now, self._backoffs)
+        if not (changes.items and self._executor.makes_vectors):
+            return changes
+        return replace(changes, requests=(*changes.requests, *vectors_due(snapshot, now)))
 
 
 def _put_back(call_records: CallRecords) -> PutBack:

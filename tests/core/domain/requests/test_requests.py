@@ -29,6 +29,7 @@ OWN: dict[RequestKind, dict[str, Any]] = {
     },
     RequestKind.HEARTBEAT: {"slot": Slot.RED, "text": "2", "prompts": PromptRange(3, 3)},
     RequestKind.GAPS: {"text": "Mira"},
+    RequestKind.EMBEDDING: {},
     RequestKind.CEREMONY: {"slot": Slot.RED, "text": "Mira"},
     RequestKind.EXTRACTION: {
         "text": "1.1.0 1.1.1",
