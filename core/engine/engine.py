@@ -1,5 +1,6 @@
 """The engine, which opens sessions for screens, scripts and tests alike."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from core.agents.context_builder import Context, ContextBuilder
@@ -21,6 +22,7 @@ from core.engine.queue.vectors import look_up
 from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import BankReader
+from core.engine.recall.search import Hit, search
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.commands import due_reveals
 from core.engine.session.assist import Assist
@@ -174,17 +176,25 @@ class Engine(SessionCatalog):
         snapshot = snapshot.after(due_reveals(snapshot, self._clock()))
         builder = ContextBuilder(self.choices).with_prompt_blocks(snapshot.prompt_blocks)
         recent_from = builder.recent_from(snapshot.session)
-        embed = partial(self._meaning_of, snapshot)
+        embed = partial(self._meaning_of, session_id)
         asked = Asked(text=prompt_text, recent_from=recent_from, embed=embed)
         knowledge = snapshot.known_to(slot, await self._bank.read(snapshot, slot, asked))
         return await input_of(builder, knowledge, prompt_text)
 
-    async def _meaning_of(self, snapshot: Snapshot, text: str) -> Meaning | None:
+    async def search(self, chapters: Sequence[SessionId], text: str) -> tuple[Hit, ...]:
+        """Return where words are in chapters, and items of their banks with such a meaning; for the GM.
+
+        Raises StorageError.
+        """
+        embed = partial(self._meaning_of, chapters[0]) if chapters else None
+        return await search(self.store, chapters, text, embed)
+
+    async def _meaning_of(self, session_id: SessionId, text: str) -> Meaning | None:
         """Return the vector of a text that no call is about; None where it would leave this machine."""
         model = self.embeddings.model
         if model is None or not self.embeddings.stays_here:
             return None
-        made = await self.embeddings.embed_query(text, look_up(snapshot, self._clock()))
+        made = await self.embeddings.embed_query(text, look_up(session_id, self._clock()))
         return None if made.vector is None else Meaning(made.vector, model)
 
     async def aclose(self) -> None:

@@ -7,6 +7,7 @@ import typer
 from storyengine_tui.cli.commands.chapter import exchange, scene, sessions, slots, speaking, takes
 from storyengine_tui.cli.commands.chapter.cost import cost
 from storyengine_tui.cli.commands.chapter.play import play
+from storyengine_tui.cli.commands.chapter.search import search
 from storyengine_tui.cli.commands.library import book, cast, lore, nature, proposals
 from storyengine_tui.cli.commands.models import consent, model
 from storyengine_tui.cli.commands.system import database, queue
@@ -43,6 +44,7 @@ for session_work in (
     *scene.COMMANDS,
     *speaking.COMMANDS,
     exchange.export,
+    search,
 ):
     command(app)(session_work)
 command(app, "import")(exchange.import_)

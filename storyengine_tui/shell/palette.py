@@ -150,6 +150,8 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
             yield SystemCommand(
                 "Set aside (Archive)", "Take this chapter off the list; nothing is lost", app.action_archive
             )
+        text = "Find words in the story, its memory and its drafts, here or in the whole book"
+        yield SystemCommand("Search", text, partial(_search, app))
         yield SystemCommand(
             "Prompt blocks", "Your own rules for the agents, and their variants", app.action_prompt_blocks
         )
@@ -171,6 +173,17 @@ def as_title(name: str) -> str:
     Textual's own `escape` leaves markup behind where a name has backslashes, so they become slashes.
     """
     return name.replace("\\", "/").replace("[", r"\[")
+
+
+def _search(app: "OverlayApp") -> None:
+    """Open the search over the chapter."""
+    from storyengine_tui.screens.search.search_screen import search_in
+
+    async def shown() -> None:
+        if app.engine is not None and app.session is not None:
+            app.push_screen(await search_in(app.engine, app.session.id))
+
+    app.do(shown(), group="search")
 
 
 def _offer_more(app: "OverlayApp", panel: "AgentPanel") -> None:

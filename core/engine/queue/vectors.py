@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from core.domain.ids import SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.engine.changes.moves import new_request
@@ -16,15 +17,15 @@ def vectors_due(snapshot: Snapshot, now: datetime) -> tuple[BackgroundRequest, .
     spec = KIND_SPECS[RequestKind.EMBEDDING]
     kinds = {one.kind for one in snapshot.requests}
     is_possible = snapshot.session.keeps_bank and snapshot.session.state in spec.runs_in
-    return (_request(snapshot, now),) if is_possible and RequestKind.EMBEDDING not in kinds else ()
+    return (_request(snapshot.session.id, now),) if is_possible and RequestKind.EMBEDDING not in kinds else ()
 
 
-def look_up(snapshot: Snapshot, now: datetime) -> BackgroundRequest:
+def look_up(session_id: SessionId, now: datetime) -> BackgroundRequest:
     """Return what stands for a look of the GM's, which is no request: it is never stored."""
-    return _request(snapshot, now)
+    return _request(session_id, now)
 
 
-def _request(snapshot: Snapshot, now: datetime) -> BackgroundRequest:
+def _request(session_id: SessionId, now: datetime) -> BackgroundRequest:
     kind = RequestKind.EMBEDDING
-    asked = new_request(snapshot.session.id, now)
+    asked = new_request(session_id, now)
     return BackgroundRequest(kind=kind, priority=KIND_SPECS[kind].priority, **asked)
