@@ -19,7 +19,10 @@ from core.context.bank import (
     this_chapter,
 )
 from core.domain.bank.details import ItemKind
+from core.domain.bank.item import Item
+from core.domain.bank.matching import Similar
 from core.domain.errors import StorageError
+from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.snapshot import Snapshot
 from core.store import SessionStore
@@ -48,6 +51,10 @@ class BankReader:
         except (TimeoutError, StorageError) as error:
             log.warning("the memory bank was left out of an input: %r", error)
             return ChapterBank(left_out=(NOT_IN_TIME,))
+
+    async def similar(self, session_id: SessionId, new: Sequence[Item]) -> Similar | None:
+        """Return what compares new items with those of a chapter by meaning; None where nothing does."""
+        return None
 
     async def _read(self, snapshot: Snapshot, slot: Slot) -> ChapterBank:
         chapters = await chapters_of(self._store, snapshot)
