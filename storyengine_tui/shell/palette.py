@@ -152,14 +152,10 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
             )
             if app.session.snapshot.session.keeps_bank:
                 text = "What it has stays, and is recalled no longer"
-                yield SystemCommand(
-                    "Stop the memory bank of this chapter", text, partial(_keep_bank, app, False)
-                )
+                yield SystemCommand("Stop the memory bank", text, partial(_keep_bank, app, False))
             else:
                 text = "Draw facts, people, places, threads and quotes from play, and recall them"
-                yield SystemCommand(
-                    "Keep a memory bank of this chapter", text, partial(_keep_bank, app, True)
-                )
+                yield SystemCommand("Keep a memory bank", text, partial(_keep_bank, app, True))
         yield SystemCommand(
             "Prompt blocks", "Your own rules for the agents, and their variants", app.action_prompt_blocks
         )

@@ -7,9 +7,10 @@ is, is left at the usual.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from core.agents.answers.extract import EMPTY_LIST, clauses, pick, questions, stretches, tuple_of
+from core.agents.answers.extract import addressed, asks, clauses, pick, questions, stretches, tuple_of
 from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.answers.schema import Schema, fixed, one_of, record
 from core.agents.bank.findings import Finding
@@ -29,24 +30,23 @@ from core.domain.bank.details import (
     StateDetails,
     ThreadDetails,
 )
+from core.domain.bank.evidence import find_words
 from core.domain.session.carry_over import person_key
-from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.domain.story.transcript import render_events
 from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName
 
-_ITEMS, _QUOTES, _THREADS, _NAMES = 4, 2, 2, 4
+_ITEMS, _STATES, _QUOTES, _THREADS, _NAMES = 4, 2, 2, 2, 4
 _LONGEST: Final = 300
 _NEITHER: Final = "neither"
-_KINDS: Final = (ItemKind.EVENT, ItemKind.FACT, ItemKind.STATE)
 # A word with a capital, and those with one behind it, that begins no sentence.
 _NAME: Final = re.compile(r"(?<=[\w,;’'] )[^\W\d_a-zà-öø-ÿ][\w’'-]+(?: [^\W\d_a-zà-öø-ÿ][\w’'-]+)*")
 
 
 def contexts_of(setup: AgentSetup, knowledge: Knowledge, part: Part, known: Known) -> Iterator[Context]:
     """Yield the inputs that ask about a part: what happened, what was said, and whom names are of."""
-    schemas = (_happened(knowledge, part), _said(part), _named(part, known))
+    schemas = (_happened(part), _said(part), _named(part, known))
     for schema in schemas:
         if schema is not None:
             yield _context(setup, knowledge, part, known, schema)
@@ -66,29 +66,35 @@ def _context(setup: AgentSetup, knowledge: Knowledge, part: Part, known: Known, 
     return setup.context(AGENT_ID, segments, schema=OutputSchema(SCAN, schema), left_out=left_out)
 
 
-def _happened(knowledge: Knowledge, part: Part) -> Schema | None:
-    told = [clause for event in part.analyse for clause in clauses(event.text)]
-    if not told:
+def _happened(part: Part) -> Schema | None:
+    """Return the schema of what the GM told; what is told of the character addressed is a state of it."""
+    told = _clauses(part, of_characters=False)
+    states = addressed(told)
+    plain = [clause for clause in told if clause not in states and not asks(clause)]
+    if not (plain or states):
         return None
-    who = one_of(*dict(knowledge.session.roster).values(), "")
-    entries = [
-        record(kind=one_of(*_KINDS), who=who, words=pick(stretch)) for stretch in stretches(told, _ITEMS)
-    ]
-    return record(items=tuple_of(entries))
+    kind = one_of(ItemKind.EVENT, ItemKind.FACT)
+    return record(
+        items=tuple_of([record(kind=kind, words=pick(one)) for one in stretches(plain, _ITEMS)]),
+        states=tuple_of([record(words=pick(one)) for one in stretches(states, _STATES)]),
+    )
 
 
 def _said(part: Part) -> Schema | None:
-    spoken = [one for event in part.analyse if event.role is Role.AGENT for one in clauses(event.text)]
-    open_ = questions(
-        [one for event in part.analyse if event.role is not Role.AGENT for one in clauses(event.text)]
-    )
-    if not (spoken or open_):
+    """Return the schema of quotes, and of what the GM asks and leaves open."""
+    spoken, asked = _clauses(part, of_characters=True), questions(_clauses(part, of_characters=False))
+    if not (spoken or asked):
         return None
-    picked = [
-        tuple_of([record(words=pick(stretch)) for stretch in stretches(options, most)]) or EMPTY_LIST
-        for options, most in ((spoken, _QUOTES), (open_, _THREADS))
-    ]
-    return record(quotes=picked[0], threads=picked[1])
+    return record(
+        quotes=tuple_of([record(words=pick(one)) for one in stretches(spoken, _QUOTES)]),
+        threads=tuple_of([record(words=pick(one)) for one in stretches(asked, _THREADS)]),
+    )
+
+
+def _clauses(part: Part, *, of_characters: bool) -> list[str]:
+    """Return the clauses of what characters said, or of what the GM told."""
+    events = (event for event in part.analyse if (event.role is Role.AGENT) is of_characters)
+    return [clause for event in events for clause in clauses(event.text)]
 
 
 def _named(part: Part, known: Known) -> Schema | None:
@@ -113,12 +119,13 @@ def unknown_names(events: Sequence[Event], known: Known) -> dict[str, str]:
     return found
 
 
-def read_small_scan(text: str, part: Part, cast: Mapping[str, Slot], known: Known) -> list[Finding]:
+def read_small_scan(text: str, part: Part, known: Known) -> list[Finding]:
     """Return what a very small model picked; raise InvalidMemoryError if it is not JSON."""
     answer = read_object(text).value
-    if not {"items", "quotes", "threads", "names"} & answer.keys():
+    if not {"items", "states", "quotes", "threads", "names"} & answer.keys():
         raise InvalidMemoryError(["The object has nothing of what was asked for."])
-    found = [_item(entry, cast) for entry in _entries(answer, "items")]
+    found = [_picked(entry, _details(entry)) for entry in _entries(answer, "items")]
+    found += [_state(entry, part.analyse) for entry in _entries(answer, "states")]
     found += [_picked(entry, QuoteDetails()) for entry in _entries(answer, "quotes")]
     found += [_picked(entry, ThreadDetails()) for entry in _entries(answer, "threads")]
     named = unknown_names(part.analyse, known)
@@ -131,16 +138,20 @@ def _entries(answer: Mapping[str, object], key: str) -> list[Mapping[str, object
     return [one for one in listed[:MOST_READ] if isinstance(one, Mapping)] if isinstance(listed, list) else []
 
 
-def _item(entry: Mapping[str, object], cast: Mapping[str, Slot]) -> Finding | None:
-    name = line(entry, "who", _LONGEST)
-    about = cast.get(name.casefold())
-    match entry.get("kind"):
-        case ItemKind.STATE if about is not None:
-            return _picked(entry, StateDetails(), about)
-        case ItemKind.EVENT:
-            return _picked(entry, EventDetails(participants=(name,) if about is not None else ()))
-        case _:
-            return _picked(entry, FactDetails())
+def _details(entry: Mapping[str, object]) -> Details:
+    return EventDetails() if entry.get("kind") == ItemKind.EVENT else FactDetails()
+
+
+def _state(entry: Mapping[str, object], events: Sequence[Event]) -> Finding | None:
+    """Return a state of the character to whom it was told: the first that answers."""
+    words = line(entry, "words", _LONGEST)
+    told = [event for event in events if event.role is Role.USER and find_words(event.text, words)]
+    if not told:
+        return None
+    prompt = told[0].prompt_index
+    slots = [event.slot for event in events if event.prompt_index == prompt and event.slot is not None]
+    made = _picked(entry, StateDetails())
+    return replace(made, about=slots[0], prompt=prompt) if made and slots else None
 
 
 def _name(entry: Mapping[str, object], named: Mapping[str, str]) -> Finding | None:
@@ -151,8 +162,6 @@ def _name(entry: Mapping[str, object], named: Mapping[str, str]) -> Finding | No
     return Finding(details=details, name=name, text=named[name], words=named[name])
 
 
-def _picked(entry: Mapping[str, object], details: Details, about: Slot | None = None) -> Finding | None:
+def _picked(entry: Mapping[str, object], details: Details) -> Finding | None:
     words = line(entry, "words", _LONGEST)
-    if not words:
-        return None
-    return Finding(details=details, name=short_name(words), text=words, words=words, about=about)
+    return Finding(details=details, name=short_name(words), text=words, words=words) if words else None

@@ -119,9 +119,9 @@ class _Work:
         return result, (*unproved_in_words(unproved), *_noted(result))
 
     def _findings(self, part: Part, text: str) -> list[Finding]:
-        cast = {name.casefold(): slot for name, slot in self.known.cast.items()}
         if self.choice.style is PromptStyle.SMALL:
-            return small_scan.read_small_scan(text, part, cast, self.known)
+            return small_scan.read_small_scan(text, part, self.known)
+        cast = {name.casefold(): slot for name, slot in self.known.cast.items()}
         return scan.read_scan(text, cast)
 
     async def _matched(self, doubtful: Sequence[Question]) -> list[Question]:
