@@ -48,6 +48,9 @@ class BankStore(Protocol):
         also what an undone prompt had. `kinds` limits them to those about such things.
         """
 
+    async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
+        """Return the items of a chapter that the GM rejected or merged, whatever is canon."""
+
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
         """Return the chapters before this one in its book, in order; nothing for one that is in no book."""
 

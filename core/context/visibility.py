@@ -14,6 +14,7 @@ from core.context.canon_locks import with_gm_locks
 from core.context.carry_over import block_of, label_in
 from core.context.lore import NO_LORE, ChapterLore
 from core.domain.audience import Audience
+from core.domain.bank.item import Item
 from core.domain.secret import Reveal, Secret, label_of
 from core.domain.session.carry_over import NOTHING_CARRIED, CarriedLine, CarryOver
 from core.domain.session.cast import Character
@@ -29,6 +30,7 @@ KnownBlocks = NewType("KnownBlocks", tuple[MemoryBlock, ...])
 KnownSecrets = NewType("KnownSecrets", tuple[str, ...])
 KnownLore = NewType("KnownLore", ChapterLore)
 KnownBank = NewType("KnownBank", ChapterBank)
+KnownItems = NewType("KnownItems", tuple[Item, ...])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +127,11 @@ def known_to_all_of(
         secrets=KnownSecrets(()),
         gate=_GATE,
     )
+
+
+def items_known_to_all_of(audience: Audience, items: Iterable[Item]) -> KnownItems:
+    """Return the items of a chapter that each of `audience` may know."""
+    return KnownItems(tuple(item for item in items if item.label.includes(audience)))
 
 
 def known_to_gm(

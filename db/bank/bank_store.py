@@ -65,6 +65,12 @@ class PostgresBank:
         # A chapter may have thousands, and the reading of one of them takes some time.
         return await asyncio.to_thread(lambda: [to_item(row._mapping) for row in rows])
 
+    async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
+        """Return the items of a chapter that the GM rejected or merged."""
+        query = select(BANK_ITEM).where(BANK_ITEM.c.session_id == session_id, ~_is_in(BANK_ITEM.c))
+        rows = await self._rows(query.order_by(BANK_ITEM.c.prompt_index, BANK_ITEM.c.item_id))
+        return [to_item(row._mapping) for row in rows]
+
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
         """Return the chapters before this one in its book."""
         own, place = BOOK_CHAPTER.alias("own"), BOOK_CHAPTER.c.place

@@ -51,6 +51,10 @@ class MemoryBank:
         kept = (item for item in found if kinds is None or item.kind in kinds)
         return sorted(kept, key=lambda item: (item.prompt_index, item.id))
 
+    async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
+        found = await self.items(session_id, with_all=True)
+        return [item for item in found if item.is_out]
+
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
         book = await self._library.book_of(session_id)
         earlier = () if book is None else book.chapters[: book.number_of(session_id) - 1]

@@ -53,8 +53,7 @@ class Match:
 class BankIndex:
     """Items by kind, name and words. Making it takes some 20 µs for each: make it in a thread."""
 
-    def __init__(self, items: Iterable[Item], similar: Similar | None = None) -> None:
-        self._similar = similar
+    def __init__(self, items: Iterable[Item]) -> None:
         self._by_kind: dict[ItemKind, list[Item]] = defaultdict(list)
         self._known: dict[ItemId, tuple[Item, frozenset[str]]] = {}
         self._with_word: dict[tuple[ItemKind, str], list[ItemId]] = defaultdict(list)
@@ -69,21 +68,21 @@ class BankIndex:
         for word in words:
             self._with_word[item.kind, word].append(item.id)
 
-    def match(self, new: Item) -> Match:
-        """Return what there is of something new."""
-        same = self._same(new)
+    def match(self, new: Item, similar: Similar | None = None) -> Match:
+        """Return what there is of something new; with `similar` also by meaning."""
+        same = self._same(new, similar)
         if same is not None:
             return Match(Likeness.SAME, (same,))
         doubtful = self._doubtful(new)
         return Match(Likeness.DOUBTFUL, doubtful) if doubtful else Match()
 
-    def _same(self, new: Item) -> Item | None:
+    def _same(self, new: Item, similar: Similar | None) -> Item | None:
         found: list[tuple[float, Item]] = []
         for item, shared in self._near(new):
             if self._says_the_same(new, item, shared):
                 found.append((shared, item))
-        if not found and self._similar is not None and new.kind in _COMPARED_BY_WORDS | _NAMED:
-            near = ((self._similar(new, item), item) for item in self._by_kind[new.kind] if _fits(new, item))
+        if not found and similar is not None and new.kind in _COMPARED_BY_WORDS | _NAMED:
+            near = ((similar(new, item), item) for item in self._by_kind[new.kind] if _fits(new, item))
             found = [(cosine, item) for cosine, item in near if cosine >= SAME_BY_MEANING]
         return max(found, key=lambda pair: (pair[0], pair[1].prompt_index, pair[1].id))[1] if found else None
 
