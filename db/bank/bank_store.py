@@ -17,7 +17,7 @@ from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from db.bank.recall import read_candidates
-from db.bank.validity import counts
+from db.bank.validity import counts, is_in
 from db.bank.vectors import VectorTable, missing
 from db.library.library_store import Change, Read
 from db.rows.bank_mapping import (
@@ -67,7 +67,7 @@ class PostgresBank:
 
     async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
         """Return the items of a chapter that the GM rejected or merged."""
-        query = select(BANK_ITEM).where(BANK_ITEM.c.session_id == session_id, ~_is_in(BANK_ITEM.c))
+        query = select(BANK_ITEM).where(BANK_ITEM.c.session_id == session_id, ~is_in(BANK_ITEM.c))
         rows = await self._rows(query.order_by(BANK_ITEM.c.prompt_index, BANK_ITEM.c.item_id))
         return [to_item(row._mapping) for row in rows]
 

@@ -17,8 +17,8 @@ def counts(item: Any) -> ColumnElement[bool]:
     supersedes = (newer.c.session_id == item.session_id) & (newer.c.supersedes == item.item_id)
     # Nothing that a model says replaces the GM's words, also where the GM wrote them after it was asked.
     may_replace = or_(newer.c.is_by_gm, ~item.is_by_gm)
-    is_superseded = exists().where(supersedes, may_replace, _is_in(newer.c), is_of_canon(newer.c))
-    return _is_in(item) & is_of_canon(item) & ~is_superseded
+    is_superseded = exists().where(supersedes, may_replace, is_in(newer.c), is_of_canon(newer.c))
+    return is_in(item) & is_of_canon(item) & ~is_superseded
 
 
 def is_of_canon(item: Any) -> ColumnElement[bool]:
@@ -33,5 +33,6 @@ def is_of_canon(item: Any) -> ColumnElement[bool]:
     return or_(item.take.is_(None), is_played)
 
 
-def _is_in(item: Any) -> ColumnElement[bool]:
+def is_in(item: Any) -> ColumnElement[bool]:
+    """Return the condition that the GM did not take an item out."""
     return and_(item.validation != Validation.REJECTED.value, item.merged_into.is_(None))

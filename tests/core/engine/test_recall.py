@@ -1,7 +1,7 @@
 """What a character recalls of the memory bank: in its input, beside its reply, and as the GM sees it."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from core.domain.audience import Audience
 from core.domain.bank.item import Item
 from core.domain.errors import ErrorCode
 from core.domain.ids import ItemId
-from core.domain.requests.request import BackgroundRequest, RequestState
+from core.domain.requests.request import BackgroundRequest, Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.story.event import Role
@@ -23,6 +23,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification
 from core.gateway.embedding_service import EmbeddingPlan
 from core.providers.base import ProviderError
+from core.providers.embedding.base import Embedding
 from core.providers.embedding.scripted import ScriptedEmbedder
 from core.providers.scripted.script import Entry
 from core.text.delimiters import SegmentName
@@ -105,15 +106,28 @@ async def test_a_chapter_without_a_bank_asks_no_bank_and_has_the_same_replies(
         assert not any(RECALLED in event.metadata for event in await session.canon())
 
 
+async def settled(session: SessionHandle) -> None:
+    """Wait until nothing is open beside the play; what was drawn from it is another test's."""
+    while session.snapshot.background:
+        await session.wait(session.snapshot.background[0].id)
+
+
+async def embeddings(session: SessionHandle) -> list[Request]:
+    return [one for one in await session.requests() if one.kind is RequestKind.EMBEDDING]
+
+
 async def test_vectors_are_made_beside_the_play_and_items_are_found_by_meaning() -> None:
     scene = keeping(makes_vectors=True)
     async with played(scene, fact(1, prompt_index=1, text="The brass key lies under a stone.")) as session:
+        await settled(session)
+        before = len(await embeddings(session))
         await session.background.make_vectors()
         await session.background.make_vectors()
-        [request] = [one for one in await session.requests() if one.kind is RequestKind.EMBEDDING]
-        assert (await session.wait(request.id)).state is RequestState.DONE
-        assert len(scene.store.bank.vectors) == 1
-        calls = [one for one in await session.artifacts() if one.request_id == request.id]
+        requests = await embeddings(session)
+        assert len(requests) == before + 1, "the one that waits makes all of them"
+        await settled(session)
+        assert len(scene.store.bank.vectors) == len(await scene.store.bank.items(session.id))
+        calls = [one for one in await session.artifacts() if one.request_id == requests[-1].id]
         assert [call.prompt_version for call in calls] == ["embedding@1"]
         await play(session, "Under which stone does the key of brass lie?")
         asked = [one for one in await session.artifacts() if one.agent_id == RED][-2:]
@@ -123,40 +137,43 @@ async def test_vectors_are_made_beside_the_play_and_items_are_found_by_meaning()
 
 async def test_vectors_that_are_missing_are_made_when_the_chapter_is_opened() -> None:
     scene = keeping(makes_vectors=True)
-    async with played(scene, fact(1, prompt_index=1)):
-        assert not scene.store.bank.vectors
+    async with played(scene, fact(1, prompt_index=1)) as session:
+        await settled(session)
+    scene.store.bank.vectors.clear()
     scene.store.snapshot = await scene.store.load(scene.store.snapshot.session.id)
     async with scene.opened() as session:
-        for one in session.snapshot.background:
-            await session.wait(one.id)
-        assert len(scene.store.bank.vectors) == 1
+        await settled(session)
+        assert len(scene.store.bank.vectors) == len(await scene.store.bank.items(session.id))
+
+
+class Breaking(ScriptedEmbedder):
+    """A model that breaks at one of its calls."""
+
+    calls, breaks_at = 0, 0
+
+    async def embed(self, texts: Sequence[str], seconds: float) -> Embedding:
+        Breaking.calls += 1
+        if Breaking.calls == Breaking.breaks_at:
+            raise ProviderError(ErrorCode.LLM_SERVER_ERROR)
+        return await super().embed(texts, seconds)
 
 
 async def test_an_embedding_that_fails_is_tried_again_and_keeps_what_it_made() -> None:
-    class Breaking(ScriptedEmbedder):
-        """A model that breaks at the second call."""
-
-        calls = 0
-
-        async def embed(self, texts, seconds):  # type: ignore[no-untyped-def]
-            Breaking.calls += 1
-            if Breaking.calls == 2:
-                raise ProviderError(ErrorCode.LLM_SERVER_ERROR)
-            return await super().embed(texts, seconds)
-
     scene = keeping()
-    accounts = accounts_of(ProfileSettings(provider="scripted"))
-    choice = choose_embedding(EmbeddingSettings(batch=1), accounts)
+    choice = choose_embedding(EmbeddingSettings(batch=1), accounts_of(ProfileSettings(provider="scripted")))
     assert choice is not None
     scene.options = {"embedding": EmbeddingPlan(choice, Breaking)}
     async with played(scene, *(fact(number, prompt_index=1) for number in range(1, 4))) as session:
-        Breaking.calls = 0
+        await settled(session)
+        scene.store.bank.vectors.clear()
+        Breaking.calls, Breaking.breaks_at = 0, 2
         await session.background.make_vectors()
-        [request] = [one for one in await session.requests() if one.kind is RequestKind.EMBEDDING]
+        request = (await embeddings(session))[-1]
         await scene.heard(Notification, lambda _: session.snapshot.background[0].retry_after is not None)
         [waits] = session.snapshot.background
         assert (waits.state, len(scene.store.bank.vectors)) == (RequestState.PENDING, 1)
         await session.background.retry(request.id)
         assert (await session.wait(request.id)).state is RequestState.DONE
-        assert len(scene.store.bank.vectors) == 3
-        assert Breaking.calls == 4, "what has a vector is not asked about again"
+        items = await scene.store.bank.items(session.id)
+        assert len(scene.store.bank.vectors) == len(items)
+        assert Breaking.calls == len(items) + 1, "what has a vector is not asked about again"
