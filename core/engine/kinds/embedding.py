@@ -4,12 +4,14 @@ Each batch is stored at once, and what has a vector is not asked about again: wo
 where it was. Items that are stored meanwhile are part of it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from core.domain.bank.item import Item
-from core.domain.bank.recall import ItemVector
+from core.domain.bank.matching import Similar
+from core.domain.bank.recall import ItemVector, Query, Scope
 from core.domain.ids import ItemId
 from core.domain.requests.request import BackgroundRequest
 from core.engine.changes.moves import provenance
@@ -19,6 +21,8 @@ from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 
 MOST_IN_A_BATCH: Final = 64
+MOST_NEAR: Final = 5
+"""Items that a new one is compared with by meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,24 @@ class EmbeddingHandler(KindHandler[BackgroundRequest, VectorsMade]):
     def is_done(self, request: BackgroundRequest, changes: Changes) -> bool:
         """Whether it was settled: nothing waits for it."""
         return True
+
+
+async def similar_of(job: Job, request: BackgroundRequest, new: Sequence[Item]) -> Similar | None:
+    """Return what compares new items with those of their chapter by meaning; None where nothing does."""
+    model, bank, listed = job.calls.embedding_model, job.store.bank, list(new[:MOST_IN_A_BATCH])
+    if model is None or not listed or not await bank.can_recall_by_meaning():
+        return None
+    made = await job.calls.embed([text_of(item) for item in listed])
+    await _keep(job, request, made.call_records)
+    cosines: dict[tuple[ItemId, ItemId], float] = {}
+    for item, vector in zip(listed, made.vectors, strict=False):
+        scope = Scope(session_id=item.session_id, mask=0, now=item.prompt_index)
+        query = Query(
+            session_id=item.session_id, scopes=(scope,), words=(), vector=vector, model=model, limit=MOST_NEAR
+        )
+        for found in await bank.recall(query):
+            cosines[item.id, found.item.id] = found.similarity or 0.0
+    return lambda one, other: cosines.get((one.id, other.id), 0.0)
 
 
 async def _keep(job: Job, request: BackgroundRequest, call_records: CallRecords) -> None:

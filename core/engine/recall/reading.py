@@ -21,10 +21,7 @@ from core.context.bank import (
     this_chapter,
 )
 from core.domain.bank.details import ItemKind
-from core.domain.bank.item import Item
-from core.domain.bank.matching import Similar
 from core.domain.errors import StorageError
-from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.domain.story.transcript import in_order
 from core.engine.recall.asking import Asked, query_of
@@ -65,10 +62,6 @@ class BankReader:
         except (TimeoutError, StorageError) as error:
             log.warning("the memory bank was left out of an input: %r", error)
             return ChapterBank(left_out=(NOT_IN_TIME,))
-
-    async def similar(self, session_id: SessionId, new: Sequence[Item]) -> Similar | None:
-        """Return what compares new items with those of a chapter by meaning; None where nothing does."""
-        return None
 
     async def _read(self, snapshot: Snapshot, slot: Slot, asked: Asked | None) -> ChapterBank:
         chapters = await chapters_of(self._store, snapshot)

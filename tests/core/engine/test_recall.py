@@ -1,34 +1,43 @@
 """What a character recalls of the memory bank: in its input, beside its reply, and as the GM sees it."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
 
+from core.agents.context_builder import ContextBuilder
 from core.config.accounts import accounts_of
 from core.config.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.audience import Audience
 from core.domain.bank.item import Item
 from core.domain.errors import ErrorCode
-from core.domain.ids import ItemId
+from core.domain.ids import ItemId, new_uuid
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.recall_use import RECALLED, recalled_in
+from core.engine.kinds.base import Job
+from core.engine.kinds.embedding import similar_of
+from core.engine.kinds.trial import new_test
+from core.engine.queue.executor import _Calls
+from core.engine.recall.reading import BankReader
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification
 from core.gateway.embedding_service import EmbeddingPlan
+from core.gateway.model_gateway import Cancellation
 from core.providers.base import ProviderError
 from core.providers.embedding.base import Embedding
 from core.providers.embedding.scripted import ScriptedEmbedder
 from core.providers.scripted.script import Entry
+from core.snapshot import Changes, Snapshot
 from core.text.delimiters import SegmentName
 from tests.core.bank_samples import fact
 from tests.core.room import Room
+from tests.core.samples import NOW
 from tests.core.takes_model import play, room
 
 pytestmark = pytest.mark.anyio
@@ -177,3 +186,39 @@ async def test_an_embedding_that_fails_is_tried_again_and_keeps_what_it_made() -
         items = await scene.store.bank.items(session.id)
         assert len(scene.store.bank.vectors) == len(items)
         assert Breaking.calls == len(items) + 1, "what has a vector is not asked about again"
+
+
+async def test_new_items_are_compared_by_meaning_with_those_that_are_there() -> None:
+    scene = keeping(makes_vectors=True)
+    known = fact(1, prompt_index=1, text="The brass key lies under a stone.")
+    async with played(scene, known) as session:
+        await session.background.make_vectors()
+        await settled(session)
+        calls = FakeCalls(session)
+        [request, *_] = await embeddings(session)
+        builder, bank = ContextBuilder(scene.choices), BankReader(scene.store)
+        job = Job(session.snapshot, builder, calls, scene.store, calls.save, bank)
+        new = replace(known, id=ItemId(new_uuid()), session_id=session.id)
+        other = replace(new, id=ItemId(new_uuid()), name="Boats", text="Tobias rows.")
+        assert isinstance(request, BackgroundRequest)
+        similar = await similar_of(job, request, [new, other])
+        assert similar is not None
+        there = replace(known, session_id=session.id)
+        assert similar(new, there) > 0.99
+        assert similar(other, there) < 0.85
+        assert len(calls.saved) == 1, "the call is on record"
+
+
+class FakeCalls(_Calls):
+    """The calls of a request that is not running."""
+
+    def __init__(self, session: SessionHandle) -> None:
+        executor = session.background._performer._executor
+        request = new_test(session.id, NOW)
+        super().__init__(executor._gateway, executor._embeddings, request, Cancellation(), lambda _: None)
+        self.saved: list[Changes] = []
+        self._session = session
+
+    async def save(self, decide: Callable[[Snapshot], Changes]) -> Changes:
+        self.saved.append(decide(self._session.snapshot))
+        return self.saved[-1]

@@ -5,7 +5,7 @@ at once, and the items with the outcome, in one transaction: a crash repeats at 
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -26,15 +26,17 @@ from core.context.segments import Context
 from core.context.visibility import Knowledge
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
+from core.domain.bank.matching import Similar
 from core.domain.requests.request import BackgroundRequest
 from core.domain.story.event import Event
 from core.engine.kinds.base import Job, KindHandler, called_with
 from core.engine.kinds.earlier_answers import earlier_answers
+from core.engine.kinds.embedding import similar_of
 from core.engine.kinds.extraction.asking import Asking, NoAnswerError
 from core.engine.kinds.extraction.requests import analysed_for, mark_of
 from core.engine.kinds.extraction.sorting import Sorted, Sorter
 from core.engine.kinds.outcome import Failed
-from core.engine.recall.reading import BankReader, chapters_of
+from core.engine.recall.reading import chapters_of
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 
@@ -80,7 +82,8 @@ class _Work:
     """One chunk with everything that is needed to read it."""
 
     asking: Asking
-    bank: BankReader
+    similar: Callable[[Sequence[Item]], Awaitable[Similar | None]]
+    """Returns what compares new items with those of the chapter by meaning."""
     choice: ModelConfig
     knowledge: Knowledge
     source: Source
@@ -114,7 +117,7 @@ class _Work:
         """Return what is proved, sorted, and notes on what is not used."""
         found = self._findings(part, text)
         items, unproved = items_of(found, self.source, self.now)
-        similar = await self.bank.similar(self.source.session_id, items)
+        similar = await self.similar(items)
         result = await asyncio.to_thread(self.sorter.sort, items, similar)
         return result, (*unproved_in_words(unproved), *_noted(result))
 
@@ -171,7 +174,7 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
     choice, _ = called_with(job, AgentRole.CONTEXT_SUMMARY, None, request.model)
     return _Work(
         asking=Asking(job, request, choice, await earlier_answers(job.store, request)),
-        bank=job.bank,
+        similar=partial(similar_of, job, request),
         choice=choice,
         knowledge=knowledge,
         source=Source(
