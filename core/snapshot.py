@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from core.changes import Changes
+from core.context.bank import NO_BANK, ChapterBank
 from core.context.lore import NO_LORE, ChapterLore
 from core.context.visibility import (
     CharacterKnowledge,
@@ -138,10 +139,10 @@ class Snapshot:
         """The characters, as the GM described them."""
         return Cast(self.session, self.tab1)
 
-    def known_to(self, slot: Slot) -> CharacterKnowledge:
+    def known_to(self, slot: Slot, bank: ChapterBank = NO_BANK) -> CharacterKnowledge:
         """Return what the character in `slot` may know; requires `is_memory_known` and `is_lore_known`."""
         recent = in_scene(self.marked((*self.kept, *self.recent)), self.session.boundary)
-        return self._known_to(slot, self._told(self.blocks), recent, self._chapter_lore)
+        return self._known_to(slot, self._told(self.blocks), recent, self._chapter_lore, bank)
 
     def known_without_lore(self, slot: Slot) -> CharacterKnowledge:
         """Return what the character in `slot` may know but for lore; requires `is_memory_known`."""
@@ -180,10 +181,11 @@ class Snapshot:
         blocks: Sequence[MemoryBlock],
         events: Sequence[Event],
         lore: ChapterLore = NO_LORE,
+        bank: ChapterBank = NO_BANK,
     ) -> CharacterKnowledge:
-        carried = self.tab1.carried
-        cast = self.cast
-        return known_to(cast[slot], self.session, blocks, events, self._secrets, carried, cast.playing, lore)
+        cast, secrets, carried = self.cast, self._secrets, self.tab1.carried
+        own, others = cast[slot], cast.playing
+        return known_to(own, self.session, blocks, events, secrets, carried, others, lore, bank)
 
     @property
     def _chapter_lore(self) -> ChapterLore:

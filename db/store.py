@@ -71,7 +71,7 @@ class PostgresStore:
         self._leases: set[WriterLease] = set()
         self.queue: Final = PostgresQueue(self._read, self._change, self._at_once, self._epochs)
         self.library: Final = PostgresLibrary(self._change, self._read)
-        self.bank: Final = PostgresBank(self._change, self._read)
+        self.bank: Final = PostgresBank(self._change, self._read, url)
 
     async def create(self, changes: Changes) -> None:
         """Store a new session with everything in `changes`, also for an import."""

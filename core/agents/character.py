@@ -6,9 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from core.agents.prompt_file import SEGMENTS
+from core.agents.recalled import recalled_of
 from core.agents.recent_context import RecentContext
 from core.agents.setup import AgentSetup, total
+from core.agents.sheet import sheet_of
 from core.agents.shortening import Shortened
+from core.config.sections import DEFAULT_RECALL_PERCENT
 from core.context.memory_digest import Digest
 from core.context.segments import Context
 from core.context.visibility import CharacterKnowledge, described
@@ -31,9 +34,14 @@ _SAYING = r"(?:says?|said|asks?|asked|repl(?:y|ies|ied)|answers?|answered)"
 
 
 def build_context(
-    setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text: str, lore: "FoundLore | None" = None
+    setup: AgentSetup,
+    knowledge: CharacterKnowledge,
+    prompt_text: str,
+    lore: "FoundLore | None" = None,
+    recall_percent: float = DEFAULT_RECALL_PERCENT,
 ) -> Context:
-    """Return the input of one character: rules, identity, secrets, memory, recent context, lore, GM's prompt.
+    """Return the input of one character: rules, identity, secrets, its sheet, memory, recent context, lore,
+    what is recalled, GM's prompt.
 
     Before the prompt it says who the others on stage are, where there is something to tell of one of them,
     and which others are away, if there are any.
@@ -47,13 +55,22 @@ def build_context(
     others, cue = setup.others(session, own.slot, knowledge.on_stage), setup.cue(own.name)
     empty = setup.fenced(SegmentName.STRUCTURED_MEMORY, "")
     recent = RecentContext.of(setup, session, knowledge.events)
-    fixed = total((*setup.beginning, identity, *secrets, empty, *others, *cue))
+    needed = total((*setup.beginning, identity, *secrets, empty, *others, *cue))
+    sheet, no_room = sheet_of(setup, knowledge, setup.budget - needed - prompt.tokens)
+    fixed = needed + total(sheet)
     told = () if lore is None else lore.segments(setup)
-    variable = total((recent.whole, prompt, *told))
+    recalled = recalled_of(setup, knowledge, recall_percent)
+    remembered = recalled.segments(setup)
+    variable = total((recent.whole, prompt, *told, *remembered))
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, variable))
     memory = setup.memory(SegmentName.STRUCTURED_MEMORY, digest)
-    room = setup.budget - total((*setup.beginning, identity, *secrets, memory, *others, prompt, *cue))
-    context, dropped = recent.within(room - total(told))
+    room = setup.budget - total((*setup.beginning, identity, *secrets, *sheet, memory, *others, prompt, *cue))
+    recalled = recalled.without_told(digest.text, recent.events)
+    remembered = recalled.segments(setup)
+    context, dropped = recent.within(room - total((*told, *remembered)))
+    recalled = recalled.within(setup, room - context.tokens - total(told))
+    remembered = recalled.segments(setup)
+    room -= total(remembered)
     if lore is not None:
         lore = lore.within(setup, room - context.tokens)
         told = lore.segments(setup)
@@ -62,13 +79,15 @@ def build_context(
     if context.tokens > room:
         context, short = recent.shortened(room)
     left_out = (*digest.left_out, *recent.left_out(dropped, short))
+    left_out = (*left_out, *no_room, *knowledge.bank.left_out, *recalled.left_out)
     memory = replace(memory, recency=session.prompt_index - session.boundary)
     context, prompt = replace(context, recency=0), replace(prompt, relevance=1.0, recency=0)
-    segments = (identity, *secrets, memory, context, *told, *others, prompt, *cue)
+    segments = (identity, *secrets, *sheet, memory, context, *told, *remembered, *others, prompt, *cue)
     if lore is not None:
         left_out = (*left_out, *lore.left_out)
     made = setup.context(own.slot.value, segments, left_out=left_out, is_shortened=bool(short.left_out))
-    return made if lore is None else replace(made, lore=lore.notes(), lore_uses=lore.uses)
+    made = replace(made, lore=recalled.notes(), recalled=recalled.uses)
+    return made if lore is None else replace(made, lore=(*lore.notes(), *made.lore), lore_uses=lore.uses)
 
 
 def digest_of(setup: AgentSetup, knowledge: CharacterKnowledge) -> Digest:

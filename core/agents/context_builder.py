@@ -9,8 +9,9 @@ Over budget it is reduced in this order, and in no other way:
 2. The oldest prompts of recent context go that are in memory already, in two steps; first of all
    those up to a text that takes more than a quarter of the budget by itself. Lines that the GM has marked
    as always sent stay, the newest of them, in at most a quarter of the budget.
-3. Lore goes, the entries of the lowest order first (`core.agents.lore`): the next scene that touches a
-   thing brings it back. Before that it has a budget of its own, a share of the input.
+3. What was recalled of the memory bank goes, the last of its ranking first (`core.agents.recalled`). Then
+   lore goes, the entries of the lowest order first (`core.agents.lore`): the next scene that touches a
+   thing brings it back. Before that each has a budget of its own, a share of the input.
 4. What is not in memory yet is summarised early, before the call (`core.engine.queue.worker`).
 5. Where that fails, the lines go that are always sent and in memory; the longest texts that are not in
    memory are shortened in the middle, and at last the oldest of these prompts go (`core.agents.shortening`).
@@ -18,6 +19,9 @@ Over budget it is reduced in this order, and in no other way:
 
 A summary takes as many prompts of its chunk as fit, and the rest follow in a summary of their own; only
 a single prompt that does not fit is shortened. A narrative is written in parts (`core.agents.narrative`).
+
+The sheet of a character has a small budget of its own, and what it has no room for goes first, its oldest
+lines before the others (`core.agents.sheet`).
 
 System prompt, identity, the line about each of the others on stage, the world_chapter_lock, canon locks
 and the GM's prompt are never touched. What was left out is listed in `Context.left_out`.
@@ -86,6 +90,7 @@ class ContextBuilder:
         self._newest_cast: tuple[Mapping[Slot, ModelConfig], ContextBuilder] | None = None
         self._newest_input: tuple[_Asked, Context] | None = None
         self._lore = _LoreDoor(choices.lore_percent)
+        self._recall_percent = choices.recall_percent
         self._setups = {
             role: AgentSetup.load(role, choice, digesters[choice.style]) for role, choice in choices.items()
         }
@@ -235,10 +240,7 @@ class ContextBuilder:
         slot = knowledge.character.slot
         setup = self._character(slot) if needs_words else self._character_in(knowledge.session, slot)
         if self._recent_context == "exact":
-            session = knowledge.session
-            kept = max(session.limits.chunk_size, self._recent_prompts)
-            start = min(session.boundary, session.prompt_index - kept)
-            knowledge = knowledge.since(start)
+            knowledge = knowledge.since(self.recent_from(knowledge.session))
         asked = (setup, knowledge, prompt_text, needs_words, is_new)
         newest = self._newest_input  # read once: another thread may replace it
         if newest is None or newest[0] != asked:
@@ -246,7 +248,8 @@ class ContextBuilder:
             if knowledge.lore:
                 new = prompt_text if is_new else ""
                 lore = self._lore.reader.find(setup, knowledge, new, continues=needs_words)
-            newest = asked, character.build_context(setup, knowledge, prompt_text, lore)
+            percent = self._recall_percent
+            newest = asked, character.build_context(setup, knowledge, prompt_text, lore, percent)
             self._newest_input = newest
         return newest[1]
 
@@ -254,6 +257,12 @@ class ContextBuilder:
         """Return the memory of the next input of a character, whatever the prompt will be."""
         setup = self._character_in(knowledge.session, knowledge.character.slot)
         return character.digest_of(setup, knowledge)
+
+    def recent_from(self, session: Session) -> int:
+        """Return the prompt after which an input has every event that its character witnessed."""
+        kept = max(session.limits.chunk_size, self._recent_prompts)
+        newest = session.prompt_index if self._recent_context == "exact" else session.boundary
+        return min(session.boundary, newest - kept)
 
     def summary(self, knowledge: Knowledge, chunk: PromptRange) -> Context:
         """Return the input of agent 8 for `chunk`; only the events of the chunk are taken."""

@@ -12,6 +12,8 @@ from core.config.model_config import PromptStyle as PromptStyle
 from core.config.model_size import is_small_by_name, is_small_file
 from core.config.sections import (
     DEFAULT_LORE_PERCENT,
+    DEFAULT_RECALL_ITEMS,
+    DEFAULT_RECALL_PERCENT,
     AgentSettings,
     ProfileSettings,
     ProviderName,
@@ -39,6 +41,10 @@ class ModelAssignments(Mapping[AgentRole, ModelConfig]):
     """How much of a character's input its lore may take."""
     condensing: Condensing = NOT_CONDENSING
     """When old memory is condensed."""
+    recall_percent: float = DEFAULT_RECALL_PERCENT
+    """How much of it the recalled items may take."""
+    recall_items: int = DEFAULT_RECALL_ITEMS
+    """How many items an input recalls at most."""
 
     def __getitem__(self, role: AgentRole) -> ModelConfig:
         return self.roles[role]
@@ -182,6 +188,8 @@ def choose_models(profile: ProfileSettings, accounts: Accounts | None = None) ->
         elsewhere,
         profile.lore_percent,
         Condensing(Strategy(profile.memory_strategy), profile.memory_ratio),
+        profile.recall_percent,
+        profile.recall_items,
     )
 
 

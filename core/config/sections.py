@@ -157,6 +157,8 @@ class AccountSettings(BaseModel):
 
 
 DEFAULT_LORE_PERCENT: Final = 25
+DEFAULT_RECALL_PERCENT: Final = 10
+DEFAULT_RECALL_ITEMS: Final = 16
 
 
 class ProfileSettings(BaseModel):
@@ -188,6 +190,10 @@ class ProfileSettings(BaseModel):
     `fixed`: all but the newest memory is. `off`: no call is made for it."""
     memory_ratio: Annotated[float, Field(ge=0.1, le=0.8)] = USUAL_RATIO
     """How long condensed memory should be, as a share of what it is made of."""
+    recall_percent: Annotated[int, Field(ge=1, le=50)] = DEFAULT_RECALL_PERCENT
+    """How much of it the recalled items of the memory bank may take, in percent."""
+    recall_items: Annotated[int, Field(ge=0, le=50)] = DEFAULT_RECALL_ITEMS
+    """How many items are recalled at most; 0 recalls none."""
     world_lock: AgentSettings = AgentSettings()
     character: AgentSettings = AgentSettings()
     context_summary: AgentSettings = AgentSettings()

@@ -33,6 +33,8 @@ NO_LORE: Final = ChapterLore()
 NOTES: Final = "LORE_NOTES"
 """The name under which the parts of an input list what became of lore; no model is sent it."""
 NOTE_ROLE: Final = "note"
+BANK: Final = "Memory bank"
+"""The name in notes on recalled items, which are of no lorebook."""
 _LONGEST_NOTES: Final = 1_000_000
 
 

@@ -10,6 +10,7 @@ from typing import Final, Literal
 from core.config.models import AgentRole, PromptStyle
 from core.context.lore import LoreNote
 from core.context.tokens import TOKENS_PER_MESSAGE, characters_for, estimate_tokens
+from core.domain.ids import ItemId
 from core.providers.base import Message, OutputSchema
 from core.text.delimiters import SegmentName, delimit, escape_delimiters
 from core.text.graphemes import head
@@ -66,10 +67,12 @@ _KINDS: Final = {
     SegmentName.CHAPTER_TEXT: _K,
     SegmentName.AGENT_ROSTER: _K,
     SegmentName.AGENT_IDENTITY: _K,
+    SegmentName.CHARACTER_SHEET: _M,
     SegmentName.SECRETS: _K,
     SegmentName.STRUCTURED_MEMORY: _M,
     SegmentName.RECENT_CONTEXT: _H,
     SegmentName.LORE: _K,
+    SegmentName.RECALLED: _M,
     SegmentName.USER_PROMPT: _H,
     SegmentName.STRUCTURED_MEMORY_SO_FAR: _M,
     SegmentName.RECENT_CONTEXT_CHUNK: _H,
@@ -94,6 +97,7 @@ _PRIORITIES: Final = {
     SegmentName.RECENT_CONTEXT: 2,
     SegmentName.RECENT_CONTEXT_CHUNK: 2,
     SegmentName.LORE: 3,
+    SegmentName.RECALLED: 3,
 }
 
 
@@ -152,9 +156,11 @@ class Context:
     is_shortened: bool = False
     """Story text that is not in memory yet was shortened: a summary of it would make room."""
     lore: tuple[LoreNote, ...] = ()
-    """The entries of lorebooks that the scene concerned; no model is sent this."""
+    """The entries of lorebooks and items of the bank that the scene concerned; no model is sent this."""
     lore_uses: tuple[tuple[str, str, str, int], ...] = ()
     """The active entries on which later inputs depend: book, uid, digest, count of messages."""
+    recalled: tuple[tuple[ItemId, int], ...] = ()
+    """The items of the memory bank that are recalled, and how often each was before."""
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus
 from core.domain.story.event import Event
+from core.engine.bank.commands import keep_bank
+from core.engine.bank.keeping import material
 from core.engine.changes import moves
 from core.engine.decisions import lore_commands, tab1_commands
 from core.engine.save_points.service import SavePoints
@@ -214,6 +216,12 @@ class SessionCatalog:
         await self.change(
             session_id, lambda now: scene.set_status(now, events, status, self._clock()), "mark it there"
         )
+
+    async def keep_bank(self, session_id: SessionId, *, is_on: bool) -> None:
+        """Keep a memory bank of a session that is not open here, or stop keeping one."""
+        events, read = await material(self.store, session_id) if is_on else ((), ())
+        decide = partial(keep_bank, now=self._clock(), is_on=is_on, events=events, read=read)
+        await self.change(session_id, decide, "change it there", needs_memory=is_on)
 
     async def attach_lore(self, session_id: SessionId, book: "KeptLorebook") -> None:
         """Attach a lorebook of the library to a session that is not open here, or take its content over."""

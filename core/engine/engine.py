@@ -1,5 +1,8 @@
 """The engine, which opens sessions for screens, scripts and tests alike."""
 
+from collections.abc import Sequence
+from functools import partial
+
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.consent import Consent
 from core.config.models import AgentRole, ModelAssignments, ModelConfig
@@ -16,7 +19,11 @@ from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.control import QueueControl
 from core.engine.queue.executor import Executor
 from core.engine.queue.pause import QueueSwitch
+from core.engine.queue.vectors import look_up
 from core.engine.queue.worker import RequestWorker
+from core.engine.recall.asking import Asked, Meaning
+from core.engine.recall.reading import BankReader
+from core.engine.recall.search import Hit, search
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.commands import due_reveals
 from core.engine.session.assist import Assist
@@ -69,6 +76,7 @@ class Engine(SessionCatalog):
         self._backoffs = backoffs or Backoffs()
         self._afterthoughts, self._hints, self._waiting = afterthoughts, hints, waiting
         self._switch = QueueSwitch()
+        self._bank = BankReader(store, most_items=choices.recall_items)
         self._lanes = lanes or {}
         for name, lane in self._lanes.items():
             lane.share(name, store.queue)
@@ -94,10 +102,22 @@ class Engine(SessionCatalog):
             return opened
         try:
             await opened.begin_writing()
+            await self._make_vectors(opened)
         except BaseException:  # cancelled too: no other code would close the session
             await opened.aclose()
             raise
         return opened
+
+    async def _make_vectors(self, opened: SessionHandle) -> None:
+        """Ask for vectors that items lack: another model makes them now, or the last time none did."""
+        session = opened.snapshot.session
+        if not session.keeps_bank or not await self.embeddings.is_available():
+            return
+        model = self.embeddings.model or ""
+        bank = self.store.bank
+        chapters = [session.id, *(one.session_id for one in await bank.earlier_chapters(session.id))]
+        if await bank.unembedded(chapters, model, 1):
+            await opened.background.make_vectors()
 
     def _opened(self, snapshot: Snapshot, acquired: Lease | WriterInfo) -> SessionHandle:
         writer = SessionWriter(
@@ -110,7 +130,9 @@ class Engine(SessionCatalog):
             holder=acquired if isinstance(acquired, WriterInfo) else None,
         )
         builder = ContextBuilder(self.choices)
-        executor = Executor(self.store, self._gateway, builder, writer.apply_patiently)
+        executor = Executor(
+            self.store, self._gateway, builder, writer.apply_patiently, self._bank, self.embeddings
+        )
         parts = (writer, executor, self._clock, self._backoffs, self._switch)
         worker, background = RequestWorker(*parts), BackgroundWorker(*parts)
         auto_saver = AutoSaver(writer, self.save_points)
@@ -131,7 +153,7 @@ class Engine(SessionCatalog):
         )
         self.queue.add(ChapterQueue(writer, self._clock, opened.cancel, opened.retry, background.put_back))
         opened.condenser = Condenser(writer, background, builder, self._clock, self.choices.condensing)
-        opened.money = Money(self.store, writer, builder, self._gateway, self._guard)
+        opened.money = Money(self.store, writer, builder, self._gateway, self._guard, self._bank)
         opened.assist = Assist(self.store, writer, background, self._gateway, self._clock)
         opened.cast_work = CastWork(self.store, writer, background, self._gateway, self._clock)
         return opened
@@ -162,7 +184,27 @@ class Engine(SessionCatalog):
         profiles = snapshot.tab1.profiles
         await self._gateway.choices_for(profiles)
         builder = ContextBuilder(self.choices).for_chapter(snapshot.prompt_blocks, profiles)
-        return await input_of(builder, snapshot.known_to(slot), prompt_text)
+        recent_from = builder.recent_from(snapshot.session)
+        embed = partial(self._meaning_of, session_id)
+        asked = Asked(text=prompt_text, recent_from=recent_from, embed=embed)
+        knowledge = snapshot.known_to(slot, await self._bank.read(snapshot, slot, asked))
+        return await input_of(builder, knowledge, prompt_text)
+
+    async def search(self, chapters: Sequence[SessionId], text: str) -> tuple[Hit, ...]:
+        """Return where words are in chapters, and items of their banks with such a meaning; for the GM.
+
+        Raises StorageError.
+        """
+        embed = partial(self._meaning_of, chapters[0]) if chapters else None
+        return await search(self.store, chapters, text, embed)
+
+    async def _meaning_of(self, session_id: SessionId, text: str) -> Meaning | None:
+        """Return the vector of a text that no call is about; None where it would leave this machine."""
+        model = self.embeddings.model
+        if model is None or not self.embeddings.stays_here:
+            return None
+        made = await self.embeddings.embed_query(text, look_up(session_id, self._clock()))
+        return None if made.vector is None else Meaning(made.vector, model)
 
     async def aclose(self) -> None:
         """Close the providers and the store, after all open sessions."""

@@ -1,6 +1,6 @@
 """Vectors of texts by the one way to a model: consent, price and limits first, and each call on record.
 
-A query, which an input waits for, is answered within two seconds or not at all. A batch is work beside the
+A query, which an input waits for, is answered within a second or not at all. A batch is work beside the
 play: it runs while the account has nothing else to do, stops for a call of the play, and keeps what it made.
 """
 
@@ -29,8 +29,9 @@ from core.gateway.rate_limit import MinuteLimit
 from core.providers.base import ProviderError
 from core.providers.embedding.base import Embedder, Vector, shortened
 
-QUERY_SECONDS: Final = 2.0
-"""How long an input waits for the vector of its query; without one, search goes by words."""
+QUERY_SECONDS: Final = 0.7
+"""How long an input waits for the vector of its query: it waits a second for the whole of the memory bank.
+Without a vector, search goes by words."""
 CALL_SECONDS: Final = 120.0
 """How long one call of a batch may take."""
 REST_SECONDS: Final = 60.0
@@ -84,6 +85,11 @@ class EmbeddingService:
     def dimensions(self) -> int | None:
         """How many numbers a vector has, where that is known."""
         return None if self._plan is None else self._embedder(self._plan).dimensions
+
+    @property
+    def stays_here(self) -> bool:
+        """Whether texts do not leave this machine."""
+        return self._plan is None or self._embedder(self._plan).base_url is None
 
     @property
     def batch(self) -> int:

@@ -1,34 +1,104 @@
 """The items of chapters in PostgreSQL; see `core.bank_store.BankStore` for what each method promises."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Executable, Select, and_, exists, or_, select
+from sqlalchemy import URL, Executable, Select, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from core.domain.bank.item import Item, ItemAccess, Validation
+from core.bank_store import EarlierChapter
+from core.domain.bank.details import ItemKind
+from core.domain.bank.item import Item, ItemAccess
+from core.domain.bank.recall import Found, ItemVector, Query, merged
 from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
+from core.domain.requests.request import BackgroundRequest, RequestState
+from core.domain.requests.request_kinds import RequestKind
+from db.bank.recall import read_candidates
+from db.bank.validity import counts, is_in
+from db.bank.vectors import VectorTable, missing
 from db.library.library_store import Change, Read
-from db.rows.bank_mapping import item_values, revision_values, to_access, to_item
-from db.tables import BANK_ACCESS, BANK_ITEM, BANK_REVISION, CANON, SESSION
+from db.rows.bank_mapping import (
+    item_values,
+    revision_values,
+    to_access,
+    to_earlier_chapter,
+    to_item,
+)
+from db.rows.mapping import to_request
+from db.tables import (
+    BANK_ACCESS,
+    BANK_ITEM,
+    BANK_REVISION,
+    BOOK_CHAPTER,
+    LLM_REQUEST,
+    SESSION,
+    TAB1_INPUT,
+)
 
 
 class PostgresBank:
     """The memory bank. `change` and `read` run work in a transaction of the store."""
 
-    def __init__(self, change: Change, read: Read) -> None:
+    def __init__(self, change: Change, read: Read, url: URL) -> None:
         self._change: Final = change
         self._read: Final = read
+        self._vectors: Final = VectorTable(change, read, url)
 
-    async def items(self, session_id: SessionId, *, with_all: bool = False) -> Sequence[Item]:
+    async def items(
+        self,
+        session_id: SessionId,
+        *,
+        with_all: bool = False,
+        kinds: Collection[ItemKind] | None = None,
+    ) -> Sequence[Item]:
         """Return the items of a chapter; see `core.bank_store.BankStore.items`."""
         query = select(BANK_ITEM).where(BANK_ITEM.c.session_id == session_id)
         if not with_all:
             query = query.where(counts(BANK_ITEM.c))
+        if kinds is not None:
+            query = query.where(BANK_ITEM.c.kind.in_(sorted(kinds)))
         query = query.order_by(BANK_ITEM.c.prompt_index, BANK_ITEM.c.item_id)
-        return [to_item(row._mapping) for row in await self._rows(query)]
+        rows = await self._rows(query)
+        # A chapter may have thousands, and the reading of one of them takes some time.
+        return await asyncio.to_thread(lambda: [to_item(row._mapping) for row in rows])
+
+    async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
+        """Return the items of a chapter that the GM rejected or merged."""
+        query = select(BANK_ITEM).where(BANK_ITEM.c.session_id == session_id, ~is_in(BANK_ITEM.c))
+        rows = await self._rows(query.order_by(BANK_ITEM.c.prompt_index, BANK_ITEM.c.item_id))
+        return [to_item(row._mapping) for row in rows]
+
+    async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
+        """Return the chapters before this one in its book."""
+        own, place = BOOK_CHAPTER.alias("own"), BOOK_CHAPTER.c.place
+        is_before = (own.c.book_id == BOOK_CHAPTER.c.book_id) & (place < own.c.place)
+        # Deleted chapters leave gaps in the places, and none in the numbers.
+        number = func.row_number().over(order_by=place).label("number")
+        query = (
+            select(SESSION.c.id, SESSION.c.prompt_index, SESSION.c.slots, SESSION.c.names, number)
+            .add_columns(TAB1_INPUT.c.profiles)
+            .join_from(BOOK_CHAPTER, own, is_before)
+            .join(SESSION, SESSION.c.id == BOOK_CHAPTER.c.session_id)
+            .join(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)
+            .where(own.c.session_id == session_id)
+            .order_by(place)
+        )
+        return [to_earlier_chapter(row) for row in await self._rows(query)]
+
+    async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
+        """Return the requests that have drawn items from play."""
+        query = (
+            select(LLM_REQUEST)
+            .where(LLM_REQUEST.c.session_id == session_id)
+            .where(LLM_REQUEST.c.kind == RequestKind.EXTRACTION.value)
+            .where(LLM_REQUEST.c.state == RequestState.DONE.value)
+            .order_by(LLM_REQUEST.c.request_id)
+        )
+        found = [to_request(row) for row in await self._rows(query)]
+        return [one for one in found if isinstance(one, BackgroundRequest)]
 
     async def history(
         self, session_id: SessionId, item_ids: Collection[ItemId] | None = None
@@ -68,38 +138,36 @@ class PostgresBank:
 
         await self._change(work)
 
+    async def recall(self, query: Query) -> Sequence[Found]:
+        """Return the items that fit a query best; see `core.bank_store.BankStore.recall`."""
+        has_vectors = query.vector is not None and await self.can_recall_by_meaning()
+        if not query.scopes or not (query.words or has_vectors):
+            return ()
+        candidates = await self._read(
+            lambda connection: read_candidates(connection, query, has_vectors=has_vectors)
+        )
+        return merged(candidates, query)
+
+    async def can_recall_by_meaning(self) -> bool:
+        """Whether vectors are kept here; see `core.bank_store.BankStore.can_recall_by_meaning`."""
+        return await self._vectors.is_there()
+
+    async def unembedded(self, session_ids: Collection[SessionId], model: str, limit: int) -> Sequence[Item]:
+        """Return items without a vector; see `core.bank_store.BankStore.unembedded`."""
+        if not await self.can_recall_by_meaning():
+            return ()
+        return [to_item(row._mapping) for row in await self._rows(missing(session_ids, model, limit))]
+
+    async def put_vectors(self, model: str, vectors: Sequence[ItemVector]) -> None:
+        """Store the vectors of items; see `core.bank_store.BankStore.put_vectors`."""
+        if await self.can_recall_by_meaning():
+            await self._vectors.put(model, vectors)
+
     async def _rows(self, query: Select[Any]) -> Sequence[Any]:
         async def work(connection: AsyncConnection) -> Sequence[Any]:
             return list(await connection.execute(query))
 
         return await self._read(work)
-
-
-def counts(item: Any) -> ColumnElement[bool]:
-    """Return the condition that an item counts: drawn from canon, not taken out, and not superseded.
-
-    `item` are the columns of `bank_item`, or of an alias of it.
-    """
-    newer = BANK_ITEM.alias("newer")
-    supersedes = (newer.c.session_id == item.session_id) & (newer.c.supersedes == item.item_id)
-    is_superseded = exists().where(supersedes, _is_in(newer.c), is_of_canon(newer.c))
-    return _is_in(item) & is_of_canon(item) & ~is_superseded
-
-
-def is_of_canon(item: Any) -> ColumnElement[bool]:
-    """Return the condition that the prompt's take that an item was drawn from is canon."""
-    is_played = exists().where(
-        CANON.c.session_id == item.session_id,
-        CANON.c.prompt_index == item.prompt_index,
-        CANON.c.take == item.take,
-        SESSION.c.id == item.session_id,
-        CANON.c.prompt_index <= SESSION.c.prompt_index,
-    )
-    return or_(item.take.is_(None), is_played)
-
-
-def _is_in(item: Any) -> ColumnElement[bool]:
-    return and_(item.validation != Validation.REJECTED.value, item.merged_into.is_(None))
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def to_tab1(row: Any) -> Tab1Inputs:
         world=row.world,
         chapter=row.chapter,
         identities=to_slots(row.identities),
-        profiles=_to_profiles(row.profiles),
+        profiles=to_profiles(row.profiles),
         carried=_to_carried(row.carried),
     )
 
@@ -65,7 +65,7 @@ def _profile_values(profile: Profile) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value or name not in ADDED}
 
 
-def _to_profiles(found: Mapping[str, Any]) -> Profiles:
+def to_profiles(found: Mapping[str, Any]) -> Profiles:
     """Return the profiles by slot; raise ValueError for what this program does not write."""
     try:
         return {Slot(int(slot)): _to_profile(found[slot]) for slot in sorted(found)}

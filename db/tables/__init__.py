@@ -9,7 +9,7 @@ keys of its own. Rules that no constraint can express
 
 from typing import Final
 
-from db.tables.bank import BankAccessRow, BankItemRow, BankRevisionRow
+from db.tables.bank import BankAccessRow, BankItemRow, BankRevisionRow, BankWordRow
 from db.tables.columns import Row, table_of
 from db.tables.library import (
     BookChapterRow,
@@ -57,6 +57,7 @@ LLM_CONTENT: Final = table_of(LlmContentRow)
 BANK_ITEM: Final = table_of(BankItemRow)
 BANK_REVISION: Final = table_of(BankRevisionRow)
 BANK_ACCESS: Final = table_of(BankAccessRow)
+BANK_WORD: Final = table_of(BankWordRow)
 QUEUE_STATE: Final = table_of(QueueStateRow)
 LANE_CALL: Final = table_of(LaneCallRow)
 CAST_MEMBER: Final = table_of(CastMemberRow)

@@ -6,7 +6,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, Column, Float, Index, SmallInteger
+from sqlalchemy import CheckConstraint, Column, Float, Index, SmallInteger, Text
 from sqlalchemy import text as sql
 from sqlmodel import Field
 
@@ -121,3 +121,14 @@ class BankAccessRow(Row, table=True):
     item_id: UUID = column.key()
     access_count: int
     last_accessed: int
+
+
+class BankWordRow(Row, table=True):
+    """A word that an item has, as `storyengine_words` makes it of an item; kept by a trigger."""
+
+    __tablename__ = "bank_word"
+    __table_args__ = (column.of_session(),)
+
+    session_id: UUID = column.key()
+    word: str = Field(sa_column=Column(Text(collation="C"), primary_key=True))
+    item_id: UUID = column.key()

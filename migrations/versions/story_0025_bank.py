@@ -1,4 +1,4 @@
-"""Adds the memory bank: items, their versions, and how often they were recalled.
+"""Adds the memory bank: items, their versions, their words, and how often they were recalled.
 
 Chapters that were made before keep none until the GM says so.
 """
@@ -100,9 +100,52 @@ TABLES = (
         CONSTRAINT ck_bank_access_counts CHECK (access_count >= 1 AND last_accessed >= 1)
     )
     """,
+    f"""
+    CREATE TABLE bank_word (
+        session_id UUID NOT NULL,
+        word TEXT COLLATE "C" NOT NULL,
+        item_id UUID NOT NULL,
+        CONSTRAINT pk_bank_word PRIMARY KEY (session_id, word, item_id),
+        CONSTRAINT fk_bank_word_session {_SESSION}
+    )
+    """,
+)
+
+# The stems of all words; and as they are written those with a capital, since a name may be a common word.
+FUNCTIONS = (
+    """
+    CREATE FUNCTION storyengine_words(item bank_item) RETURNS text[] LANGUAGE sql STABLE AS $$
+        SELECT tsvector_to_array(
+            to_tsvector('pg_catalog.english', concat_ws(' ', item.name, item.text))
+            || to_tsvector(
+                'pg_catalog.simple',
+                regexp_replace(concat_ws(' ', item.name, item.text), '\\m[^[:upper:][:space:]]\\S*', '', 'g')
+            )
+            || jsonb_to_tsvector('pg_catalog.english', item.details, '["string"]')
+            || jsonb_to_tsvector(
+                'pg_catalog.english', jsonb_path_query_array(item.evidence, '$[*].words'), '["string"]'
+            )
+        )
+    $$
+    """,
+    """
+    CREATE FUNCTION storyengine_index_words() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF TG_OP = 'UPDATE' THEN
+            DELETE FROM bank_word WHERE session_id = OLD.session_id AND item_id = OLD.item_id
+                AND word = ANY (storyengine_words(OLD));
+        END IF;
+        INSERT INTO bank_word (session_id, word, item_id)
+            SELECT NEW.session_id, word, NEW.item_id FROM unnest(storyengine_words(NEW)) AS word
+            ON CONFLICT DO NOTHING;
+        RETURN NULL;
+    END $$
+    """,
 )
 
 TRIGGERS = (
+    "CREATE TRIGGER index_words AFTER INSERT OR UPDATE OF name, text, details, evidence ON bank_item"
+    " FOR EACH ROW EXECUTE FUNCTION storyengine_index_words()",
     "CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON bank_revision"
     " FOR EACH ROW EXECUTE FUNCTION storyengine_append_only()",
     "CREATE TRIGGER append_only BEFORE DELETE ON bank_item"
@@ -119,9 +162,9 @@ TRIGGERS = (
 
 
 def upgrade() -> None:
-    for statement in (*TABLES, *TRIGGERS):
+    for statement in (*TABLES, *FUNCTIONS, *TRIGGERS):
         op.execute(statement)
-    for table in ("bank_revision", "bank_item", "bank_access"):
+    for table in ("bank_revision", "bank_item", "bank_access", "bank_word"):
         op.execute(
             f"CREATE TRIGGER keep_whole BEFORE TRUNCATE ON {table} FOR EACH STATEMENT"
             " EXECUTE FUNCTION storyengine_refuse('tables are never emptied')"

@@ -154,6 +154,14 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
             yield SystemCommand(
                 "Set aside (Archive)", "Take this chapter off the list; nothing is lost", app.action_archive
             )
+            if app.session.snapshot.session.keeps_bank:
+                text = "What it has stays, and is recalled no longer"
+                yield SystemCommand("Stop the memory bank", text, partial(_keep_bank, app, False))
+            else:
+                text = "Draw facts, people, places, threads and quotes from play, and recall them"
+                yield SystemCommand("Keep a memory bank", text, partial(_keep_bank, app, True))
+        text = "Find words in the story, its memory and its drafts, here or in the whole book"
+        yield SystemCommand("Search", text, partial(_search, app))
         yield SystemCommand(
             "Prompt blocks", "Your own rules for the agents, and their variants", app.action_prompt_blocks
         )
@@ -169,12 +177,30 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
     yield SystemCommand("Quit", "Everything is stored", leave)
 
 
+def _keep_bank(app: "OverlayApp", is_on: bool) -> None:
+    from storyengine_tui.screens.chapter.bank_switch import keep_bank
+
+    if app.session is not None:
+        app.do(keep_bank(app, app.session, is_on=is_on))
+
+
 def as_title(name: str) -> str:
     """Return a name as part of a command's title, which Textual reads as markup.
 
     Textual's own `escape` leaves markup behind where a name has backslashes, so they become slashes.
     """
     return name.replace("\\", "/").replace("[", r"\[")
+
+
+def _search(app: "OverlayApp") -> None:
+    """Open the search over the chapter."""
+    from storyengine_tui.screens.search.search_screen import search_in
+
+    async def shown() -> None:
+        if app.engine is not None and app.session is not None:
+            app.push_screen(await search_in(app.engine, app.session.id))
+
+    app.do(shown(), group="search")
 
 
 def _offer_more(app: "OverlayApp", panel: "AgentPanel") -> None:

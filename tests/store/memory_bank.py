@@ -1,26 +1,74 @@
 """A memory bank in memory that keeps what `core.bank_store.BankStore` promises."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from math import hypot, log
 
+from core.bank_store import EarlierChapter
+from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess
+from core.domain.bank.recall import (
+    MOST_WITH_A_WORD,
+    Candidate,
+    Found,
+    ItemVector,
+    Query,
+    may_be_found,
+    merged,
+    words_of,
+)
 from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
+from core.domain.requests.request import BackgroundRequest, RequestState
+from core.domain.requests.request_kinds import RequestKind
+from core.domain.session.cast import Cast
+from core.library_store import LibraryStore
 from tests.store.memory_rows import Rows
 
 
 class MemoryBank:
     """The items of the sessions of one database."""
 
-    def __init__(self, sessions: Mapping[SessionId, Rows]) -> None:
+    def __init__(self, sessions: Mapping[SessionId, Rows], library: LibraryStore) -> None:
         self._sessions = sessions
+        self.vectors: dict[tuple[SessionId, ItemId], tuple[str, ItemVector]] = {}
+        self.keeps_vectors = True
+        self._library = library
 
-    async def items(self, session_id: SessionId, *, with_all: bool = False) -> Sequence[Item]:
+    async def items(
+        self,
+        session_id: SessionId,
+        *,
+        with_all: bool = False,
+        kinds: Collection[ItemKind] | None = None,
+    ) -> Sequence[Item]:
         rows = self._sessions.get(session_id)
         if rows is None:
             return []
         newest = [versions[-1] for versions in rows.items.values()]
         found = newest if with_all else list(counting(rows, newest))
-        return sorted(found, key=lambda item: (item.prompt_index, item.id))
+        kept = (item for item in found if kinds is None or item.kind in kinds)
+        return sorted(kept, key=lambda item: (item.prompt_index, item.id))
+
+    async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
+        found = await self.items(session_id, with_all=True)
+        return [item for item in found if item.is_out]
+
+    async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
+        book = await self._library.book_of(session_id)
+        earlier = () if book is None else book.chapters[: book.number_of(session_id) - 1]
+        return [_earlier(self._sessions[one], number) for number, one in enumerate(earlier, start=1)]
+
+    async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
+        rows = self._sessions.get(session_id)
+        requests = sorted(rows.requests.values(), key=lambda one: one.id) if rows else []
+        return [
+            one
+            for one in requests
+            if isinstance(one, BackgroundRequest)
+            and (one.kind, one.state) == (RequestKind.EXTRACTION, RequestState.DONE)
+        ]
 
     async def history(
         self, session_id: SessionId, item_ids: Collection[ItemId] | None = None
@@ -46,12 +94,85 @@ class MemoryBank:
         for item in items:
             self._sessions[item.session_id].items.setdefault(item.id, []).append(item)
 
+    async def recall(self, query: Query) -> Sequence[Found]:
+        has = {
+            scope.session_id: {item.id: _words_in(item) for item in await self.items(scope.session_id)}
+            for scope in query.scopes
+        }
+        counts = Counter(word for items in has.values() for words in items.values() for word in words)
+        candidates = []
+        accesses = await self.accesses(query.session_id)
+        for scope in query.scopes:
+            for item in await self.items(scope.session_id):
+                if not may_be_found(item, scope):
+                    continue
+                words = [
+                    one
+                    for one in query.words
+                    if one.word in has[scope.session_id][item.id] and counts[one.word] <= MOST_WITH_A_WORD
+                ]
+                score = sum(one.weight * log(1 + query.size / (counts[one.word] + 0.5)) for one in words)
+                candidates.append(
+                    Candidate(
+                        item=item,
+                        score=score if words else None,
+                        words=tuple(sorted(one.word for one in words)),
+                        similarity=self._similarity(item, query),
+                        access=accesses.get(item.id),
+                    )
+                )
+        return merged(candidates, query)
+
+    def _similarity(self, item: Item, query: Query) -> float | None:
+        model, kept = self.vectors.get((item.session_id, item.id), ("", None))
+        if kept is None or query.vector is None or model != query.model or not self.keeps_vectors:
+            return None
+        lengths = hypot(*kept.vector) * hypot(*query.vector)
+        return sum(one * other for one, other in zip(kept.vector, query.vector, strict=True)) / lengths
+
+    async def can_recall_by_meaning(self) -> bool:
+        return self.keeps_vectors
+
+    async def unembedded(self, session_ids: Collection[SessionId], model: str, limit: int) -> Sequence[Item]:
+        if not self.keeps_vectors:
+            return ()
+        found = [item for one in session_ids for item in await self.items(one, with_all=True)]
+        found = [item for item in found if not item.is_out and not self._is_embedded(item, model)]
+        found.sort(key=lambda item: (item.session_id, item.prompt_index, item.id), reverse=True)
+        return found[:limit]
+
+    def _is_embedded(self, item: Item, model: str) -> bool:
+        kept_by, kept = self.vectors.get((item.session_id, item.id), ("", None))
+        return kept is not None and (kept_by, kept.version) == (model, item.version)
+
+    async def put_vectors(self, model: str, vectors: Sequence[ItemVector]) -> None:
+        for one in vectors:
+            if self.keeps_vectors and one.item_id in self._sessions[one.session_id].items:
+                self.vectors[one.session_id, one.item_id] = (model, one)
+
+
+def _words_in(item: Item) -> frozenset[str]:
+    """Return the words of an item, as they are written: no language is known here."""
+    details = [value for value in asdict(item.details).values() if not isinstance(value, float | bool)]
+    told = [" ".join(value) if isinstance(value, tuple) else str(value) for value in details]
+    texts = (item.name, item.text, *told, *(one.words for one in item.evidence))
+    return frozenset(one.word for text in texts for one in words_of(text))
+
+
+def _earlier(rows: Rows, number: int) -> EarlierChapter:
+    session = rows.session
+    cast = (replace(one, identity="") for one in map(Cast(session, rows.tab1).__getitem__, session.slots))
+    return EarlierChapter(
+        session_id=session.id, number=number, prompt_index=session.prompt_index, cast=tuple(cast)
+    )
+
 
 def counting(rows: Rows, items: Sequence[Item]) -> Iterator[Item]:
     """Yield those that count: drawn from canon, not taken out, and not superseded by one that counts."""
     own = [item for item in items if _is_in(rows, item)]
     superseded = {item.supersedes for item in own}
-    return (item for item in own if item.id not in superseded)
+    by_gm = {item.supersedes for item in own if item.is_by_gm}
+    return (item for item in own if item.id not in (by_gm if item.is_by_gm else superseded))
 
 
 def _is_in(rows: Rows, item: Item) -> bool:

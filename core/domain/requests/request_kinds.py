@@ -31,6 +31,10 @@ class RequestKind(StrEnum):
     """What a chapter that has ended means for a character of the library."""
     CONDENSE = "condense"
     """Old memory in fewer words."""
+    EXTRACTION = "extraction"
+    """What of a chunk of play goes into the memory bank."""
+    EMBEDDING = "embedding"
+    """Vectors of what is in the memory bank."""
 
 
 class Level(StrEnum):
@@ -166,5 +170,23 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         runs_in=frozenset({SessionState.ACTIVE, SessionState.ENDED}),
         is_background=True,
         retry=_UNLESS_OF_NO_USE,
+    ),
+    RequestKind.EXTRACTION: KindSpec(
+        priority=Level.LOW.first + 30,
+        agent_id=8,
+        runs_in=frozenset(
+            {SessionState.ACTIVE, SessionState.SUMMARIZING, SessionState.ENDED, SessionState.NARRATING}
+        ),
+        is_background=True,
+        retry=_UNLESS_OF_NO_USE,
+    ),
+    RequestKind.EMBEDDING: KindSpec(
+        priority=Level.LOW.first + 40,
+        agent_id=8,
+        runs_in=frozenset(
+            {SessionState.ACTIVE, SessionState.SUMMARIZING, SessionState.ENDED, SessionState.NARRATING}
+        ),
+        is_background=True,
+        retry=_AUTOMATIC,
     ),
 }

@@ -12,6 +12,7 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.domain.story import recall_use
 from core.domain.story.context_status import EventStatus, Statuses, place_of
 from core.domain.story.event import (
     AWAY,
@@ -149,7 +150,7 @@ def rewritten(reply: Event, text: str, source: Mapping[str, object]) -> Event:
 
     The lore that was active for it stays active.
     """
-    kept = kept_from(reply.metadata)
+    kept = {**kept_from(reply.metadata), **recall_use.kept_from(reply.metadata)}
     if reply.is_unasked:
         kept[UNASKED_AFTER] = reply.metadata[UNASKED_AFTER]
     return replace(reply, text=text, metadata={**source, **kept})

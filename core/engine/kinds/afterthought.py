@@ -16,6 +16,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest, ReplyRequest
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
+from core.domain.story import recall_use
 from core.domain.story.event import UNASKED_AFTER, Event
 from core.domain.story.lore_use import metadata_of
 from core.engine.changes.canon import end_of_canon, newest_events, source_of
@@ -90,7 +91,7 @@ class AfterthoughtHandler(KindHandler[BackgroundRequest, AfterthoughtMade]):
         opening, pause = opening_of(job.snapshot), Pause.of(request)
         if opening is None or not _is_of(opening, pause, request):
             return _SAID_NOTHING, CallRecords()
-        knowledge = job.snapshot.known_to(opening.slot)
+        knowledge = await job.known_to(opening.slot, opening.reply.text)
         choice, builder = called_with(job, AgentRole.CHARACTER, opening.slot, request.model)
         asked = unasked.decision(choice.style, pause.seconds)
         question = await input_of(builder, knowledge, asked.text, is_new=False)
@@ -116,7 +117,8 @@ class AfterthoughtHandler(KindHandler[BackgroundRequest, AfterthoughtMade]):
         take, ordinal = end_of_canon(snapshot, now)
         source = {**source_of(str(done.id), None, said=made.lore), UNASKED_AFTER: pause.seconds}
         said = take.reply(ordinal, opening.slot, made.text, source, done.audience)
-        return replace(settled, events=(said,))
+        used = recall_use.accesses_of(made.lore, said.prompt_index)
+        return replace(settled, events=(said,), accesses=used)
 
     def is_done(self, request: BackgroundRequest, changes: Changes) -> bool:
         """Whether it was settled: it waits for nothing."""
@@ -155,4 +157,5 @@ async def _added(
         repeated = first_repeated(text, character.repeatable(context, knowledge, asked.text))
         if repeated is not None:
             return _SAID_NOTHING, call_records.noting((f"This addition, because it repeats {repeated.what}",))
-    return AfterthoughtMade(text, metadata_of(context.lore_uses)), call_records
+    used = {**metadata_of(context.lore_uses), **recall_use.metadata_of(context.recalled)}
+    return AfterthoughtMade(text, used), call_records

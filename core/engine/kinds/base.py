@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -17,8 +17,11 @@ from core.domain.requests.request import RequestBase
 from core.domain.requests.retry_policy import NEEDS_THE_GM
 from core.domain.slot import Slot
 from core.engine.kinds.outcome import Failed
+from core.engine.recall.asking import Asked, Meaning
+from core.engine.recall.reading import BankReader
 from core.gateway.call_records import CallRecords
 from core.gateway.cashier import Following, nothing_follows
+from core.gateway.embedding_service import Embedded
 from core.gateway.model_gateway import CallResult
 from core.snapshot import Snapshot
 from core.store import SessionStore
@@ -47,6 +50,20 @@ class Calls(Protocol):
         `following` are calls of requests that come after this one, which a ceiling must have room for.
         """
 
+    async def meaning_of(self, text: str) -> Meaning | None:
+        """Return the vector of a text that an input asks about; None where none can be had at once."""
+
+    @property
+    def embedding_model(self) -> str | None:
+        """The name that vectors are stored with; None where none are made."""
+
+    @property
+    def embedding_batch(self) -> int:
+        """How many texts one call for vectors should have."""
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """Make the next call of this attempt: for vectors of texts. Its provenance is not kept here."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -58,6 +75,17 @@ class Job:
     store: SessionStore
     save: Save
     """Stores changes before the outcome, waiting for an unreachable store."""
+    bank: BankReader
+
+    async def known_to(self, slot: Slot, text: str, snapshot: Snapshot | None = None) -> CharacterKnowledge:
+        """Return what a character may know for its next input, of the job's snapshot or of another.
+
+        `text` is the prompt that the input is about.
+        """
+        snapshot = self.snapshot if snapshot is None else snapshot
+        recent_from = self.builder.recent_from(snapshot.session)
+        asked = Asked(text=text, recent_from=recent_from, embed=self.calls.meaning_of)
+        return snapshot.known_to(slot, await self.bank.read(snapshot, slot, asked))
 
 
 def called_with(

@@ -31,7 +31,7 @@ class ReplyMade:
     said: Mapping[str, object] = field(default_factory=dict)
     """What the metadata of its event has about a reply without words."""
     lore: Mapping[str, object] = field(default_factory=dict)
-    """What it has about the lore that was active."""
+    """What it has about the lore that was active, and the items that were recalled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,8 @@ class Failed:
 
     error: StoryEngineError
     retry_after: float | None = None
+    is_on_record: bool = False
+    """Whether earlier calls of the attempt are stored already."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from core.engine.kinds.assist import AssistHandler
 from core.engine.kinds.base import KindHandler
 from core.engine.kinds.cast.handler import CastHandler
 from core.engine.kinds.condense import CondenseHandler
+from core.engine.kinds.embedding import EmbeddingHandler
+from core.engine.kinds.extraction.handler import ExtractionHandler
 from core.engine.kinds.heartbeat import HeartbeatHandler
 from core.engine.kinds.lock import LockHandler
 from core.engine.kinds.narrative import NarrativeHandler
@@ -27,6 +29,8 @@ _HANDLERS: Final[Mapping[RequestKind, KindHandler[Any, Any]]] = {
     RequestKind.GAPS: CastHandler(),
     RequestKind.CEREMONY: CastHandler(),
     RequestKind.CONDENSE: CondenseHandler(),
+    RequestKind.EMBEDDING: EmbeddingHandler(),
+    RequestKind.EXTRACTION: ExtractionHandler(),
 }
 
 

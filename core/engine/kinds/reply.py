@@ -11,12 +11,14 @@ from core.agents import character
 from core.agents.context_builder import Context
 from core.changes import Changes
 from core.config.models import AgentRole, ModelConfig, PromptStyle
+from core.context.bank import ChapterBank
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
+from core.domain.story import recall_use
 from core.domain.story.event import REQUEST_ID, Event, Role
 from core.domain.story.lore_use import metadata_of
 from core.domain.story.silence import Spoken, read_spoken
@@ -58,14 +60,16 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
 
         Uses the second reply, whatever it is, or the first if the second call fails.
         """
-        knowledge = (await _snapshot_for(job, request)).known_to(request.slot)
+        snapshot = await _snapshot_for(job, request)
+        knowledge = await job.known_to(request.slot, request.text, snapshot)
         choice, builder = called_with(job, AgentRole.CHARACTER, request.slot, request.model)
         text = CONTINUE if request.continues else request.text
         context = await input_of(
             builder, knowledge, text, needs_words=request.continues, is_new=_is_new(request)
         )
-        following = partial(_following, job, request)
-        lore = metadata_of(context.lore_uses)
+        banks = {slot: await job.bank.read(job.snapshot, slot) for slot in request.then}
+        following = partial(_following, job, request, banks)
+        lore = {**metadata_of(context.lore_uses), **recall_use.metadata_of(context.recalled)}
         result = await job.calls.make(context, choice, following)
         made, call_records = _read(job, request, choice, result, lore)
         if isinstance(made, Failed) or not choice.avoids_repeats or made.said:
@@ -111,6 +115,7 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
             session=session,
             canon_end=index if snapshot.undone else None,
             requests=(answered, *following, *due),
+            accesses=recall_use.accesses_of(made.lore, index),
         )
 
     def is_done(self, request: ReplyRequest, changes: Changes) -> bool:
@@ -194,7 +199,9 @@ def _continued(snapshot: Snapshot, done: ReplyRequest, made: ReplyMade) -> list[
     return [prompt, *(whole if event is last else event for event in others)]
 
 
-def _following(job: Job, request: ReplyRequest) -> list[tuple[Context, ModelConfig]]:
+def _following(
+    job: Job, request: ReplyRequest, banks: Mapping[Slot, ChapterBank]
+) -> list[tuple[Context, ModelConfig]]:
     """Return the inputs of those who answer after this one, as far as they are known yet.
 
     One that has no room says so in a request of its own.
@@ -203,7 +210,7 @@ def _following(job: Job, request: ReplyRequest) -> list[tuple[Context, ModelConf
     for slot in request.then:
         with suppress(StoryEngineError):
             choice, builder = called_with(job, AgentRole.CHARACTER, slot, request.model)
-            calls.append((builder.character(job.snapshot.known_to(slot), request.text), choice))
+            calls.append((builder.character(job.snapshot.known_to(slot, banks[slot]), request.text), choice))
     return calls
 
 

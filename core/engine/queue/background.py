@@ -9,6 +9,7 @@ from core.domain.ids import RequestId
 from core.domain.requests.request import BackgroundRequest
 from core.engine.changes.moves import given_up, pending_again
 from core.engine.decisions.commands import find_request
+from core.engine.queue.vectors import vectors_due
 from core.engine.queue.worker import MAX_SLEEP_SECONDS, Worker
 from core.snapshot import Snapshot
 
@@ -29,6 +30,14 @@ class BackgroundWorker(Worker):
         """Queue work beside the play."""
         await self._writer.apply(
             lambda snapshot: Changes(session_id=snapshot.session.id, requests=(request,))
+        )
+
+    async def make_vectors(self) -> None:
+        """Ask for the vectors that items lack, after some were stored or changed."""
+        await self._writer.apply(
+            lambda snapshot: Changes(
+                session_id=snapshot.session.id, requests=vectors_due(snapshot, self._clock())
+            )
         )
 
     async def stop(self, request_id: RequestId) -> None:

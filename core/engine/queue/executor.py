@@ -1,6 +1,8 @@
 """Carries out requests by the handlers of their kinds; numbers and announces their calls (design 6)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.models import AgentRole, ModelAssignments, ModelConfig
@@ -9,27 +11,40 @@ from core.domain.requests.request import ReplyRequest, Request
 from core.engine.kinds.base import Job, Save, input_of
 from core.engine.kinds.outcome import Failed, Outcome
 from core.engine.kinds.registry import handler_of
+from core.engine.recall.asking import Meaning
+from core.engine.recall.reading import BankReader
 from core.engine.sync.notifications import CallStarted, Notification, StreamRestarted, TextArrived
 from core.gateway.call_records import CallRecords, failure_of
 from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import Following, nothing_follows
+from core.gateway.embedding_service import Embedded, EmbeddingService
 from core.gateway.model_gateway import CallResult, ModelGateway
 from core.snapshot import Snapshot
 from core.store import SessionStore
 
 Publish = Callable[[Notification], None]
+QUERY_CALL: Final = 0
+"""The number of the call that looks for what an input recalls: the calls for an answer begin with 1."""
 
 
 class Executor:
     """Carries out requests of one session, one at a time."""
 
     def __init__(
-        self, store: SessionStore, gateway: ModelGateway, builder: ContextBuilder, save: Save
+        self,
+        store: SessionStore,
+        gateway: ModelGateway,
+        builder: ContextBuilder,
+        save: Save,
+        bank: BankReader,
+        embeddings: EmbeddingService,
     ) -> None:
         self._store = store
         self._gateway = gateway
         self._builder = builder
         self._save = save
+        self._bank = bank
+        self._embeddings = embeddings
 
     async def run(
         self, snapshot: Snapshot, request: Request, cancellation: Cancellation, publish: Publish
@@ -42,10 +57,11 @@ class Executor:
         """
         handler = handler_of(request)
         choices = await self._gateway.choices_for(snapshot.tab1.profiles)
-        calls = _Calls(self._gateway, choices, request, cancellation, publish)
+        calls = _Calls(self._gateway, choices, self._embeddings, request, cancellation, publish)
         try:
             builder = self._builder.for_chapter(snapshot.prompt_blocks, snapshot.tab1.profiles)
-            return await handler.run(Job(snapshot, builder, calls, self._store, self._save), request)
+            job = Job(snapshot, builder, calls, self._store, self._save, self._bank)
+            return await handler.run(job, request)
         except Exception as bug:
             # Answers were paid for, so their provenance is kept when processing them fails.
             if handler.stores_its_calls or not calls.call_records.artifacts:
@@ -53,12 +69,17 @@ class Executor:
             error = failure_of(bug, f"request {request.id}")
             return Failed(error), calls.call_records.marked(error)
 
+    @property
+    def makes_vectors(self) -> bool:
+        """Whether items of the memory bank get vectors."""
+        return self._embeddings.model is not None
+
     async def needs_room(self, snapshot: Snapshot, request: ReplyRequest) -> bool:
         """Whether a prompt fits only if the text that is not in memory yet is shortened."""
         try:
             await self._gateway.choices_for(snapshot.tab1.profiles)
             builder = self._builder.for_chapter(snapshot.prompt_blocks, snapshot.tab1.profiles)
-            knowledge = snapshot.known_to(request.slot)
+            knowledge = snapshot.known_to(request.slot, await self._bank.read(snapshot, request.slot))
             context = await input_of(builder, knowledge, request.text, is_new=not request.follows)
         except StoryEngineError:
             return False  # No summary makes enough room; the prompt's own attempt reports it.
@@ -72,6 +93,7 @@ class _Calls:
         self,
         gateway: ModelGateway,
         choices: ModelAssignments,
+        embeddings: EmbeddingService,
         request: Request,
         cancellation: Cancellation,
         publish: Publish,
@@ -79,12 +101,15 @@ class _Calls:
         self._gateway = gateway
         self.choices = choices
         """How every agent is called."""
+        self._embeddings = embeddings
         self._request = request
         self._cancellation = cancellation
         self._publish = publish
         self.call_records = CallRecords()
         """The provenance of all calls so far."""
         self._count = 0
+        self._queries = CallRecords()
+        """The provenance of what was asked for the input, which goes with that of the next call."""
 
     def config_of(self, context: Context) -> ModelConfig:
         """Return the configuration of the model for `context`."""
@@ -117,5 +142,31 @@ class _Calls:
             lambda text: self._publish(TextArrived(self._request.id, text)),
             following,
         )
+        result = replace(result, call_records=self._queries + result.call_records)
+        self._queries = CallRecords()
         self.call_records += result.call_records
         return result
+
+    async def meaning_of(self, text: str) -> Meaning | None:
+        """Return the vector of a text that an input asks about; None where none can be had at once."""
+        model = self._embeddings.model
+        if model is None:
+            return None
+        made = await self._embeddings.embed_query(text, self._request, QUERY_CALL)
+        self._queries += made.call_records
+        return None if made.vector is None else Meaning(made.vector, model)
+
+    @property
+    def embedding_model(self) -> str | None:
+        """The name that vectors are stored with; None where none are made."""
+        return self._embeddings.model
+
+    @property
+    def embedding_batch(self) -> int:
+        """How many texts one call for vectors should have."""
+        return self._embeddings.batch
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """Make the next call of this attempt: for vectors of texts."""
+        self._count += 1
+        return await self._embeddings.embed_batch(texts, self._request, self._count, self._cancellation)

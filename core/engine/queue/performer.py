@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from core.changes import Changes
@@ -17,6 +18,7 @@ from core.engine.decisions.recovery import recover_request
 from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import Failed, Outcome, PutBack
 from core.engine.queue.executor import Executor
+from core.engine.queue.vectors import vectors_due
 from core.engine.scene.commands import begun
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.call_records import CallRecords, failure_of, records_without_call
@@ -77,7 +79,7 @@ class Performer:
             request = commands.find_request(self._writer.snapshot, request_id)
             outcome, call_records = await self._outcome(request, cancellation)
             if cancellation.is_put_back and isinstance(outcome, Failed):
-                outcome = _put_back(call_records)
+                outcome = _put_back(outcome, call_records)
             await self._settle(request, outcome, call_records)
         finally:
             self._current = None
@@ -150,13 +152,17 @@ class Performer:
         if current is None or (current.state, current.attempts) != (request.state, request.attempts):
             log.warning("request %s was settled elsewhere; its answer is kept in the provenance", request.id)
             return provenance(request, call_records)
-        return settle(snapshot, current, outcome, call_records, self._clock(), self._backoffs)
+        now = self._clock()
+        changes = settle(snapshot, current, outcome, call_records, now, self._backoffs)
+        if not (changes.items and self._executor.makes_vectors):
+            return changes
+        return replace(changes, requests=(*changes.requests, *vectors_due(snapshot, now)))
 
 
-def _put_back(call_records: CallRecords) -> PutBack:
+def _put_back(stopped: Failed, call_records: CallRecords) -> PutBack:
     """Return the outcome of a stopped call that waits again; the records have the calls that were sent."""
     has_begun = any(artifact.output_ref is not None for artifact in call_records.artifacts)
-    return PutBack(is_on_record=bool(call_records.artifacts), is_try=has_begun)
+    return PutBack(is_on_record=bool(call_records.artifacts) or stopped.is_on_record, is_try=has_begun)
 
 
 _UNSTORABLE = "The answer could not be stored as it is; your text is safe, retry, and please report the log."

@@ -1,9 +1,9 @@
-"""What F7 says of lore: every entry that the scene concerned, whether it is in the input, and why."""
+"""What F7 says of lore and of the memory bank: what the scene concerned, what of it is in, and why."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from core.context.lore import LoreNote
+from core.context.lore import BANK, LoreNote
 from core.text.cleaning import clean_line
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
@@ -11,11 +11,20 @@ TITLE: Final = "Lore"
 
 
 def passages_of_lore(notes: Sequence[LoreNote]) -> list[Passage]:
-    """Return a title, and a passage each for what is in and what was left out; nothing without notes."""
+    """Return titles, and a passage each for what is in and what was left out; nothing without notes."""
+    lore = [note for note in notes if note.book != BANK]
+    recalled = [note for note in notes if note.book == BANK]
+    return [
+        *_passages(TITLE, "Matched, and left out", lore),
+        *_passages(BANK, "Found, and left out", recalled),
+    ]
+
+
+def _passages(title: str, left_out: str, notes: Sequence[LoreNote]) -> list[Passage]:
     if not notes:
         return []
-    found = [Passage(TITLE, len(TITLE), is_title=True)]
-    for heading, is_in in (("In the input", True), ("Matched, and left out", False)):
+    found = [Passage(title, len(title), is_title=True)]
+    for heading, is_in in (("In the input", True), (left_out, False)):
         lines = [_line(note) for note in notes if note.is_in is is_in]
         if lines:
             found.append(Passage("\n".join((heading, *lines)), len(heading)))
@@ -23,4 +32,5 @@ def passages_of_lore(notes: Sequence[LoreNote]) -> list[Passage]:
 
 
 def _line(note: LoreNote) -> str:
-    return f"{clean_line(note.book)}, “{clean_line(note.entry)}”: {clean_line(note.why)}"
+    book = "" if note.book == BANK else f"{clean_line(note.book)}, "
+    return f"{book}“{clean_line(note.entry)}”: {clean_line(note.why)}"

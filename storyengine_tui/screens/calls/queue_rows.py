@@ -40,6 +40,8 @@ def purpose_of(request: Request, session: Session | None = None) -> str:
             return "what a chapter means for a character of the library"
         case BackgroundRequest(kind=RequestKind.CONDENSE, prompts=PromptRange() as prompts):
             return f"memory of prompts {prompts} in fewer words"
+        case BackgroundRequest(kind=RequestKind.EXTRACTION, prompts=prompts):
+            return f"memory bank: what is in prompts {prompts}"
         case NarrativeRequest():
             return "the chapter as text"
         case _:

@@ -33,6 +33,8 @@ PROFILE_FIELDS: dict[str, object] = {
     "lore_percent": 40,
     "memory_strategy": "adaptive",
     "memory_ratio": 0.25,
+    "recall_percent": 20,
+    "recall_items": 8,
 }
 AGENTS = ("world_lock", "character", "context_summary", "narrative", "characters.3")
 FIELDS: dict[str, object] = PROFILE_FIELDS | {

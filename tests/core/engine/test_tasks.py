@@ -11,11 +11,13 @@ from core.domain.requests.retry_policy import Backoffs
 from core.engine.queue.executor import Executor
 from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.worker import RequestWorker
+from core.engine.recall.reading import BankReader
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.save_points.service import SavePoints
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import WriterChanged
+from core.gateway.embedding_service import EmbeddingService
 from core.gateway.model_gateway import ModelGateway
 from core.providers.scripted.provider import ScriptedProvider
 from tests.core.samples import NOW, choices
@@ -37,7 +39,10 @@ class Task(Protocol):
 def worker(scene: Scene) -> RequestWorker:
     made = choices()
     gateway = ModelGateway(ScriptedProvider(), made, None, lambda: NOW)
-    executor = Executor(scene.store, gateway, ContextBuilder(made), scene.writer.apply_patiently)
+    bank = BankReader(scene.store)
+    embeddings = EmbeddingService(gateway, None, lambda: NOW)
+    builder, save = ContextBuilder(made), scene.writer.apply_patiently
+    executor = Executor(scene.store, gateway, builder, save, bank, embeddings)
     return RequestWorker(scene.writer, executor, lambda: NOW, Backoffs(), QueueSwitch())
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from core.agents.context_builder import Context
 from core.agents.prompt_file import SEGMENTS, in_place_of_text
 from core.config.models import ModelConfig
+from core.context.lore import BANK
 from core.context.visibility import names_of
 from core.context.window import parts_of, window_text
 from core.domain.audience import NOBODY
@@ -245,6 +246,9 @@ def _print_context(made: Context, choice: ModelConfig, *, is_whole: bool) -> Non
         style="bold",
     )
     say(window_text(parts_of(made), made.left_out, made.max_input_tokens))
+    for note in made.lore:
+        if note.book == BANK:
+            say(f"{'Recalled' if note.is_in else 'Not recalled'}: “{note.entry}”. {note.why}")
 
 
 async def correct(

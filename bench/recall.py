@@ -1,0 +1,181 @@
+"""How long recall takes among 100,000 items: `python -m bench.recall`.
+
+A book of twenty chapters has 5,000 items in each. One chapter alone is asked about, and all of them together;
+beside it stands a scan of all vectors without any other condition. Words are as frequent as in prose: a few
+are in most texts, most are in few. Vectors are near one of a few hundred topics.
+"""
+
+import argparse
+import asyncio
+import random
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import sqlalchemy as sa
+
+from bench.measure import Figure, print_table
+from bench.synthetic_sessions import told
+from core.domain.bank.evidence import Evidence
+from core.domain.bank.item import Item
+from core.domain.bank.recall import ItemVector, Query, Scope, Vector, query_words
+from core.domain.clock import utc_now
+from core.domain.ids import ItemId, SessionId, new_uuid
+from db.bank.vectors import text_of
+from db.embedded.server import EmbeddedServer
+from db.store import PostgresStore, open_store
+
+CHAPTERS = 20
+ITEMS = 5_000
+PROMPTS = 700
+DIMENSIONS = 384
+GOAL_MS = 10.0
+_TOPICS = 400
+_VOCABULARY = 20_000
+_SYLLABLES = [a + b for a in "bcdfghjklmnprstvwz" for b in ("a", "e", "i", "o", "u", "ar", "en", "il", "or")]
+
+
+class Stories:
+    """Makes texts and vectors from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)
+        self._words = [
+            "".join(self._chance.choice(_SYLLABLES) for _ in range(2 + number % 3))
+            for number in range(_VOCABULARY)
+        ]
+        self._weights = [1 / (rank + 8) for rank in range(_VOCABULARY)]
+        self._topics = [self._noise(1.0) for _ in range(_TOPICS)]
+
+    def text(self, words: int) -> str:
+        """Return prose."""
+        return " ".join(self._chance.choices(self._words, self._weights, k=words))
+
+    def vector(self) -> Vector:
+        """Return a meaning near one of the topics."""
+        topic = self._chance.choice(self._topics)
+        return tuple(a + b for a, b in zip(topic, self._noise(0.8), strict=True))
+
+    def _noise(self, size: float) -> Vector:
+        return tuple(self._chance.gauss(0, size) for _ in range(DIMENSIONS))
+
+    def item(self, session_id: SessionId, prompt_index: int) -> Item:
+        """Return an item of a prompt."""
+        words, now = self.text(10), utc_now()
+        proof = Evidence(prompt_index=prompt_index, ordinal=1, words=words, start=0, end=len(words))
+        return Item(
+            id=ItemId(new_uuid()),
+            session_id=session_id,
+            name=self.text(3),
+            text=self.text(14),
+            prompt_index=prompt_index,
+            evidence=(proof,),
+            created_at=now,
+            updated_at=now,
+        )
+
+
+async def fill(store: PostgresStore, stories: Stories, chapters: int, items: int) -> list[SessionId]:
+    """Store the chapters with their items and vectors."""
+    ids = []
+    for _ in range(chapters):
+        made = told(PROMPTS)
+        assert made.session is not None
+        session = replace(made.session, keeps_bank=True)
+        found = tuple(stories.item(session.id, 1 + number * PROMPTS // items) for number in range(items))
+        await store.create(replace(made, session=session, items=found))
+        vectors = [
+            ItemVector(session_id=one.session_id, item_id=one.id, version=1, vector=stories.vector())
+            for one in found
+        ]
+        for first in range(0, items, 500):
+            await store.bank.put_vectors("bench", vectors[first : first + 500])
+        ids.append(session.id)
+    return ids
+
+
+def asked(stories: Stories, sessions: Sequence[SessionId], *, by_meaning: bool = True) -> Query:
+    """Return what an input would ask of these chapters."""
+    scopes = tuple(Scope(session_id=one, mask=1, now=PROMPTS + 1) for one in sessions)
+    return Query(
+        session_id=sessions[0],
+        scopes=scopes,
+        words=query_words([(stories.text(30), 1.0), (stories.text(200), 0.5)]),
+        vector=stories.vector() if by_meaning else None,
+        model="bench",
+        limit=20,
+    )
+
+
+async def measure(chapters: int, items: int, runs: int, folder: Path) -> list[Figure]:
+    """Measure recall in one chapter and in all of them."""
+    server = EmbeddedServer(folder, grace=0.0)
+    try:
+        store = await open_store(await asyncio.to_thread(server.acquire))
+        try:
+            return await _measured(store, chapters, items, runs)
+        finally:
+            await store.aclose()
+    finally:
+        await asyncio.to_thread(server.release)
+
+
+async def _measured(store: PostgresStore, chapters: int, items: int, runs: int) -> list[Figure]:
+    stories = Stories(7)
+    began = perf_counter()
+    sessions = await fill(store, stories, chapters, items)
+    filled = perf_counter() - began
+    count = chapters * items
+
+    async def recalled(of: Sequence[SessionId], *, by_meaning: bool = True) -> float:
+        queries = [asked(stories, of, by_meaning=by_meaning) for _ in range(runs + 3)]
+        return await _median([partial(store.bank.recall, one) for one in queries])
+
+    one, every = await recalled(sessions[:1]), await recalled(sessions)
+    words = await recalled(sessions, by_meaning=False)
+    scan = await _median([partial(_scan, store, stories.vector()) for _ in range(runs + 3)])
+    of_chapter, of_book = f"{items:,} items, {count:,} stored", f"book of {count:,} items"
+    return [
+        Figure(f"storing each of {count:,} items with its words and its vector", filled / count * 1e3, "ms"),
+        Figure.at_most(f"recall in a chapter of {of_chapter}", one, "ms", one / GOAL_MS, 1, "10 ms"),
+        Figure.at_most(f"recall in a {of_book}", every, "ms", every / GOAL_MS, 1, "10 ms"),
+        Figure(f"recall in a {of_book}, by words alone", words, "ms"),
+        Figure("an exact scan of all of its vectors, without other conditions", scan, "ms"),
+    ]
+
+
+async def _scan(store: PostgresStore, vector: Vector) -> object:
+    statement = sa.text(
+        "SELECT item_id FROM bank_vector ORDER BY embedding <=> CAST(:vector AS halfvec) LIMIT 20"
+    )
+    async with store._engine.connect() as connection:
+        return list(await connection.execute(statement, {"vector": text_of(vector)}))
+
+
+async def _median(works: Sequence[Callable[[], Awaitable[object]]]) -> float:
+    """Return the median milliseconds, without those of the first three."""
+    taken = []
+    for work in works:
+        began = perf_counter()
+        await work()
+        taken.append((perf_counter() - began) * 1e3)
+    return median(taken[3:])
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the items")
+    arguments = parser.parse_args()
+    items, runs = (ITEMS // 10, 10) if arguments.quick else (ITEMS, 30)
+    with tempfile.TemporaryDirectory(prefix="storyengine-bench-", ignore_cleanup_errors=True) as folder:
+        figures = asyncio.run(measure(CHAPTERS, items, runs, Path(folder) / "postgres"))
+    print_table("Recall", figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""What an input asks of the memory bank, and what is found (design 15).
+
+Candidates are found by words and by meaning, and are merged here by their ranks. The store finds them, among
+the items that the label and the chapters of the query allow.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from core.domain.bank.fading import has_expired, strength_of
+from core.domain.bank.item import Item, ItemAccess
+from core.domain.ids import ItemId, SessionId
+
+Vector = tuple[float, ...]
+
+MOST_WORDS: Final = 24
+"""Words that one query has at most."""
+MOST_CANDIDATES: Final = 30
+"""Candidates by words, and as many by meaning."""
+MOST_WITH_A_WORD: Final = 1_000
+"""A word that more items than this have tells nothing, and is passed over."""
+LEAST_SIMILARITY: Final = 0.2
+"""A cosine below it says that two texts are about different things."""
+_RANKS: Final = 60
+"""The constant of the merging by ranks: how little a place more or less counts."""
+_FADED: Final = 0.9
+"""What an item that has wholly faded keeps of its merged rank."""
+_TOKEN: Final = re.compile(r"[^\W_]+")
+_ENDS: Final = '.!?:\n"“”„»«(['
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """A chapter whose items may be found."""
+
+    session_id: SessionId
+    mask: int
+    """The slots that all must be in an item's label, as a mask; 0 finds what anyone knows, for the GM."""
+    before: int | None = None
+    """The last prompt of which items are found, but for what the GM wrote; None for all."""
+    now: int
+    """The number that the prompt asked about has, counted on from this chapter's own prompts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """A word of a query. A name is also found as it is written, whatever the language makes of it."""
+
+    word: str
+    weight: float = 1.0
+    is_name: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What is looked for; `session_id` is the chapter that asks."""
+
+    session_id: SessionId
+    scopes: tuple[Scope, ...]
+    words: tuple[Sought, ...]
+    vector: Vector | None = None
+    """The meaning, by the model that `model` names; None to look by words alone."""
+    model: str = ""
+    limit: int
+
+    @property
+    def size(self) -> int:
+        """About how many items there are: as many as prompts."""
+        return sum(max(1, scope.now) for scope in self.scopes)
+
+    def scope_of(self, item: Item) -> Scope:
+        """Return the chapter that an item is from; raise KeyError for one that was not asked about."""
+        return {scope.session_id: scope for scope in self.scopes}[item.session_id]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemVector:
+    """The meaning of one version of an item."""
+
+    session_id: SessionId
+    item_id: ItemId
+    version: int
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """An item that has some of the words, or is near by meaning."""
+
+    item: Item
+    score: float | None = None
+    """How well its words fit; None for one that was found by meaning alone."""
+    words: tuple[str, ...] = ()
+    similarity: float | None = None
+    """The cosine; None for one that was found by words alone."""
+    access: ItemAccess | None = None
+    """How often the chapter that asks recalled it, and when last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """An item that was found, and why."""
+
+    item: Item
+    words: tuple[str, ...] = ()
+    similarity: float | None = None
+    strength: float
+    """What is left of its importance, 0 to 1."""
+    access_count: int = 0
+
+
+def may_be_found(item: Item, scope: Scope) -> bool:
+    """Whether an item that counts is one of those asked about."""
+    begins = item.evidence[0].prompt_index if item.evidence else item.prompt_index
+    is_told = scope.before is not None and begins > scope.before
+    return (
+        item.label.mask & scope.mask == scope.mask
+        and not (is_told and item.take is not None and not item.is_by_gm)
+        and not has_expired(item, scope.now)
+    )
+
+
+def merged(candidates: Iterable[Candidate], query: Query) -> tuple[Found, ...]:
+    """Return the best of the candidates: pinned ones first, the others by both ranks and their strength.
+
+    Of two with the same rank the newer and then the more important one comes first.
+    """
+    listed = list(candidates)
+    by_words = _ranks((one for one in listed if one.score is not None), lambda one: one.score or 0.0)
+    by_meaning = _ranks(
+        (one for one in listed if one.similarity is not None and one.similarity >= LEAST_SIMILARITY),
+        lambda one: one.similarity or 0.0,
+    )
+    found = []
+    for one in listed:
+        ranks = [ranks[one.item.id] for ranks in (by_words, by_meaning) if one.item.id in ranks]
+        if not ranks:
+            continue
+        strength = _strength(one, query)
+        share = sum(1 / (_RANKS + rank) for rank in ranks) * (_FADED + (1 - _FADED) * strength)
+        place = (not one.item.is_pinned, -share, *_newest_first(one.item))
+        found.append((place, _found(one, strength)))
+    found.sort(key=lambda pair: pair[0])
+    return tuple(one for _, one in found[: query.limit])
+
+
+def _found(one: Candidate, strength: float) -> Found:
+    return Found(
+        item=one.item,
+        words=one.words,
+        similarity=one.similarity,
+        strength=strength,
+        access_count=0 if one.access is None else one.access.access_count,
+    )
+
+
+def words_of(text: str, weight: float = 1.0) -> Iterator[Sought]:
+    """Yield the words of a text, in lower case. One with a capital inside a sentence is taken for a name."""
+    for found in _TOKEN.finditer(text):
+        word = found[0]
+        before = text[: found.start()].rstrip(" ")
+        begins = not before or before[-1] in _ENDS
+        yield Sought(word.casefold(), weight, word[0].isupper() and not begins)
+
+
+def query_words(parts: Sequence[tuple[str, float]]) -> tuple[Sought, ...]:
+    """Return the words of texts with their weights, each once, the most telling first.
+
+    A number or a name tells more than another word, and a long word more than a short one: the most common
+    words of a language are short.
+    """
+    best: dict[str, Sought] = {}
+    for text, weight in parts:
+        for one in words_of(text, weight):
+            if len(one.word) < 2 and not one.word.isdecimal():
+                continue
+            known = best.get(one.word)
+            if known is None or (one.weight, one.is_name) > (known.weight, known.is_name):
+                is_name = one.is_name or (known is not None and known.is_name)
+                best[one.word] = Sought(one.word, max(one.weight, known.weight if known else 0.0), is_name)
+    ordered = sorted(best.values(), key=lambda one: -_told_by(one))
+    return tuple(ordered[:MOST_WORDS])
+
+
+def _told_by(one: Sought) -> float:
+    is_telling = one.is_name or one.word.isdecimal()
+    return one.weight * (2.0 if is_telling else min(len(one.word), 8) / 5)
+
+
+def _ranks(candidates: Iterable[Candidate], value: Callable[[Candidate], float]) -> dict[ItemId, int]:
+    """Return the rank of each candidate, from 1; those of one value share a rank."""
+    ordered = sorted(candidates, key=lambda one: (-value(one), *_newest_first(one.item)))
+    ranks: dict[ItemId, int] = {}
+    for place, one in enumerate(ordered, start=1):
+        is_same = place > 1 and value(ordered[place - 2]) == value(one)
+        ranks[one.item.id] = ranks[ordered[place - 2].item.id] if is_same else place
+    return ranks
+
+
+def _newest_first(item: Item) -> tuple[int, float, ItemId]:
+    return -item.prompt_index, -item.importance, item.id
+
+
+def _strength(one: Candidate, query: Query) -> float:
+    scope = query.scope_of(one.item)
+    # Both are counted on in the chapter's own prompts; the recall was counted in those of the one that asks.
+    asks = next((other for other in query.scopes if other.session_id == query.session_id), scope)
+    last = None if one.access is None else one.access.last_accessed + scope.now - asks.now
+    return strength_of(one.item, scope.now, last)

@@ -1,0 +1,31 @@
+"""Asks for the vectors that the items of a chapter lack (design 15)."""
+
+from datetime import datetime
+
+from core.domain.ids import SessionId
+from core.domain.requests.request import BackgroundRequest
+from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
+from core.engine.changes.moves import new_request
+from core.snapshot import Snapshot
+
+
+def vectors_due(snapshot: Snapshot, now: datetime) -> tuple[BackgroundRequest, ...]:
+    """Return the request for vectors after items were stored or changed.
+
+    None where no bank is kept, and where one waits, runs, or has failed: that one makes all of them.
+    """
+    spec = KIND_SPECS[RequestKind.EMBEDDING]
+    kinds = {one.kind for one in snapshot.requests}
+    is_possible = snapshot.session.keeps_bank and snapshot.session.state in spec.runs_in
+    return (_request(snapshot.session.id, now),) if is_possible and RequestKind.EMBEDDING not in kinds else ()
+
+
+def look_up(session_id: SessionId, now: datetime) -> BackgroundRequest:
+    """Return what stands for a look of the GM's, which is no request: it is never stored."""
+    return _request(session_id, now)
+
+
+def _request(session_id: SessionId, now: datetime) -> BackgroundRequest:
+    kind = RequestKind.EMBEDDING
+    asked = new_request(session_id, now)
+    return BackgroundRequest(kind=kind, priority=KIND_SPECS[kind].priority, **asked)

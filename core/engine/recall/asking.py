@@ -1,0 +1,85 @@
+"""What an input asks of the memory bank: which words, which meaning, and of which chapters (design 15)."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from core.context.bank import BankChapter
+from core.domain.audience import Audience
+from core.domain.bank.recall import Query, Scope, Vector, query_words
+from core.domain.slot import Slot
+from core.domain.story.event import Event
+from core.text.graphemes import tail
+
+EVENTS_ASKED: Final = 2
+"""How many of the last events that a character knows are asked about, beside the GM's prompt."""
+_NAME_WEIGHT: Final = 0.3
+_EVENT_WEIGHT: Final = 0.4
+"""What words of the last events, and the character's own name, count beside those of the prompt."""
+_ENOUGH_WORDS: Final = 6
+"""A prompt of so many words is asked about alone by meaning: other texts would blur it."""
+_END_OF_EVENT: Final = 400
+"""Characters of the end of an event that say where the scene is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """The vector of a text, and the model that made it."""
+
+    numbers: Vector
+    model: str
+
+
+Embed = Callable[[str], Awaitable[Meaning | None]]
+"""Returns the meaning of a text; None where none can be had at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What an input is made for."""
+
+    text: str
+    """The GM's prompt."""
+    recent_from: int
+    """The prompt after which the input has every event that the character knows."""
+    embed: Embed | None = None
+    """None to look by words alone."""
+
+
+async def query_of(
+    asked: Asked, events: Sequence[Event], chapters: Sequence[BankChapter], slot: Slot, name: str, limit: int
+) -> Query:
+    """Return the query of an input: the prompt, the character's name, and the last events that it knows."""
+    last = events[-EVENTS_ASKED:]
+    meaning = await asked.embed(_told(asked.text, last)) if asked.embed else None
+    words = [(asked.text, 1.0), (name, _NAME_WEIGHT), *((event.text, _EVENT_WEIGHT) for event in last)]
+    return Query(
+        session_id=chapters[-1].session_id,
+        scopes=tuple(_scopes(chapters, slot, asked.recent_from)),
+        words=query_words(words),
+        vector=None if meaning is None else meaning.numbers,
+        model="" if meaning is None else meaning.model,
+        limit=limit,
+    )
+
+
+def _told(text: str, events: Sequence[Event]) -> str:
+    """Return the text whose meaning is looked for."""
+    if len(text.split()) >= _ENOUGH_WORDS:
+        return text
+    return "\n".join((*(tail(event.text, _END_OF_EVENT) for event in events), text))
+
+
+def _scopes(chapters: Sequence[BankChapter], slot: Slot, recent_from: int) -> list[Scope]:
+    """Return of which chapters a character may recall what: those that it played in, by its slot there."""
+    return [
+        Scope(
+            session_id=chapter.session_id,
+            mask=Audience.of((there,)).mask,
+            before=None if chapter.number else recent_from,
+            now=chapter.now,
+        )
+        for chapter in chapters
+        for there, here in chapter.slots.items()
+        if here is slot
+    ]

@@ -1,0 +1,211 @@
+"""The GM's search: over transcript, memory, bank and drafts of a chapter, or of a whole book (design 15).
+
+Every word must be in a text, or begin a word of it. Items of the bank are also found by their meaning, and
+come first; the others by how new they are. The GM knows everything, so that no label counts here.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from core.domain.bank.recall import Found, Query, Scope, query_words
+from core.domain.ids import SessionId
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event, Role
+from core.domain.story.memory import MemoryBlock
+from core.domain.story.transcript import in_order
+from core.engine.recall.asking import Embed
+from core.store import SessionStore
+from core.text.cleaning import clean_line
+from core.text.graphemes import head, tail
+
+MOST_HITS: Final = 50
+"""Hits of each place."""
+LONGEST_SEARCH: Final = 500
+_BEFORE, _AFTER = 60, 140
+"""Characters of an excerpt before and after the first word."""
+
+
+class Place(StrEnum):
+    """Where something was found; the values are for people."""
+
+    BANK = "memory bank"
+    TRANSCRIPT = "transcript"
+    MEMORY = "memory"
+    DRAFT = "draft"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One text that was found."""
+
+    session_id: SessionId
+    chapter: int
+    """Its number among the chapters that were searched, from 1."""
+    place: Place
+    prompt: int | None = None
+    """The last prompt that it is from; None for a draft."""
+    who: str = ""
+    """The name of the speaker, or of the item."""
+    excerpt: str
+    text: str
+    similarity: float | None = None
+    """The cosine of an item that was found by its meaning."""
+
+
+async def search(
+    store: SessionStore, chapters: Sequence[SessionId], text: str, embed: Embed | None = None
+) -> tuple[Hit, ...]:
+    """Return what is found in these chapters; raises StorageError."""
+    text = head(clean_line(text), LONGEST_SEARCH)
+    matches = matcher_of(text)
+    if matches is None:
+        return ()
+    hits = [hit async for hit in _of_bank(store, chapters, text, embed)]
+    for number, session_id in enumerate(chapters, start=1):
+        names = dict((await store.load(session_id)).session.roster)
+        events = await store.canon(session_id)
+        blocks, drafts = await store.blocks(session_id), await store.drafts(session_id)
+        found = _Chapter(session_id, number, {int(slot): name for slot, name in names.items()})
+        # A long chapter takes some tenths of a second.
+        hits += await asyncio.to_thread(found.hits, matches, events, blocks, drafts)
+    order = list(Place)
+    return tuple(sorted(hits, key=lambda hit: order.index(hit.place)))
+
+
+Matcher = Callable[[str], int | None]
+"""Returns where the first word of a search is in a text that has all of them; None where it has not."""
+
+
+def matcher_of(text: str) -> Matcher | None:
+    """Return what finds the words of a search; None where it has none."""
+    words = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in text.split()]
+    if not words:
+        return None
+
+    def first(searched: str) -> int | None:
+        places = []
+        for word in words:
+            found = word.search(searched)
+            if found is None:
+                return None
+            places.append(found.start())
+        return min(places)
+
+    return first
+
+
+@dataclass(frozen=True, slots=True)
+class _Chapter:
+    session_id: SessionId
+    number: int
+    names: dict[int, str]
+
+    def hits(
+        self,
+        matches: Matcher,
+        events: Sequence[Event],
+        blocks: Sequence[MemoryBlock],
+        drafts: Sequence[NarrativeDraft],
+    ) -> list[Hit]:
+        """Return what is found, the newest first."""
+        return [
+            *self._found(matches, Place.TRANSCRIPT, map(self._of_event, reversed(in_order(events)))),
+            *self._found(matches, Place.MEMORY, _of_blocks(blocks)),
+            *self._found(matches, Place.DRAFT, _of_drafts(drafts)),
+        ]
+
+    def _of_event(self, event: Event) -> "_Text":
+        name = self.names.get(int(event.slot), "") if event.slot else ""
+        who = name or ("GM" if event.role is Role.USER else "")
+        return event.prompt_index, who, event.text
+
+    def _found(self, matches: Matcher, place: Place, texts: Iterator["_Text"]) -> Iterator[Hit]:
+        count = 0
+        for prompt, who, text in texts:
+            start = matches(text)
+            if start is None:
+                continue
+            count += 1
+            if count > MOST_HITS:
+                return
+            yield Hit(
+                session_id=self.session_id,
+                chapter=self.number,
+                place=place,
+                prompt=prompt,
+                who=who,
+                excerpt=excerpt_of(text, start),
+                text=text,
+            )
+
+
+_Text = tuple[int | None, str, str]
+"""The prompt of a text, who it is from, and the text."""
+
+
+def excerpt_of(text: str, start: int) -> str:
+    """Return the words around a place, on one line."""
+    before, after = tail(text[:start], _BEFORE), head(text[start:], _AFTER)
+    ends = ("…" if len(before) < start else "", "…" if len(after) < len(text) - start else "")
+    return f"{ends[0]}{clean_line(before + after)}{ends[1]}"
+
+
+async def _of_bank(
+    store: SessionStore, chapters: Sequence[SessionId], text: str, embed: Embed | None
+) -> AsyncIterator[Hit]:
+    """Yield items that have the words or the meaning, the best first; nothing where no bank is kept."""
+    kept = [one for one in chapters if (await store.load(one)).session.keeps_bank]
+    if not kept:
+        return
+    meaning = await embed(text) if embed is not None else None
+    query = Query(
+        session_id=kept[-1],
+        scopes=tuple(Scope(session_id=one, mask=0, now=0) for one in kept),
+        words=query_words([(text, 1.0)]),
+        vector=None if meaning is None else meaning.numbers,
+        model="" if meaning is None else meaning.model,
+        limit=MOST_HITS,
+    )
+    for one in await store.bank.recall(query):
+        yield _of_item(one, chapters)
+
+
+def _of_item(one: Found, chapters: Sequence[SessionId]) -> Hit:
+    item = one.item
+    return Hit(
+        session_id=item.session_id,
+        chapter=chapters.index(item.session_id) + 1,
+        place=Place.BANK,
+        prompt=item.proved_at,
+        who=clean_line(item.name),
+        excerpt=excerpt_of(item.text, 0),
+        text=item.text,
+        similarity=one.similarity,
+    )
+
+
+def _of_blocks(blocks: Sequence[MemoryBlock]) -> Iterator[_Text]:
+    for block in reversed(blocks):
+        for text in _texts(block.payload):
+            yield block.last, "", text
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if key != "memory_type":
+                yield from _texts(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(one)
+
+
+def _of_drafts(drafts: Sequence[NarrativeDraft]) -> Iterator[_Text]:
+    for draft in reversed(drafts):
+        yield None, f"version {draft.version}", draft.text

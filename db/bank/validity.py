@@ -1,0 +1,38 @@
+"""Which items of a memory bank count, as conditions of SQL (design 15)."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, exists, or_, select
+
+from core.domain.bank.item import Validation
+from db.tables import BANK_ITEM, CANON, SESSION
+
+
+def counts(item: Any) -> ColumnElement[bool]:
+    """Return the condition that an item counts: drawn from canon, not taken out, and not superseded.
+
+    `item` are the columns of `bank_item`, or of an alias of it.
+    """
+    newer = BANK_ITEM.alias("newer")
+    supersedes = (newer.c.session_id == item.session_id) & (newer.c.supersedes == item.item_id)
+    # Nothing that a model says replaces the GM's words, also where the GM wrote them after it was asked.
+    may_replace = or_(newer.c.is_by_gm, ~item.is_by_gm)
+    is_superseded = exists().where(supersedes, may_replace, is_in(newer.c), is_of_canon(newer.c))
+    return is_in(item) & is_of_canon(item) & ~is_superseded
+
+
+def is_of_canon(item: Any) -> ColumnElement[bool]:
+    """Return the condition that the prompt's take that an item was drawn from is canon."""
+    canon = select(CANON.c.take).select_from(CANON.join(SESSION, SESSION.c.id == CANON.c.session_id))
+    is_played = canon.where(
+        CANON.c.session_id == item.session_id,
+        CANON.c.prompt_index == item.prompt_index,
+        CANON.c.take == item.take,
+        CANON.c.prompt_index <= SESSION.c.prompt_index,
+    ).exists()
+    return or_(item.take.is_(None), is_played)
+
+
+def is_in(item: Any) -> ColumnElement[bool]:
+    """Return the condition that the GM did not take an item out."""
+    return and_(item.validation != Validation.REJECTED.value, item.merged_into.is_(None))

@@ -1,0 +1,186 @@
+"""The vectors of items, where the server has pgvector (design 15).
+
+Their table is made when it is first asked for, and by no migration: a server without the extension has the
+same schema. Vectors can be made again from the items, so that no export and no backup has them.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+import psycopg
+import sqlalchemy as sa
+from sqlalchemy import URL, exists, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.types import UserDefinedType
+
+from core.domain.bank.recall import ItemVector, Vector
+from core.domain.errors import StorageError
+from db.connections import close_quietly, open_connection
+from db.embedded.machine.access import ADMINISTRATOR, ROLE
+from db.errors import SAVE, driver_error, guarded
+from db.library.library_store import Change, Read
+from db.tables import BANK_ITEM
+
+TABLE_NAME: Final = "bank_vector"
+_LOCK_KEY: Final = 0x5E0_4154_10B6
+_IS_THERE: Final = sa.text(f"SELECT to_regclass('{TABLE_NAME}') IS NOT NULL")
+_HAS_EXTENSION: Final = sa.text("SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector')")
+_EXTENSION: Final = "CREATE EXTENSION IF NOT EXISTS vector"
+_MAKE: Final = (
+    _EXTENSION,
+    f"""
+    CREATE TABLE IF NOT EXISTS {TABLE_NAME} (
+        session_id UUID NOT NULL,
+        item_id UUID NOT NULL,
+        model TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        embedding halfvec NOT NULL,
+        CONSTRAINT pk_bank_vector PRIMARY KEY (session_id, item_id),
+        CONSTRAINT fk_bank_vector_session FOREIGN KEY (session_id) REFERENCES session (id) ON DELETE CASCADE,
+        CONSTRAINT ck_bank_vector_version CHECK (version >= 1)
+    )
+    """,
+)
+_REFUSALS: Final = (
+    psycopg.errors.InsufficientPrivilege,
+    psycopg.errors.UndefinedFile,
+    psycopg.errors.FeatureNotSupported,
+    psycopg.errors.UndefinedObject,
+)
+"""What a server answers that has no pgvector, one that is too old, or that lets this role make none."""
+
+
+class HalfVector(UserDefinedType[str]):
+    """pgvector's vector of half-precision numbers, of any length; its values are texts."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        """Return the name of the type."""
+        return "halfvec"
+
+
+BANK_VECTOR: Final = sa.Table(
+    TABLE_NAME,
+    sa.MetaData(),
+    sa.Column("session_id", sa.Uuid, primary_key=True),
+    sa.Column("item_id", sa.Uuid, primary_key=True),
+    sa.Column("model", sa.Text),
+    sa.Column("version", sa.Integer),
+    sa.Column("embedding", HalfVector()),
+)
+
+
+class VectorTable:
+    """Keeps the vectors of items, if the server lets it."""
+
+    def __init__(self, change: Change, read: Read, url: URL) -> None:
+        self._change: Final = change
+        self._read: Final = read
+        self._url: Final = url
+        self._is_there: bool | None = None
+
+    async def is_there(self) -> bool:
+        """Whether vectors can be kept; makes their table when this is asked for the first time."""
+        if self._is_there is None:
+            self._is_there = await self._read(_found) or await self._make()
+        return self._is_there
+
+    async def _make(self) -> bool:
+        if not await self._read(_is_available):
+            return False
+        await self._let_in()
+        try:
+            await self._change(_made)
+        except StorageError as error:
+            cause = error.__cause__
+            if cause is None or not isinstance(driver_error(cause), _REFUSALS):
+                raise
+            return False
+        return True
+
+    async def _let_in(self) -> None:
+        """Make the extension on the private server, whose administrator alone can: the program's own role
+        is no superuser there."""
+        if self._url.username != ROLE:
+            return
+        async with guarded(SAVE):
+            connection = await open_connection(self._url.set(username=ADMINISTRATOR))
+            try:
+                async with connection.transaction():
+                    await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK_KEY,))
+                    await connection.execute(_EXTENSION)
+            finally:
+                await close_quietly(connection)
+
+    async def put(self, model: str, vectors: Sequence[ItemVector]) -> None:
+        """Store vectors in place of earlier ones, those of items that are there."""
+        rows = [
+            {
+                "session_id": one.session_id,
+                "item_id": one.item_id,
+                "model": model,
+                "version": one.version,
+                "embedding": text_of(one.vector),
+            }
+            for one in sorted(vectors, key=lambda one: one.item_id)
+        ]
+        statement = insert(BANK_VECTOR)
+        fresh = {name: statement.excluded[name] for name in ("model", "version", "embedding")}
+        key = list(BANK_VECTOR.primary_key)
+
+        async def work(connection: AsyncConnection) -> None:
+            # A chapter that was deleted meanwhile needs none.
+            ids = {row["session_id"] for row in rows}
+            alive = select(BANK_ITEM.c.item_id).where(
+                BANK_ITEM.c.session_id.in_(ids), BANK_ITEM.c.item_id.in_([row["item_id"] for row in rows])
+            )
+            there = {row.item_id for row in await connection.execute(alive)}
+            kept = [row for row in rows if row["item_id"] in there]
+            if kept:
+                await connection.execute(
+                    statement.values(kept).on_conflict_do_update(index_elements=key, set_=fresh)
+                )
+
+        if rows:
+            await self._change(work)
+
+
+def missing(session_ids: Collection[UUID], model: str, limit: int) -> sa.Select[Any]:
+    """Return the query for items without a vector of a model for their version, newest first."""
+    item = BANK_ITEM.c
+    has_vector = exists().where(
+        BANK_VECTOR.c.session_id == item.session_id,
+        BANK_VECTOR.c.item_id == item.item_id,
+        BANK_VECTOR.c.model == model,
+        BANK_VECTOR.c.version == item.version,
+    )
+    return (
+        select(BANK_ITEM)
+        .where(item.session_id.in_(list(session_ids)), item.validation != "rejected")
+        .where(item.merged_into.is_(None), ~has_vector)
+        .order_by(item.session_id.desc(), item.prompt_index.desc(), item.item_id.desc())
+        .limit(limit)
+    )
+
+
+def text_of(vector: Vector | Iterable[float]) -> str:
+    """Return a vector as pgvector reads it."""
+    return f"[{','.join(f'{number:.6g}' for number in vector)}]"
+
+
+async def _found(connection: AsyncConnection) -> bool:
+    return bool((await connection.execute(_IS_THERE)).scalar_one())
+
+
+async def _is_available(connection: AsyncConnection) -> bool:
+    return bool((await connection.execute(_HAS_EXTENSION)).scalar_one())
+
+
+async def _made(connection: AsyncConnection) -> None:
+    # Of two windows that ask at once the second one finds it made.
+    await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
+    for statement in _MAKE:
+        await connection.execute(sa.text(statement))

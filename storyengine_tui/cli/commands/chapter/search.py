@@ -1,0 +1,67 @@
+"""`storyengine search`: finds words in transcript, memory, bank and drafts of a chapter or a book."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.ids import SessionId
+from core.engine.engine import Engine
+from core.engine.recall.search import LONGEST_SEARCH, Hit
+from storyengine_tui.bootstrap import running_engine
+from storyengine_tui.cli.commands.chapter.sessions import find_session
+from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.running import say
+
+
+async def search(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The words to find; each may be a beginning.")],
+    session: Annotated[
+        str, typer.Option("--session", metavar="SESSION", help="Its id, the beginning of it, or `last`.")
+    ] = "last",
+    book: Annotated[
+        str | None,
+        typer.Option("--book", metavar="BOOK", help="All chapters of this book.", show_default=False),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the hits as JSON, with whole texts.")
+    ] = False,
+) -> None:
+    """Find words in a chapter or a book: in transcript, memory, memory bank and drafts.
+
+    Items of the memory bank are found by their meaning too.
+    """
+    if not text.strip() or len(text) > LONGEST_SEARCH:
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND, f"Nothing was searched: give 1 to {LONGEST_SEARCH} characters to find."
+        )
+    async with running_engine(await unlocked()) as engine:
+        chapters = await _chapters(engine, session, book)
+        hits = await engine.search(chapters, text)
+    if as_json:
+        typer.echo(json.dumps([_plain(hit) for hit in hits], ensure_ascii=False, indent=2))
+        return
+    for hit in hits:
+        say(line_of(hit, with_chapter=len(chapters) > 1))
+    if not hits:
+        say("Nothing was found.")
+
+
+async def _chapters(engine: Engine, session: str, book: str | None) -> tuple[SessionId, ...]:
+    if book is None:
+        return (await find_session(engine, session),)
+    return (await engine.library.books.find(book)).chapters
+
+
+def line_of(hit: Hit, *, with_chapter: bool) -> str:
+    """Return a hit as one line: where it is, who says it, and the words around it."""
+    where = [f"chapter {hit.chapter}"] if with_chapter else []
+    where += [hit.place.value, *([] if hit.prompt is None else [f"prompt {hit.prompt}"])]
+    who = f"{hit.who}: " if hit.who else ""
+    return f"{', '.join(where)}  {who}{hit.excerpt}"
+
+
+def _plain(hit: Hit) -> dict[str, object]:
+    return {**asdict(hit), "session_id": str(hit.session_id), "place": hit.place.value}

@@ -1,0 +1,1 @@
+"""The search over a chapter or a book."""

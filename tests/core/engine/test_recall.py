@@ -1,0 +1,227 @@
+"""What a character recalls of the memory bank: in its input, beside its reply, and as the GM sees it."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from core.agents.context_builder import ContextBuilder
+from core.changes import Changes
+from core.config.accounts import accounts_of
+from core.config.embedding import choose_embedding
+from core.config.sections import EmbeddingSettings, ProfileSettings
+from core.domain.audience import Audience
+from core.domain.bank.item import Item
+from core.domain.errors import ErrorCode
+from core.domain.ids import ItemId, new_uuid
+from core.domain.requests.request import BackgroundRequest, Request, RequestState
+from core.domain.requests.request_kinds import RequestKind
+from core.domain.slot import Slot
+from core.domain.story.event import Role
+from core.domain.story.recall_use import RECALLED, recalled_in
+from core.engine.kinds.base import Job
+from core.engine.kinds.embedding import similar_of
+from core.engine.kinds.trial import new_test
+from core.engine.queue.executor import _Calls
+from core.engine.recall.reading import BankReader
+from core.engine.session.session_handle import SessionHandle
+from core.engine.sync.notifications import Notification
+from core.gateway.cancellation import Cancellation
+from core.gateway.embedding_service import EmbeddingPlan
+from core.providers.base import ProviderError
+from core.providers.embedding.base import Embedding
+from core.providers.embedding.scripted import ScriptedEmbedder
+from core.providers.scripted.script import Entry
+from core.snapshot import Snapshot
+from core.text.delimiters import SegmentName
+from tests.core.bank_samples import fact
+from tests.core.room import Room
+from tests.core.samples import NOW
+from tests.core.takes_model import play, room
+
+pytestmark = pytest.mark.anyio
+RED, ORANGE = Slot.RED, Slot.ORANGE
+OLD = [f"Nothing happens here, says number {number}." for number in range(7)]
+
+
+def keeping(*entries: Entry, is_kept: bool = True, makes_vectors: bool = False) -> Room:
+    scene = room(*entries)
+    snapshot = scene.store.snapshot
+    session = replace(snapshot.session, keeps_bank=is_kept)
+    scene.store = type(scene.store)(replace(snapshot, session=session))
+    if makes_vectors:
+        choice = choose_embedding(EmbeddingSettings(), accounts_of(ProfileSettings(provider="scripted")))
+        assert choice is not None
+        scene.options = {"embedding": EmbeddingPlan(choice, ScriptedEmbedder)}
+    return scene
+
+
+def remembered(session: SessionHandle, number: int = 1, **changes: object) -> Item:
+    item = fact(number, session_id=session.id, prompt_index=1)
+    return replace(item, **{"text": "Kara hid the brass key under the hearth.", **changes})  # type: ignore[arg-type]
+
+
+@asynccontextmanager
+async def played(scene: Room, *items: Item) -> AsyncIterator[SessionHandle]:
+    async with scene.opened() as session:
+        await play(session, *OLD)
+        await scene.store.bank.put([replace(one, session_id=session.id) for one in items])
+        yield session
+
+
+async def section_of(session: SessionHandle) -> str:
+    """Return the section of the newest reply's input."""
+    newest = [one for one in await session.artifacts() if one.agent_id == RED and one.call == 1][-1]
+    stored = await session._store.contents(session.id, [newest.input_ref])
+    manifest = json.loads(stored[newest.input_ref])
+    [*found] = [part for _, name, part in manifest if name == SegmentName.RECALLED]
+    texts = await session._store.contents(session.id, found)
+    return "".join(texts.values())
+
+
+async def test_a_reply_has_what_its_character_recalls_and_says_so_in_its_metadata() -> None:
+    scene = keeping()
+    proof = replace(fact(2).evidence[0], words="A boat rots", prompt_index=1)
+    boat = replace(fact(2, prompt_index=1, name="Boats", text="A boat rots."), evidence=(proof,))
+    async with played(scene, fact(1, prompt_index=1), boat) as session:
+        await play(session, "Where did you put the brass key?")
+        section = await section_of(session)
+        assert "Kara hid the brass key. (prompt 1)" in section
+        assert "A boat" not in section
+        reply = [event for event in await session.canon() if event.role is Role.AGENT][-1]
+        assert recalled_in(reply.metadata) == ((ItemId(fact(1).id), 0),)
+        await play(session, "And the brass key now?")
+        access = (await scene.store.bank.accesses(session.id))[ItemId(fact(1).id)]
+        assert (access.access_count, access.last_accessed) == (2, session.snapshot.session.prompt_index)
+
+
+async def test_nothing_is_recalled_that_another_alone_may_know() -> None:
+    private = fact(1, prompt_index=1, label=Audience.of((ORANGE,)))
+    async with played(keeping(), private) as session:
+        await play(session, "Where did you put the brass key?")
+        assert await section_of(session) == ""
+
+
+async def test_a_chapter_without_a_bank_asks_no_bank_and_has_the_same_replies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = keeping(is_kept=False, makes_vectors=True)
+    monkeypatch.delattr(scene.store, "bank")
+    async with scene.opened() as session:
+        await play(session, *OLD, "Where did you put the brass key?")
+        assert await section_of(session) == ""
+        assert not [one for one in await session.requests() if isinstance(one, BackgroundRequest)]
+        assert not any(RECALLED in event.metadata for event in await session.canon())
+
+
+async def settled(session: SessionHandle) -> None:
+    """Wait until nothing is open beside the play; what was drawn from it is another test's."""
+    while session.snapshot.background:
+        await session.wait(session.snapshot.background[0].id)
+
+
+async def embeddings(session: SessionHandle) -> list[Request]:
+    return [one for one in await session.requests() if one.kind is RequestKind.EMBEDDING]
+
+
+async def test_vectors_are_made_beside_the_play_and_items_are_found_by_meaning() -> None:
+    scene = keeping(makes_vectors=True)
+    async with played(scene, fact(1, prompt_index=1, text="The brass key lies under a stone.")) as session:
+        await settled(session)
+        before = len(await embeddings(session))
+        await session.background.make_vectors()
+        await session.background.make_vectors()
+        requests = await embeddings(session)
+        assert len(requests) == before + 1, "the one that waits makes all of them"
+        await settled(session)
+        assert len(scene.store.bank.vectors) == len(await scene.store.bank.items(session.id))
+        calls = [one for one in await session.artifacts() if one.request_id == requests[-1].id]
+        assert [call.prompt_version for call in calls] == ["embedding@1"]
+        await play(session, "Under which stone does the key of brass lie?")
+        asked = [one for one in await session.artifacts() if one.agent_id == RED][-2:]
+        assert [one.call for one in asked] == [0, 1], "the query is on record before the call for the reply"
+        assert "under a stone" in await section_of(session)
+
+
+async def test_vectors_that_are_missing_are_made_when_the_chapter_is_opened() -> None:
+    scene = keeping(makes_vectors=True)
+    async with played(scene, fact(1, prompt_index=1)) as session:
+        await settled(session)
+    scene.store.bank.vectors.clear()
+    scene.store.snapshot = await scene.store.load(scene.store.snapshot.session.id)
+    async with scene.opened() as session:
+        await settled(session)
+        assert len(scene.store.bank.vectors) == len(await scene.store.bank.items(session.id))
+
+
+class Breaking(ScriptedEmbedder):
+    """A model that breaks at one of its calls."""
+
+    calls, breaks_at = 0, 0
+
+    async def embed(self, texts: Sequence[str], seconds: float) -> Embedding:
+        Breaking.calls += 1
+        if Breaking.calls == Breaking.breaks_at:
+            raise ProviderError(ErrorCode.LLM_SERVER_ERROR)
+        return await super().embed(texts, seconds)
+
+
+async def test_an_embedding_that_fails_is_tried_again_and_keeps_what_it_made() -> None:
+    scene = keeping()
+    choice = choose_embedding(EmbeddingSettings(batch=1), accounts_of(ProfileSettings(provider="scripted")))
+    assert choice is not None
+    scene.options = {"embedding": EmbeddingPlan(choice, Breaking)}
+    async with played(scene, *(fact(number, prompt_index=1) for number in range(1, 4))) as session:
+        await settled(session)
+        scene.store.bank.vectors.clear()
+        Breaking.calls, Breaking.breaks_at = 0, 2
+        await session.background.make_vectors()
+        request = (await embeddings(session))[-1]
+        await scene.heard(Notification, lambda _: session.snapshot.background[0].retry_after is not None)
+        [waits] = session.snapshot.background
+        assert (waits.state, len(scene.store.bank.vectors)) == (RequestState.PENDING, 1)
+        await session.background.retry(request.id)
+        assert (await session.wait(request.id)).state is RequestState.DONE
+        items = await scene.store.bank.items(session.id)
+        assert len(scene.store.bank.vectors) == len(items)
+        assert Breaking.calls == len(items) + 1, "what has a vector is not asked about again"
+
+
+async def test_new_items_are_compared_by_meaning_with_those_that_are_there() -> None:
+    scene = keeping(makes_vectors=True)
+    known = fact(1, prompt_index=1, text="The brass key lies under a stone.")
+    async with played(scene, known) as session:
+        await session.background.make_vectors()
+        await settled(session)
+        calls = FakeCalls(session)
+        [request, *_] = await embeddings(session)
+        builder, bank = ContextBuilder(scene.choices), BankReader(scene.store)
+        job = Job(session.snapshot, builder, calls, scene.store, calls.save, bank)
+        new = replace(known, id=ItemId(new_uuid()), session_id=session.id)
+        other = replace(new, id=ItemId(new_uuid()), name="Boats", text="Tobias rows.")
+        assert isinstance(request, BackgroundRequest)
+        similar = await similar_of(job, request, [new, other])
+        assert similar is not None
+        there = replace(known, session_id=session.id)
+        assert similar(new, there) > 0.99
+        assert similar(other, there) < 0.85
+        assert len(calls.saved) == 1, "the call is on record"
+
+
+class FakeCalls(_Calls):
+    """The calls of a request that is not running."""
+
+    def __init__(self, session: SessionHandle) -> None:
+        executor = session.background._performer._executor
+        request = new_test(session.id, NOW)
+        gateway, embeddings = executor._gateway, executor._embeddings
+        choices = gateway.choices
+        super().__init__(gateway, choices, embeddings, request, Cancellation(), lambda _: None)
+        self.saved: list[Changes] = []
+        self._session = session
+
+    async def save(self, decide: Callable[[Snapshot], Changes]) -> Changes:
+        self.saved.append(decide(self._session.snapshot))
+        return self.saved[-1]

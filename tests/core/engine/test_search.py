@@ -1,0 +1,85 @@
+"""The GM's search: what is found where, and in which order."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.changes import Changes
+from core.domain.audience import Audience
+from core.domain.bank.recall import ItemVector
+from core.domain.slot import Slot
+from core.engine.recall.asking import Meaning
+from core.engine.recall.search import Place, excerpt_of, matcher_of, search
+from core.text.cleaning import clean_line
+from tests.core.bank_samples import fact
+from tests.store import chapters
+from tests.store.memory_store import MemoryStore
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_words_are_found_in_story_memory_and_bank_whoever_may_know_them() -> None:
+    store = MemoryStore()
+    session, lease = await chapters.locked_session(store, keeps_bank=True)
+    session = await chapters.play(store, session, lease, 3)
+    private = fact(1, session_id=session.id, label=Audience.of((Slot.BLUE,)), text="The brass KEY is his.")
+    await store.commit(Changes(session_id=session.id, items=(private,)), lease)
+    [prompt, *_] = [event for event in await store.canon(session.id) if event.prompt_index == 2]
+    word = prompt.text.split()[-1].strip(".")
+    hits = await search(store, [session.id], f"{word[:3].upper()} ")
+    assert {hit.place for hit in hits} >= {Place.TRANSCRIPT}
+    numbers = [hit.prompt for hit in hits if hit.place is Place.TRANSCRIPT]
+    assert numbers == sorted(numbers, key=lambda number: -(number or 0)), "the newest come first"
+    [found] = await search(store, [session.id], "brass key")
+    assert (found.place, found.prompt, found.text) == (Place.BANK, 3, private.text)
+    assert not await search(store, [session.id], "  ")
+    assert not await search(store, [session.id], "zeppelin")
+    await lease.aclose()
+
+
+async def test_items_are_found_by_meaning_and_come_first() -> None:
+    store = MemoryStore()
+    session, lease = await chapters.locked_session(store, keeps_bank=True)
+    session = await chapters.play(store, session, lease, 3)
+    item = fact(1, session_id=session.id)
+    await store.commit(Changes(session_id=session.id, items=(item,)), lease)
+    vector = ItemVector(session_id=session.id, item_id=item.id, version=1, vector=(1.0, 0.0))
+    await store.bank.put_vectors("m", [vector])
+
+    async def embed(text: str) -> Meaning:
+        return Meaning((1.0, 0.0), "m")
+
+    [found] = await search(store, [session.id], "something that opens a door", embed)
+    assert found.similarity == pytest.approx(1.0)
+    await lease.aclose()
+
+
+async def test_chapters_of_a_book_are_numbered_and_one_without_a_bank_is_searched_too() -> None:
+    store = MemoryStore()
+    first, first_lease = await chapters.locked_session(store)
+    first = await chapters.play(store, first, first_lease, 1)
+    second, second_lease = await chapters.locked_session(store)
+    second = await chapters.play(store, second, second_lease, 1)
+    [event, *_] = await store.canon(second.id, first=1)
+    hits = await search(store, [first.id, second.id], event.text[:12])
+    assert {hit.chapter for hit in hits if hit.place is Place.TRANSCRIPT} == {1, 2}
+    await first_lease.aclose()
+    await second_lease.aclose()
+
+
+@given(text=st.text(max_size=80), words=st.text(max_size=20))
+def test_a_search_never_fails_and_finds_what_it_says(text: str, words: str) -> None:
+    matches = matcher_of(clean_line(words))
+    start = matches(text) if matches else None
+    if start is not None:
+        assert 0 <= start < len(text)
+        assert excerpt_of(text, start) is not None
+    assert matcher_of("   ") is None
+
+
+def test_all_words_must_begin_a_word() -> None:
+    matches = matcher_of("bra key")
+    assert matches is not None
+    assert matches("The Brass keys") == 4
+    assert matches("umbra key") is None
+    assert matches("brass") is None

@@ -1,0 +1,216 @@
+"""What a store promises of recall, on PostgreSQL and in memory."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from core.changes import Changes
+from core.domain.audience import Audience
+from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
+from core.domain.bank.recall import Found, ItemVector, Query, Scope, Vector, query_words
+from core.domain.ids import ItemId, SessionId, new_uuid
+from core.domain.session.session import Session
+from core.domain.slot import Slot
+from core.store import SessionStore
+from tests.core.bank_samples import NOW, fact
+from tests.store.contract.test_bank_contract import kept
+
+pytestmark = pytest.mark.anyio
+KEY, BOAT, OATH, RAIN = 1, 2, 3, 4
+TEXTS = {
+    KEY: ("The brass key", "Kara hid the brass key under the hearth."),
+    BOAT: ("The ferry", "The ferryman sold two boats to Tobias."),
+    OATH: ("An oath", "Tobias swore to return before winter."),
+    RAIN: ("The weather", "It has been raining for nine days."),
+}
+
+
+def told(number: int, *, words: str = "", **changes: Any) -> Item:
+    """Return an item of a text of its own; its proof has no words of another."""
+    name, text = TEXTS[number]
+    item = fact(number, prompt_index=number % 3 + 1, name=name, text=text)
+    proof = replace(item.evidence[0], words=words or text)
+    return replace(item, evidence=(proof,), **changes)
+
+
+def asked(
+    session: Session, text: str, *, slot: Slot | None = None, vector: Vector | None = None, **changes: Any
+) -> Query:
+    mask = 0 if slot is None else Audience.of((slot,)).mask
+    scope = replace(Scope(session_id=session.id, mask=mask, now=session.prompt_index + 1), **changes)
+    return Query(
+        session_id=session.id,
+        scopes=(scope,),
+        words=query_words([(text, 1.0)]),
+        vector=vector,
+        model="m" if vector else "",
+        limit=10,
+    )
+
+
+def numbers(found: Sequence[Found]) -> list[int]:
+    return [one.item.id.int for one in found]
+
+
+async def test_items_are_found_by_their_words_and_rare_words_count_more(store: SessionStore) -> None:
+    session, lease = await kept(store, told(KEY), told(BOAT), told(OATH), told(RAIN))
+    found = await store.bank.recall(asked(session, "what did Tobias do in winter"))
+    assert numbers(found) == [OATH, BOAT]
+    assert found[0].words == ("tobias", "winter")
+    assert found[0].similarity is None
+    assert not await store.bank.recall(asked(session, "nobody knows this"))
+    assert not await store.bank.recall(asked(session, ""))
+    await lease.aclose()
+
+
+async def test_nothing_is_found_that_the_label_or_the_chapter_does_not_allow(store: SessionStore) -> None:
+    private = told(KEY, label=Audience.of((Slot.RED, Slot.BLUE)))
+    session, lease = await kept(store, private, told(OATH))
+    other, other_lease = await kept(store, told(BOAT))
+    for slot in Slot:
+        found = await store.bank.recall(asked(session, "brass Tobias", slot=slot))
+        assert set(numbers(found)) == ({KEY, OATH} if slot in private.label else {OATH})
+    query = asked(session, "Tobias")
+    both = replace(query, scopes=(*query.scopes, Scope(session_id=other.id, mask=1, now=9)))
+    assert set(numbers(await store.bank.recall(both))) == {BOAT, OATH}
+    await lease.aclose()
+    await other_lease.aclose()
+
+
+async def test_what_recent_context_has_is_not_found_but_what_the_gm_wrote_is(store: SessionStore) -> None:
+    session, lease = await kept(store, told(KEY), told(BOAT))
+    assert {one.id.int: one.prompt_index for one in await store.bank.items(session.id)} == {KEY: 2, BOAT: 3}
+    assert numbers(await store.bank.recall(asked(session, "brass boats", before=2))) == [KEY]
+    [_, boat] = await store.bank.items(session.id)
+    await store.bank.put([replace(boat.next_version(NOW), is_by_gm=True)])
+    assert set(numbers(await store.bank.recall(asked(session, "brass boats", before=2)))) == {KEY, BOAT}
+    own = replace(told(RAIN), session_id=session.id, take=None, origin=ItemOrigin.GM, evidence=())
+    await store.bank.put([own])
+    assert numbers(await store.bank.recall(asked(session, "raining", before=0))) == [RAIN]
+    await lease.aclose()
+
+
+async def test_only_items_that_count_and_have_not_expired_are_found(store: SessionStore) -> None:
+    passing = told(RAIN, expires_at=3)
+    session, lease = await kept(store, told(KEY), told(OATH), passing)
+    text = "brass winter raining"
+    assert set(numbers(await store.bank.recall(asked(session, text)))) == {KEY, OATH}
+    key, rain = [one for one in await store.bank.items(session.id) if one.id.int in (KEY, RAIN)]
+    if key.id.int != KEY:
+        key, rain = rain, key
+    await store.bank.put([replace(rain.next_version(NOW), validation=Validation.CONFIRMED)])
+    assert RAIN in numbers(await store.bank.recall(asked(session, text)))
+    await store.bank.put([replace(key.next_version(NOW), validation=Validation.REJECTED)])
+    assert KEY not in numbers(await store.bank.recall(asked(session, text)))
+    undone = replace(session, prompt_index=1, canon_version=1)
+    await store.commit(Changes(session_id=session.id, session=undone), lease)
+    found = await store.bank.recall(asked(undone, text))
+    assert numbers(found) == [one for one in (OATH,) if told(one).prompt_index <= 1]
+    await lease.aclose()
+
+
+async def test_a_changed_text_is_found_by_its_new_words_alone(store: SessionStore) -> None:
+    session, lease = await kept(store, told(KEY, words="under the hearth"))
+    [key] = await store.bank.items(session.id)
+    await store.bank.put([replace(key.next_version(NOW), name="The lantern", text="It is a lantern.")])
+    assert numbers(await store.bank.recall(asked(session, "lantern"))) == [KEY]
+    assert not await store.bank.recall(asked(session, "brass"))
+    assert numbers(await store.bank.recall(asked(session, "hearth"))) == [KEY]
+    await lease.aclose()
+
+
+async def test_pinned_items_come_first_and_recalled_ones_stay_strong(store: SessionStore) -> None:
+    fading: dict[str, Any] = {"decay_rate": 0.5, "importance": 1.0}
+    session, lease = await kept(store, told(BOAT, **fading), told(OATH, **fading))
+    [oath, boat] = await store.bank.items(session.id)
+    assert (oath.id.int, boat.id.int) == (OATH, BOAT)
+    query = asked(session, "Tobias", now=30)
+    before = {one.item.id: one.strength for one in await store.bank.recall(query)}
+    assert all(strength < 0.001 for strength in before.values())
+    access = ItemAccess(item_id=oath.id, access_count=1, last_accessed=29)
+    await store.commit(Changes(session_id=session.id, accesses=(access,)), lease)
+    after = {one.item.id: one.strength for one in await store.bank.recall(query)}
+    assert after[oath.id] == pytest.approx(0.6065, abs=0.001)
+    assert after[boat.id] == before[boat.id]
+    await store.bank.put([replace(boat.next_version(NOW), is_pinned=True)])
+    assert numbers(await store.bank.recall(query)) == [BOAT, OATH]
+    await lease.aclose()
+
+
+async def test_items_are_found_by_meaning_and_both_ranks_are_merged(store: SessionStore) -> None:
+    session, lease = await kept(store, told(KEY), told(BOAT), told(OATH), told(RAIN))
+    assert await store.bank.can_recall_by_meaning()
+    items = await store.bank.unembedded([session.id], "m", 10)
+    assert [one.prompt_index for one in items] == sorted((one.prompt_index for one in items), reverse=True)
+    meanings = {KEY: (1.0, 0.0, 0.0), BOAT: (0.6, 0.8, 0.0), OATH: (0.0, 1.0, 0.0), RAIN: (0.0, 0.0, 1.0)}
+    vectors = [_vector(one, meanings[one.id.int]) for one in items]
+    await store.bank.put_vectors("m", vectors)
+    assert not await store.bank.unembedded([session.id], "m", 10)
+    assert len(await store.bank.unembedded([session.id], "another", 3)) == 3
+    found = await store.bank.recall(asked(session, "nothing", vector=(2.0, 0.0, 0.0)))
+    assert numbers(found) == [KEY, BOAT]
+    assert [one.similarity for one in found] == pytest.approx([1.0, 0.6], abs=0.001)
+    # The one that both have comes before the best of each.
+    found = await store.bank.recall(asked(session, "Tobias winter", vector=(1.0, 0.0, 0.0)))
+    assert numbers(found)[0] == BOAT
+    assert set(numbers(found)) == {KEY, BOAT, OATH}
+    other_model = replace(asked(session, "nothing", vector=(1.0, 0.0, 0.0)), model="another")
+    assert not await store.bank.recall(other_model)
+    await lease.aclose()
+
+
+async def test_a_changed_item_needs_a_new_vector_and_one_that_is_out_needs_none(store: SessionStore) -> None:
+    session, lease = await kept(store, told(KEY), told(BOAT))
+    items = {one.id.int: one for one in await store.bank.unembedded([session.id], "m", 10)}
+    await store.bank.put_vectors("m", [_vector(one, (1.0, 0.0)) for one in items.values()])
+    changed = replace(items[KEY].next_version(NOW), text="Kara threw the key away.", is_by_gm=True)
+    rejected = replace(items[BOAT].next_version(NOW), validation=Validation.REJECTED)
+    await store.bank.put([changed, rejected])
+    assert list(await store.bank.unembedded([session.id], "m", 10)) == [changed]
+    await store.bank.put_vectors("m", [_vector(changed, (0.0, 1.0))])
+    found = await store.bank.recall(asked(session, "nothing", vector=(0.0, 1.0)))
+    assert numbers(found) == [KEY]
+    # A vector of an item that is not there, or of another length, harms nothing.
+    await store.bank.put_vectors("m", [replace(_vector(changed, (0.5, 0.5)), item_id=ItemId(new_uuid()))])
+    await store.bank.put_vectors("m", [])
+    await lease.aclose()
+
+
+async def test_a_purged_chapter_leaves_no_words_and_no_vectors(store: SessionStore) -> None:
+    session, lease = await kept(store, told(KEY))
+    [key] = await store.bank.items(session.id)
+    await store.bank.put_vectors("m", [_vector(key, (1.0, 0.0))])
+    await lease.aclose()
+    await store.archive(session.id, NOW)
+    await store.purge(session.id)
+    assert not await store.bank.recall(asked(session, "brass", vector=(1.0, 0.0)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_no_item_is_found_for_a_mask_that_its_label_does_not_include(
+    store: SessionStore, seed: int
+) -> None:
+    chance = Random(seed)
+    items = [
+        replace(fact(number, prompt_index=1), label=Audience.of_mask(chance.randrange(128)))
+        for number in range(1, 26)
+    ]
+    session, lease = await kept(store, *items)
+    await lease.aclose()
+    stored = await store.bank.items(session.id)
+    await store.bank.put_vectors("m", [_vector(one, (1.0, 0.0)) for one in stored])
+    for mask in range(128):
+        scope = Scope(session_id=session.id, mask=mask, now=4)
+        query = replace(asked(session, "brass key", vector=(1.0, 0.0)), scopes=(scope,), limit=100)
+        found = await store.bank.recall(query)
+        allowed = {one.id for one in items if one.label.includes(Audience.of_mask(mask))}
+        assert {one.item.id for one in found} == allowed
+
+
+def _vector(item: Item, vector: Vector) -> ItemVector:
+    return ItemVector(
+        session_id=SessionId(item.session_id), item_id=item.id, version=item.version, vector=vector
+    )
