@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Protocol
 
+from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.ids import ItemId, SessionId
 
@@ -18,11 +19,17 @@ class BankStore(Protocol):
     when the database cannot be reached or refuses.
     """
 
-    async def items(self, session_id: SessionId, *, with_all: bool = False) -> Sequence[Item]:
+    async def items(
+        self,
+        session_id: SessionId,
+        *,
+        with_all: bool = False,
+        kinds: Collection[ItemKind] | None = None,
+    ) -> Sequence[Item]:
         """Return the items of a chapter that count, as they are now, by the prompts they are from.
 
         Those that the GM rejected or merged are not among them. With `with_all` every item of the chapter is,
-        also what an undone prompt had.
+        also what an undone prompt had. `kinds` limits them to those about such things.
         """
 
     async def history(

@@ -1,5 +1,6 @@
 """The items of chapters in PostgreSQL; see `core.bank_store.BankStore` for what each method promises."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
@@ -7,6 +8,7 @@ from sqlalchemy import ColumnElement, Executable, Select, and_, exists, or_, sel
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess, Validation
 from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
@@ -22,13 +24,23 @@ class PostgresBank:
         self._change: Final = change
         self._read: Final = read
 
-    async def items(self, session_id: SessionId, *, with_all: bool = False) -> Sequence[Item]:
+    async def items(
+        self,
+        session_id: SessionId,
+        *,
+        with_all: bool = False,
+        kinds: Collection[ItemKind] | None = None,
+    ) -> Sequence[Item]:
         """Return the items of a chapter; see `core.bank_store.BankStore.items`."""
         query = select(BANK_ITEM).where(BANK_ITEM.c.session_id == session_id)
         if not with_all:
             query = query.where(counts(BANK_ITEM.c))
+        if kinds is not None:
+            query = query.where(BANK_ITEM.c.kind.in_(sorted(kinds)))
         query = query.order_by(BANK_ITEM.c.prompt_index, BANK_ITEM.c.item_id)
-        return [to_item(row._mapping) for row in await self._rows(query)]
+        rows = await self._rows(query)
+        # A chapter may have thousands, and the reading of one of them takes some time.
+        return await asyncio.to_thread(lambda: [to_item(row._mapping) for row in rows])
 
     async def history(
         self, session_id: SessionId, item_ids: Collection[ItemId] | None = None

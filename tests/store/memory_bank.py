@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
@@ -14,12 +15,19 @@ class MemoryBank:
     def __init__(self, sessions: Mapping[SessionId, Rows]) -> None:
         self._sessions = sessions
 
-    async def items(self, session_id: SessionId, *, with_all: bool = False) -> Sequence[Item]:
+    async def items(
+        self,
+        session_id: SessionId,
+        *,
+        with_all: bool = False,
+        kinds: Collection[ItemKind] | None = None,
+    ) -> Sequence[Item]:
         rows = self._sessions.get(session_id)
         if rows is None:
             return []
         newest = [versions[-1] for versions in rows.items.values()]
         found = newest if with_all else list(counting(rows, newest))
+        found = [item for item in found if kinds is None or item.kind in kinds]
         return sorted(found, key=lambda item: (item.prompt_index, item.id))
 
     async def history(

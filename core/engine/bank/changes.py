@@ -79,6 +79,11 @@ def edited(item: Item, typed: Item) -> Item:
     return replace(changed, is_by_gm=item.is_by_gm or says_other)
 
 
+def words_of(item: Item) -> tuple[object, ...]:
+    """Return what of an item is edited."""
+    return item.name, item.text, item.details, item.importance
+
+
 def merged(items: Sequence[Item]) -> list[Item]:
     """Return what a merge changes: the item that goes on, then those that end in it.
 

@@ -1,13 +1,13 @@
 """The GM's changes of the memory bank of a chapter: each is stored, kept as a version, and can be undone."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
 
 from core.bank_store import BankStore
 from core.domain.audience import EVERYONE, Audience
-from core.domain.bank.details import Details
+from core.domain.bank.details import Details, ItemKind
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin
 from core.domain.clock import Clock
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
@@ -32,14 +32,24 @@ class Bank:
     and ChangedElsewhereError where another window changed the same words.
     """
 
-    def __init__(self, store: BankStore, session_id: SessionId, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: BankStore,
+        session_id: SessionId,
+        clock: Clock,
+        on_changed: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Make it; `on_changed` is called after each change that is stored."""
         self._store = store
         self._session_id = session_id
         self._clock = clock
+        self._on_changed = on_changed
 
-    async def items(self, *, with_all: bool = False) -> Sequence[Item]:
+    async def items(
+        self, *, with_all: bool = False, kinds: Collection[ItemKind] | None = None
+    ) -> Sequence[Item]:
         """Return the items of the chapter that count; with `with_all` also those that do not."""
-        return await self._store.items(self._session_id, with_all=with_all)
+        return await self._store.items(self._session_id, with_all=with_all, kinds=kinds)
 
     async def history(self, item: Item) -> Sequence[Item]:
         """Return every version of an item, oldest first."""
@@ -72,9 +82,16 @@ class Bank:
     async def edit(self, item: Item, typed: Item) -> Item:
         """Store the words that the GM typed for `item`.
 
-        Raises ChangedElsewhereError if another window changed it meanwhile: its words may be better.
+        Raises ChangedElsewhereError if another window changed the words meanwhile: those may be better.
         """
-        stored = await self._put([item], [changes.edited(item, typed)])
+        try:
+            stored = await self._put([item], [changes.edited(item, typed)])
+        except ChangedElsewhereError:
+            # That it was looked at, confirmed or pinned meanwhile changes nothing about its words.
+            now = next(iter(await self._as_stored([item])), None)
+            if now is None or changes.words_of(now) != changes.words_of(item):
+                raise
+            stored = await self._put([now], [changes.edited(now, typed)])
         return stored[0] if stored else item
 
     async def merge(self, items: Sequence[Item]) -> Item:
@@ -111,6 +128,7 @@ class Bank:
             raise IllegalCommandError(NO_BANK)
         changes.require_storable([item])
         await self._store.put([item])
+        self._on_changed()
         return item
 
     async def undo(self) -> Sequence[Item]:
@@ -137,6 +155,7 @@ class Bank:
                 if tries == TRIES:
                     raise
             else:
+                self._on_changed()
                 return made
         raise AssertionError("the loop returns or raises")
 
@@ -158,6 +177,7 @@ class Bank:
         changes.require_storable(made)
         if made:
             await self._store.put(made)
+            self._on_changed()
         return made
 
     async def _as_stored(self, items: Sequence[Item]) -> list[Item]:

@@ -52,7 +52,7 @@ from core.engine.speaking.heartbeats import Heartbeats
 from core.engine.speaking.service import Afterthoughts
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
-from core.engine.sync.notifications import WriterChanged, WriterGone
+from core.engine.sync.notifications import BankChanged, WriterChanged, WriterGone
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.takes.service import Takes
 from core.gateway.model_gateway import CallResult
@@ -99,7 +99,7 @@ class SessionHandle(OpenSession):
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
         self.takes = Takes(store, writer, worker, self._ask, clock)
         self.scene = Scene(writer, builder, clock)
-        self.bank = Bank(store.bank, self.id, clock)
+        self.bank = Bank(store.bank, self.id, clock, lambda: writer.listeners.publish(BankChanged()))
         writer.on_adopted = self._wake_workers
         writer.on_locked_out = self._follower.start
 

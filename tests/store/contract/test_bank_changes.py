@@ -136,6 +136,9 @@ async def test_the_words_of_the_gm_are_kept_and_the_label_stays(
     assert (edited.label, edited.is_by_gm) == (KARA, True)
     with pytest.raises(ChangedElsewhereError):
         await bank.edit(item, replace(item, text="Words for what was there before."))
+    await bank.pin([edited])
+    edited = await bank.edit(edited, replace(edited, text="Kara wears it, still."))
+    assert (edited.text, edited.is_pinned) == ("Kara wears it, still.", True)
     with pytest.raises(IllegalCommandError, match="a text of 1 to 2,000 characters"):
         await bank.edit(edited, replace(edited, text=" \n"))
     with pytest.raises(IllegalCommandError, match="a name of 1 to 200 characters"):
