@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from storyengine_tui.cli.commands.chapter import exchange, scene, sessions, slots, speaking, takes
+from storyengine_tui.cli.commands.chapter import bank, exchange, scene, sessions, slots, speaking, takes
 from storyengine_tui.cli.commands.chapter.cost import cost
 from storyengine_tui.cli.commands.chapter.play import play
 from storyengine_tui.cli.commands.library import book, cast, lore, nature, proposals
@@ -29,6 +29,7 @@ app.add_typer(database.app, name="db")
 app.add_typer(consent.app, name="consent")
 app.add_typer(model.app, name="model")
 app.add_typer(slots.app, name="slots")
+app.add_typer(bank.app, name="bank")
 app.add_typer(book.app, name="book")
 command(app, "next")(book.next_)
 for cast_work in (proposals.assist, proposals.proposals, nature.trait, nature.topic):

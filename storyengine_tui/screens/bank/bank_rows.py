@@ -139,7 +139,7 @@ def cells_of(row: BankRow, session: Session, columns: Sequence[Column], *, is_ma
     texts = {
         KIND: item.kind.value,
         ASPECT: item.details.aspect.value if isinstance(item.details, StateDetails) else "",
-        "Name": item.name,
+        "Name": clean_line(item.name),
         "Text": spoken(item),
         "Prompt": str(item.prompt_index) if item.prompt_index else "–",
         "Known to": "" if item.label.is_everyone else names_of(item.label, session),

@@ -157,7 +157,7 @@ class ItemModal(_FieldsModal):
             name=self.typed("name"),
             text=self.typed("text"),
             details=replace(self._item.details, **values),
-            importance=_share(self.typed("importance"), self._item.importance),
+            importance=read_share(self.typed("importance"), self._item.importance),
         )
 
     def _value(self, name: str, before: object) -> object:
@@ -166,7 +166,7 @@ class ItemModal(_FieldsModal):
         typed = self.typed(name)
         if isinstance(before, tuple):
             return typed_names(typed, before)
-        return _share(typed, before) if isinstance(before, float) else typed
+        return read_share(typed, before) if isinstance(before, float) else typed
 
 
 class AddItemModal(_FieldsModal):
@@ -227,7 +227,7 @@ def _shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else clean_line(str(value))
 
 
-def _share(typed: str, before: float) -> float:
+def read_share(typed: str, before: float) -> float:
     """Return a number from 0 to 1; one that was not edited is as exact as it was."""
     if typed == _shown(before):
         return before

@@ -49,6 +49,8 @@ class RememberedCell(MemoryCell):
     """The chapter, once it keeps a bank."""
     _rows: Sequence[BankRow] | None = None
     """Every item that was read; None before."""
+    _waiting = 0
+    """How many of them the GM has not seen."""
     _knower: Slot | None = None
     _outcome = ""
     """What was just done, shown beside the name of the list."""
@@ -80,7 +82,7 @@ class RememberedCell(MemoryCell):
             )
             self.query_one(".cell").mount(*lines, before=self.query_one(".foot"))
         if not self.keeps_bank:
-            self._rows, self.shown, self.wanted = None, None, Wanted.ALL
+            self._rows, self._waiting, self.shown, self.wanted = None, 0, None, Wanted.ALL
         self._show_mode()
 
     def _chapter(self) -> Session:
@@ -90,7 +92,7 @@ class RememberedCell(MemoryCell):
 
     def show_rows(self, rows: Sequence[BankRow], viewpoint: Slot | None) -> None:
         """Show what the bank has; of what a character may know, with a viewpoint."""
-        self._rows, self._knower = rows, viewpoint
+        self._rows, self._knower, self._waiting = rows, viewpoint, to_confirm(rows)
         self._show_items()
         self.say_work(self._own_work)
 
@@ -172,8 +174,7 @@ class RememberedCell(MemoryCell):
     def say_work(self, work: str) -> None:
         """Say beside the count what is being done to memory, and how many items wait for the GM."""
         self._own_work = work
-        count = to_confirm(self._rows or ())
-        waiting = f"{count:,} to confirm" if count else ""
+        waiting = f"{self._waiting:,} to confirm" if self._waiting else ""
         super().say_work(" · ".join(filter(None, (work, waiting))))
         self._show_heading()
 

@@ -10,9 +10,11 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+from core.domain.audience import Audience
 from core.domain.bank.item import Item, Validation
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import ItemId
+from core.domain.slot import Slot
 from core.engine.bank.changes import NO_WIDER, OTHER_KIND
 from core.engine.bank.service import Bank
 from core.engine.engine import Engine
@@ -193,7 +195,7 @@ async def test_what_was_taken_out_is_shown_on_request_and_comes_back_by_the_same
 
 
 async def test_a_merge_says_why_it_is_refused_and_else_which_item_goes_on(desktop: Desktop) -> None:
-    jonas = replace(ITEMS[1], label=replace(MIRA, slots=frozenset({2})), id=ITEMS[0].id)
+    jonas = replace(ITEMS[1], label=Audience.of((Slot.ORANGE,)), id=ITEMS[0].id)
 
     async def make(engine: Engine) -> None:
         await keep(engine, await make_active(engine, 3), (jonas, *ITEMS[1:]))
