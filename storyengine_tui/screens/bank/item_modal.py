@@ -39,7 +39,7 @@ MADE_OF: Final[dict[str, Callable[[str], object]]] = {"category": ThreadCategory
 LABELS: Final = {"participants": "Took part", "other": "Toward", "category": "Kind of topic"}
 
 
-class _FieldsModal(OverlayModal[bool]):
+class ItemFieldsModal(OverlayModal[bool]):
     """Ends with True once what was typed is stored; a refusal is shown, and the fields stay."""
 
     CSS_PATH = Path(line_modal.__file__).with_name("dialog.tcss")
@@ -111,7 +111,7 @@ class _FieldsModal(OverlayModal[bool]):
         self.dismiss(False)
 
 
-class ItemModal(_FieldsModal):
+class ItemModal(ItemFieldsModal):
     """Edits an item: the GM's words are not replaced by those of a model."""
 
     HEADING = "Edit"
@@ -169,7 +169,7 @@ class ItemModal(_FieldsModal):
         return read_share(typed, before) if isinstance(before, float) else typed
 
 
-class AddItemModal(_FieldsModal):
+class AddItemModal(ItemFieldsModal):
     """Adds an item of the GM's own, for those who are ticked."""
 
     HEADING = "Add to the bank"

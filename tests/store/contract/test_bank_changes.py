@@ -13,7 +13,7 @@ from core.domain.bank.item import Item, Validation
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.bank.changes import FEW_TO_MERGE, NO_WIDER, NO_WORDS, OTHER_KIND
+from core.engine.bank.changes import FEW_TO_MERGE, NO_WIDER, NO_WORDS, OTHER_CHAPTER, OTHER_KIND
 from core.engine.bank.service import NO_BANK, Bank
 from core.engine.bank.undo import NOTHING_TO_REDO, NOTHING_TO_UNDO
 from core.snapshot import Changes
@@ -229,3 +229,23 @@ async def test_words_of_an_event_become_a_quote_for_those_who_heard_them(store: 
         with pytest.raises(IllegalCommandError) as refused:
             await bank.quote(session, event, words)
         assert refused.value.message == NO_WORDS
+
+
+async def test_items_of_an_earlier_chapter_are_changed_from_a_later_one(store: SessionStore) -> None:
+    earlier, _ = await bank_of(store, fact(1))
+    later, _ = await bank_of(store, fact(2))
+    both = [*await earlier.items(), *await later.items()]
+    await later.confirm(both)
+    assert [item.validation for item in (*await earlier.items(), *await later.items())] == [
+        Validation.CONFIRMED,
+        Validation.CONFIRMED,
+    ]
+    with pytest.raises(IllegalCommandError) as refused:
+        await later.merge(both)
+    assert refused.value.message == OTHER_CHAPTER
+    # Each chapter undoes what was changed of its own items.
+    await earlier.undo()
+    assert [item.validation for item in (*await earlier.items(), *await later.items())] == [
+        Validation.SEEN,
+        Validation.CONFIRMED,
+    ]
