@@ -18,6 +18,8 @@ from pydantic import FailFast, Field, GetCoreSchemaHandler, GetPydanticSchema, T
 from pydantic_core import CoreSchema, core_schema
 
 from core.domain.audience import EVERYONE
+from core.domain.bank.copies import bank_at
+from core.domain.bank.item import Item, ItemAccess
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
@@ -31,6 +33,7 @@ from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.exchange import audience_integrity
 from core.exchange import session_integrity as integrity
+from core.exchange.bank_integrity import problems_of_bank
 from core.exchange.import_bounds import BoundExceededError, parse
 from core.exchange.library_marks import BookMark, problems_of_book, problems_of_lore
 from core.snapshot import Changes, Snapshot
@@ -38,13 +41,14 @@ from core.store import SessionStore
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean, clean_line
 
-VERSION: Final = 6
-_READABLE: Final = (1, 2, 3, 4, 5, VERSION)
+VERSION: Final = 7
+_READABLE: Final = (1, 2, 3, 4, 5, 6, VERSION)
 """Version 1 has the same body. Its checksum was taken of the body as read and written again; for a file that
 the program wrote these are the same bytes. Version 3 adds takes and revisions: in earlier ones every prompt
 has one take, and every block one revision. Version 4 adds audiences, lines and secrets: in earlier ones
 everyone knows everything. Version 5 adds the book of a chapter, and what it took over from the one before.
-Version 6 adds what slots have of characters of the library: in earlier ones they were made by hand."""
+Version 6 adds what slots have of characters of the library: in earlier ones they were made by hand.
+Version 7 adds the memory bank: in earlier ones there is none."""
 _HEARD: Final = ("events", "blocks", "revisions", "requests")
 _EVERYONE: Final = [slot.value for slot in EVERYONE]
 _DEFAULTS: Final[Mapping[str, object]] = {
@@ -131,11 +135,14 @@ class SessionBody:
     requests: Annotated[tuple[FlatRequest, ...], FailFast()] = ()
     artifacts: Annotated[tuple[CostedArtifact, ...], FailFast()] = ()
     contents: Annotated[tuple[Content, ...], FailFast()] = ()
+    items: Annotated[tuple[Item, ...], FailFast(), Field(exclude_if=not_)] = ()
+    """Every version of each item of the memory bank, one item after the other."""
+    accesses: Annotated[tuple[ItemAccess, ...], Field(exclude_if=not_)] = ()
     book: Annotated[BookMark | None, Field(exclude_if=not_)] = None
     """The book that the chapter is in; left out where it is in none."""
 
 
-T = TypeVar("T", Event, MemoryBlock, NarrativeDraft, Request, Artifact)
+T = TypeVar("T", Event, MemoryBlock, NarrativeDraft, Request, Artifact, Item)
 
 
 # Created on first use: they take a tenth of a second, and few runs of the program export.
@@ -186,6 +193,8 @@ async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
         requests=tuple(await store.requests(session_id)),
         artifacts=tuple(artifacts),
         contents=tuple(Content(hash, text) for hash, text in sorted(contents.items())),
+        items=tuple(await store.bank.history(session_id)),
+        accesses=tuple((await store.bank.accesses(session_id)).values()),
     )
 
 
@@ -281,6 +290,7 @@ def _problems(body: SessionBody) -> Iterator[str]:
         problems_of_book(body.book),
         problems_of_lore(body.lore, body.contents),
         integrity.problems_of_calls(body.artifacts, body.contents, body.requests),
+        problems_of_bank(session, body.items, body.accesses, body.events),
     )
 
 
@@ -296,8 +306,9 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def _things(body: SessionBody) -> Iterator[Event | MemoryBlock | NarrativeDraft | Request | Artifact]:
-    return chain(body.events, body.blocks, body.revisions, body.drafts, body.requests, body.artifacts)
+def _things(body: SessionBody) -> Iterator[Event | MemoryBlock | NarrativeDraft | Request | Artifact | Item]:
+    story = (body.events, body.blocks, body.revisions, body.drafts)
+    return chain(*story, body.requests, body.artifacts, body.items)
 
 
 def _ids(body: SessionBody) -> Iterator[Sequence[object]]:
@@ -323,14 +334,21 @@ def beginning_of(
     secrets: tuple[Secret, ...],
     events: Sequence[Event],
     blocks: Sequence[MemoryBlock],
+    items: Sequence[Item] = (),
+    until: datetime | None = None,
 ) -> SessionBody:
-    """Return a session that begins with this canon: one take of each prompt, one revision of each block."""
+    """Return a session that begins with this canon: one take of each prompt, one revision of each block.
+
+    `items` has every version of the memory bank; the session begins with those of that time.
+    """
+    takes = {event.prompt_index: event.take for event in events}
     return SessionBody(
         session=replace(session, canon_version=0),
         tab1=tab1,
         secrets=secrets,
         events=tuple(replace(event, take=1) for event in events),
         blocks=tuple(replace(block, revision=1, made_from=None) for block in blocks),
+        items=bank_at(items, takes, session.prompt_index, until),
     )
 
 
@@ -352,6 +370,8 @@ def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
         requests=_moved(tuple(map(_put_aside, body.requests)), session_id),
         artifacts=_moved(body.artifacts, session_id),
         contents=body.contents,
+        items=_moved(body.items, session_id),
+        accesses=body.accesses,
     )
 
 

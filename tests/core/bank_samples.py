@@ -8,7 +8,7 @@ from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item
 from core.domain.ids import ItemId, SessionId
 
-NOW = datetime(2026, 11, 25, 18, tzinfo=UTC)
+NOW = datetime(2026, 11, 1, 18, tzinfo=UTC)
 SESSION = SessionId(UUID(int=1))
 
 

@@ -185,7 +185,8 @@ class SavePoints:
             raise SavePointDamagedError(slot.number, "the story up to it is not what it was")
         title = title_from(session.title, content.tab1.chapter, content.tab1.world)
         session = replace(session, title=title_with(title, slot.label), updated_at=self._clock())
-        body = beginning_of(session, content.tab1, content.secrets, events, blocks)
+        history = await self._store.bank.history(slot.session_id)
+        body = beginning_of(session, content.tab1, content.secrets, events, blocks, history, slot.taken_at)
         # Requests and provenance stay with the session that made the calls.
         drafts = [replace(draft, request_id=None) for draft in drafts]
         copies = await copies_of_lore(self._store, slot.session_id, content.lore)

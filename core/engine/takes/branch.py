@@ -6,6 +6,7 @@ from datetime import datetime
 
 from core.context.canon_locks import has_lock
 from core.domain.audience import EVERYONE, Audience
+from core.domain.bank.item import Item
 from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
 from core.domain.ids import SessionId
 from core.domain.session.absence import read_away
@@ -40,7 +41,8 @@ async def read_branch(store: SessionStore, session_id: SessionId, at: int, now: 
             before.session.canon_version,
             before.session.boundary,
         ):
-            body = branch_at(before, events, blocks, at, now)
+            history = await store.bank.history(session_id)
+            body = branch_at(before, events, blocks, at, now, history)
             return replace(body, contents=await copies_of_lore(store, session_id, before.lore))
     raise StorageError(
         ErrorCode.STORAGE_LOAD_FAILED,
@@ -50,7 +52,12 @@ async def read_branch(store: SessionStore, session_id: SessionId, at: int, now: 
 
 
 def branch_at(
-    snapshot: Snapshot, events: Sequence[Event], blocks: Sequence[MemoryBlock], at: int, now: datetime
+    snapshot: Snapshot,
+    events: Sequence[Event],
+    blocks: Sequence[MemoryBlock],
+    at: int,
+    now: datetime,
+    items: Sequence[Item] = (),
 ) -> SessionBody:
     """Return the session that has canon 1 to `at` and its memory, with cast and tab 1 as they were locked."""
     session = snapshot.session
@@ -78,7 +85,7 @@ def branch_at(
         updated_at=now,
     )
     branched = replace(branched, next_slot=branched.speaker_after(speaker or session.next_slot))
-    body = beginning_of(branched, snapshot.tab1, snapshot.secrets, events, memory)
+    body = beginning_of(branched, snapshot.tab1, snapshot.secrets, events, memory, items)
     return replace(body, prompt_blocks=snapshot.prompt_blocks, lore=snapshot.lore)
 
 

@@ -1,0 +1,101 @@
+"""What no export of this program has in a memory bank; a forger can compute checksums too."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Final
+
+from core.domain.bank.checks import problems_of
+from core.domain.bank.evidence import Evidence, find_words
+from core.domain.bank.item import Item, ItemAccess
+from core.domain.ids import ItemId
+from core.domain.session.limits import is_storable_time
+from core.domain.session.session import Session
+from core.domain.story.event import Event
+from core.text.cleaning import clean_line
+
+MOST_VERSIONS: Final = 200_000
+"""Versions of items in one chapter."""
+_MOST_COUNTED: Final = 2**31 - 1
+
+
+def problems_of_bank(
+    session: Session, items: Sequence[Item], accesses: Sequence[ItemAccess], events: Sequence[Event]
+) -> Iterator[str]:
+    """Yield problems of items: their bounds, their versions, and proofs that are not in the log."""
+    if not items and not accesses:
+        return
+    if len(items) > MOST_VERSIONS:
+        yield f"it has more than {MOST_VERSIONS:,} versions of items"
+        return
+    if not all(is_storable_time(time) for item in items for time in (item.created_at, item.updated_at)):
+        yield "an item of its memory bank has a time that cannot be shown"
+    log = {(event.prompt_index, event.take, event.ordinal): event for event in events}
+    takes = {(event.prompt_index, event.take) for event in events}
+    newest: dict[ItemId, Item] = {}
+    for item_id, versions in groupby(items, key=lambda item: item.id):
+        history = list(versions)
+        if item_id in newest or [one.version for one in history] != list(range(1, len(history) + 1)):
+            yield "the versions of an item have gaps"
+        if any(_kept(one) != _kept(history[0]) for one in history):
+            yield "an item has another label or another source than it began with"
+        newest[item_id] = history[-1]
+        for item in history:
+            yield from (f"an item of its memory bank: {problem}" for problem in problems_of(item))
+            if clean_line(item.name) != item.name or not _is_proved(item, log, takes):
+                yield "an item is not proved by what was played"
+    if not all(_targets(item, newest) for item in newest.values()) or _has_circle(newest):
+        yield "an item is replaced by one that is missing, or by itself"
+    if not all(0 < one.access_count < _MOST_COUNTED and one.last_accessed > 0 for one in accesses):
+        yield "an item was recalled less than once"
+    if any(one.last_accessed > max(session.prompt_index, *(index for index, _ in takes)) for one in accesses):
+        yield "an item was recalled at a prompt that was not played"
+
+
+def _kept(item: Item) -> tuple[object, ...]:
+    return (
+        item.kind,
+        item.label,
+        item.origin,
+        item.prompt_index,
+        item.take,
+        item.supersedes,
+        item.created_at,
+    )
+
+
+def _is_proved(item: Item, log: Mapping[tuple[int, int, int], Event], takes: set[tuple[int, int]]) -> bool:
+    """Whether its words are in events that all of its label witnessed; the GM's own needs no proof."""
+    if item.take is not None and (item.prompt_index, item.take) not in takes:
+        return False
+    if item.take is not None and not item.evidence:
+        return False
+    return all(_is_found(one, log.get(one.place), item) for one in item.evidence)
+
+
+def _is_found(proof: Evidence, event: Event | None, item: Item) -> bool:
+    if event is None or not event.audience.includes(item.label):
+        return False
+    said = event.text[proof.start : proof.end]
+    return find_words(said, proof.words) is not None and proof.end <= len(event.text)
+
+
+def _targets(item: Item, newest: Mapping[ItemId, Item]) -> bool:
+    return all(one is None or one in newest for one in (item.supersedes, item.merged_into))
+
+
+def _has_circle(newest: Mapping[ItemId, Item]) -> bool:
+    """Whether an item replaces itself by way of others."""
+    for link in ("supersedes", "merged_into"):
+        done: set[ItemId] = set()
+        for start in newest:
+            path: list[ItemId] = []
+            on_path: set[ItemId] = set()
+            here: ItemId | None = start
+            while here is not None and here in newest and here not in done:
+                if here in on_path:
+                    return True
+                path.append(here)
+                on_path.add(here)
+                here = getattr(newest[here], link)
+            done.update(path)
+    return False
