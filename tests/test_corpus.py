@@ -18,5 +18,5 @@ def test_every_importer_has_a_corpus() -> None:
     assert {target.name for target, _ in KEPT} == {
         *("play", "session", "config", "env", "consent"),
         *("terminal", "replies", "tries", "asked", "last-session", "kept-text", "catalogue", "listing"),
-        *("news", "correction", "cards", "cards-json", "charx", "lore", "chats", "vectors"),
+        *("news", "correction", "cards", "cards-json", "charx", "lore", "chats", "vectors", "bank-edit"),
     }

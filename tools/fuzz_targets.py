@@ -43,6 +43,7 @@ from db.store import open_store
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.screens.models.settings_file import change_settings
 from storyengine_tui.textual_ext.terminal.paste_parser import END, LONGEST_KEY, MOST_CELLS, START, PasteParser
+from tools.fuzz_bank import check_bank_edit
 from tools.fuzz_library import check_card, check_chat, check_lore
 from tools.fuzz_texts import (
     check_asked,
@@ -317,6 +318,7 @@ TARGETS = (
     Target("charx", ".charx", check_card),
     Target("lore", ".json", check_lore),
     Target("chats", ".jsonl", check_chat),
+    Target("bank-edit", ".txt", check_bank_edit),
 )
 
 

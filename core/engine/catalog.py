@@ -21,6 +21,7 @@ from core.domain.story.context_status import ContextStatus
 from core.domain.story.event import Event
 from core.engine.bank.commands import keep_bank
 from core.engine.bank.keeping import material
+from core.engine.bank.service import Bank
 from core.engine.changes import moves
 from core.engine.decisions import lore_commands, tab1_commands
 from core.engine.save_points.service import SavePoints
@@ -60,6 +61,10 @@ class SessionCatalog:
     def reader(self, session_id: SessionId) -> SessionReader:
         """Return a reader of one session."""
         return SessionReader(self.store, session_id)
+
+    def bank(self, session_id: SessionId) -> Bank:
+        """Return the memory bank of a chapter, to read and to change its items."""
+        return Bank(self.store.bank, session_id, self._clock)
 
     async def create(self, *, script_key: str = "", carried: CarryOver = NOTHING_CARRIED) -> SessionId:
         """Store a new session, empty but for what it takes over, and return its id."""

@@ -21,8 +21,8 @@ from db.rows.tab1_mapping import to_profiles
 
 _PLAIN: Final = (
     *("session_id", "version", "name", "text", "importance", "confidence", "sentiment", "decay_rate"),
-    *("is_pinned", "is_by_gm", "prompt_index", "take", "supersedes", "merged_into", "expires_at"),
-    *("request_id", "created_at", "updated_at"),
+    *("is_pinned", "is_by_gm", "prompt_index", "take", "supersedes", "merged_into", "undoes"),
+    *("expires_at", "request_id", "created_at", "updated_at"),
 )
 _IDS: Final = ("session_id", "supersedes", "merged_into", "request_id")
 _TIMES: Final = ("created_at", "updated_at")

@@ -39,7 +39,7 @@ class BankItemRow(Row, table=True):
             "supersedes",
             postgresql_where=sql("supersedes IS NOT NULL"),
         ),
-        CheckConstraint("version >= 1", name="version"),
+        CheckConstraint("version >= 1 AND undoes BETWEEN 1 AND version - 1", name="version"),
         CheckConstraint(f"name ~ '[^[:space:]]' AND char_length(name) <= {LONGEST_NAME}", name="name"),
         CheckConstraint(f"text ~ '[^[:space:]]' AND char_length(text) <= {LONGEST_TEXT}", name="text"),
         CheckConstraint("jsonb_typeof(details) = 'object'", name="details"),
@@ -84,6 +84,7 @@ class BankItemRow(Row, table=True):
     evidence: list[object] = column.json()
     supersedes: UUID | None = column.optional()
     merged_into: UUID | None = column.optional()
+    undoes: int | None = column.optional()
     expires_at: int | None = column.optional()
     request_id: UUID | None = column.optional()
     created_at: datetime = column.time()

@@ -29,6 +29,8 @@ def problems_of(item: Item) -> Iterator[str]:
         yield "An item is proved by prompts up to its own."
     if item.prompt_index < 0 or (item.take is not None and item.take < 1) or item.version < 1:
         yield "Prompts, takes and versions are counted from 1."
+    if item.undoes is not None and not 1 <= item.undoes < item.version:
+        yield "A version takes back one that is older."
     if item.expires_at is not None and item.expires_at < 0:
         yield "An item expires at a prompt."
     if item.id in (item.supersedes, item.merged_into):

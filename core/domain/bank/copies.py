@@ -40,4 +40,5 @@ def _copied(item: Item, takes: Mapping[int, int], last: int) -> Item | None:
     evidence = tuple(replace(one, take=1) for one in item.evidence if takes.get(one.prompt_index) == one.take)
     if not evidence and item.origin is ItemOrigin.EXTRACTED:
         return None
-    return replace(item, version=1, take=None if item.take is None else 1, evidence=evidence)
+    take = None if item.take is None else 1
+    return replace(item, version=1, undoes=None, take=take, evidence=evidence)

@@ -79,6 +79,8 @@ class Item:
     """The older item that this one replaces, while it counts itself."""
     merged_into: ItemId | None = None
     """The item that says the same, in which the GM lets it go on."""
+    undoes: int | None = None
+    """The version of it that this version takes back, where the GM undid a change or did it again."""
     expires_at: int | None = None
     """The last prompt at which it is recalled."""
     request_id: RequestId | None = None
@@ -113,7 +115,7 @@ class Item:
 
     def next_version(self, now: datetime) -> "Item":
         """Return it as the version that a change of the GM's makes."""
-        return replace(self, version=self.version + 1, updated_at=now)
+        return replace(self, version=self.version + 1, updated_at=now, undoes=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

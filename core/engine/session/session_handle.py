@@ -30,6 +30,7 @@ from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.bank.keeping import BankKeeping
+from core.engine.bank.service import Bank
 from core.engine.changes.absences import paused_in_library, paused_slots, slots_of
 from core.engine.decisions import commands, lore_commands, tab1_commands
 from core.engine.decisions.lore_commands import LoreCopy
@@ -54,7 +55,7 @@ from core.engine.speaking.heartbeats import Heartbeats
 from core.engine.speaking.service import Afterthoughts
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
-from core.engine.sync.notifications import WriterChanged, WriterGone
+from core.engine.sync.notifications import BankChanged, WriterChanged, WriterGone
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.takes.service import Takes
 from core.gateway.model_gateway import CallResult
@@ -103,6 +104,7 @@ class SessionHandle(OpenSession):
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
         self.takes = Takes(store, writer, worker, self._ask, clock)
         self.scene = Scene(writer, builder, clock)
+        self.bank = Bank(store.bank, self.id, clock, lambda: writer.listeners.publish(BankChanged()))
         writer.on_adopted = self._wake_workers
         writer.on_locked_out = self._follower.start
 

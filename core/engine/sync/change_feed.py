@@ -39,6 +39,8 @@ def notifications_for(before: Snapshot, changes: Changes) -> list[Notification]:
         if events := changes.events or tuple(redone):
             notifications.append(notices.EventsAppended(events))
         notifications += [notices.MemoryAppended(block) for block in changes.blocks]
+    if changes.items:
+        notifications.append(notices.BankChanged())
     notifications += [notices.DraftStored(draft) for draft in changes.drafts]
     notifications += [notices.UnsentChanged(slot, text) for slot, text in changes.unsent.items()]
     if changes.prompt_blocks is not None and changes.prompt_blocks != before.prompt_blocks:

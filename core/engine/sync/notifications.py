@@ -108,6 +108,11 @@ class MemoryAppended(Notification):
 
 
 @dataclass(frozen=True, slots=True)
+class BankChanged(Notification):
+    """Items were added to the memory bank, or the GM changed some: read them again."""
+
+
+@dataclass(frozen=True, slots=True)
 class DraftStored(Notification):
     """A new version of the narrative is stored."""
 

@@ -17,21 +17,21 @@ from core.domain.ids import RequestId
 from core.domain.requests.request import NarrativeRequest
 from core.domain.session.limits import Limits
 from core.domain.session.session import SessionState, title_from
-from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.engine.sync import notifications
 from core.ledger.words import dollars
-from storyengine_tui.screens.narrative.correction_modal import NO_ROOM, CorrectionModal
+from storyengine_tui.screens.bank.item_list import ItemList
+from storyengine_tui.screens.narrative.bank_part import BankPart
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell, DefinitionSaver
 from storyengine_tui.screens.narrative.download_row import CopyRequested, DeliveryRow
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
 from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory_loader import MemoryLoader
 from storyengine_tui.screens.narrative.narrative_view import NarrativeView, failure_banner, narrative_view
+from storyengine_tui.screens.narrative.remembered_cell import RememberedCell
 from storyengine_tui.screens.narrative.revisions.memory_revisions import MemoryRevisions, RevisionAct
 from storyengine_tui.screens.narrative.viewpoints import Viewpoints
-from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
@@ -84,13 +84,15 @@ class NarrativePane(SessionTab):
         self.autosave = self._saver.autosave
         self.memory = MemoryLoader(self, self._go_on)
         self._revisions = MemoryRevisions(self)
+        self._bank = BankPart(self, self.memory)
+        self.adopt(self._bank)
         self._viewpoints = Viewpoints(self, self.memory, self._build)
         self._request_id: RequestId | None = None
         """The build whose text streams in."""
 
     def compose(self) -> ComposeResult:
         """Compose the three cells, and above the chapter what is going on with it."""
-        yield MemoryCell(chunk_size=_LIMITS.chunk_size, id="memory")
+        yield RememberedCell(chunk_size=_LIMITS.chunk_size, id="memory")
         yield DefinitionCell(_LIMITS, id="definition-cell")
         yield Banner(scrolls_into_view=True, id="build-banner")
         yield BusyLine(id="building")
@@ -103,6 +105,7 @@ class NarrativePane(SessionTab):
     async def on_session_attached(self) -> None:
         """Show what is stored; memory is read when the tab is shown."""
         self.memory.forget()
+        self._bank.forget()
         self._delivery.say("")
         self._say_left_out(())
         view = narrative_view(self.session)
@@ -123,6 +126,7 @@ class NarrativePane(SessionTab):
     def on_tab_shown(self) -> None:
         """Read the memory, if it was not read before, and focus the widget where the GM continues."""
         self.memory.read()
+        self._bank.come()
         self._go_on()
 
     def _go_on(self) -> None:
@@ -144,6 +148,7 @@ class NarrativePane(SessionTab):
 
     def on_notification(self, notification: notifications.Notification) -> None:
         """Add new memory, and show the text that streams in."""
+        self._bank.note(notification)
         match notification:
             case notifications.MemoryAppended(block):
                 self.memory.append(block)
@@ -171,6 +176,7 @@ class NarrativePane(SessionTab):
         if self.has_session:
             self.view = narrative_view(self.session)
             self._show_draft()
+            self._bank.refresh()
 
     def watch_view(self, before: NarrativeView | None, view: NarrativeView | None) -> None:
         """Enable what is possible now, and say what is going on and what failed."""
@@ -257,6 +263,8 @@ class NarrativePane(SessionTab):
             return False
         if action in ("view_as", "view_all", "build_as"):
             return self._viewpoints.is_offered(action, self.view)
+        if action in ("bank_list", "bank_act"):
+            return self._bank.is_offered(action)
         if action == "revise":
             return self._revisions.is_offered(RevisionAct(str(parameters[0])))
         return (self.view.actions | {"download": self.can_download or None}).get(action, True)
@@ -289,19 +297,7 @@ class NarrativePane(SessionTab):
     @on(MemoryCell.CorrectionRequested)
     def action_correct(self) -> None:
         """Ask for a correction of canon, which the dialog stores."""
-        session = self.session
-        if not session.can(Command.CORRECT_CANON):
-            return
-        if self.memory.room > 0:
-            kept = KeptText.correction_of(session.id, self.folder) if self.folder is not None else None
-            room, roster = self.memory.room, self._viewpoints.roster
-            self.ask(CorrectionModal(session.correct_canon, room, kept, roster), self._show_correction)
-        else:
-            self.notify(NO_ROOM, severity="warning", markup=False)
-
-    def _show_correction(self, is_stored: bool | None) -> None:
-        if is_stored:
-            self._memory.go_to_newest()
+        self._revisions.correct(self.memory.room, self._viewpoints.roster)
 
     @on(MemoryCell.RevisionAsked)
     def _handle_revision(self, event: MemoryCell.RevisionAsked) -> None:
@@ -314,10 +310,17 @@ class NarrativePane(SessionTab):
     def action_view_as(self) -> None:
         """Show memory as the next character sees it; all of it follows the last one."""
         self.memory.view_as_next()
+        self._bank.show_viewpoint()
 
     def action_view_all(self) -> None:
         """Show all of memory again."""
         self.memory.view_as(None)
+        self._bank.show_viewpoint()
+
+    @on(ItemList.Asked)
+    @on(ItemList.Left)
+    def _handle_items(self, event: ItemList.Asked | ItemList.Left) -> None:
+        self._bank.handle(event)
 
     def action_build_as(self) -> None:
         """Ask as which character the chapter is written, and build a new version."""

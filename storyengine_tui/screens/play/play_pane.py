@@ -15,6 +15,7 @@ from core.domain.requests.request import BackgroundRequest, ReplyRequest, Summar
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.sync import notifications
+from storyengine_tui.screens.play.bank_actions import BankActions
 from storyengine_tui.screens.play.composer.composer import Composer
 from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.screens.play.composer.prompt_queue import PromptQueue
@@ -57,6 +58,7 @@ class PlayPane(SessionTab):
         Binding("b", "branch_here", "Branch here"),
         Binding("k", "mark_here", "Always, never, as usual", show=False),
         Binding("w", "why_here", "Why no words"),
+        Binding("q", "quote_here", "Quote"),
         Binding("escape", "cancel", "Cancel"),
         Binding("escape", "view_all", "Everything", show=False),
         Binding("escape", "write", "Back to the panel", show=False),
@@ -69,6 +71,7 @@ class PlayPane(SessionTab):
         Binding("ctrl+l", "choose_hearers", "Who hears it", show=False),
         Binding("alt+s", "choose_called", "Who answers", show=False),
         Binding("alt+d", "roll_dice", "Roll dice", show=False),
+        Binding("alt+c", "sheet", "Character sheet", show=False),
         Binding("f12", "view_as", "As the next character sees it", show=False),
         Binding("left", "choose_take(-1)", "Take before", show=False),
         Binding("right", "choose_take(1)", "Take after", show=False),
@@ -91,7 +94,8 @@ class PlayPane(SessionTab):
         parts = (self, self.sender, self.current_view)
         self.requests, self.takes = RequestActions(*parts), TakeActions(*parts)
         self.scene = SceneActions(*parts, self.show_forecast)
-        self.adopt(self.requests, self.takes, self.scene, SendingActions(*parts))
+        self.bank = BankActions(*parts)
+        self.adopt(self.requests, self.takes, self.scene, self.bank, SendingActions(*parts))
         self._shown_id: SessionId | None = None
 
     def compose(self) -> ComposeResult:
@@ -121,6 +125,7 @@ class PlayPane(SessionTab):
         if not self.shows(session):
             return
         self.reading.load(played or (), session.snapshot.session, viewpoint)
+        self.bank.read_quotes()
         self.refresh_view()
         if not is_new:
             self._go_on()
@@ -141,6 +146,7 @@ class PlayPane(SessionTab):
     def on_notification(self, notification: notifications.Notification) -> None:
         """Update the transcript, the panels and the banners."""
         session = self.session.snapshot.session
+        self.bank.note(notification)
         match notification:
             case notifications.TextArrived(request_id, text):
                 self.reading.stream(request_id, text)
@@ -261,6 +267,8 @@ class PlayPane(SessionTab):
         if action in ("why_silent", "why_here"):
             is_near = action == "why_silent" or self.reading.transcript.has_focus
             return is_near and self.reading.reasoned is not None
+        if action in ("quote_here", "sheet", "go_to"):
+            return self.bank.is_offered(action)
         if action == "branch_here":
             return self.reading.transcript.has_focus and self.reading.marked_prompt is not None
         if action in ("send", "mark_here") and self.view.actions[action]:

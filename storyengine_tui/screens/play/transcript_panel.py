@@ -1,6 +1,6 @@
 """The top cell of tab 2: the transcript, who is writing, and how full the window is (design 9)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from textual import events, getters, on
 from textual.app import ComposeResult
@@ -9,133 +9,28 @@ from textual.content import Content
 from textual.reactive import var
 from textual.widgets import Static
 
-from core.domain.ids import RequestId, SessionId
+from core.domain.bank.evidence import find_words
+from core.domain.bank.item import Item
+from core.domain.ids import RequestId
 from core.domain.requests.request import BackgroundRequest, ReplyRequest
 from core.domain.session.limits import Limits
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.silence import before_marks
-from core.domain.story.transcript import Window, render_window
+from core.domain.story.transcript import Window
 from core.snapshot import Snapshot
 from storyengine_tui.screens.play.play_view import PlayView, numbered, progress_text
+from storyengine_tui.screens.play.played_events import PlayedEvents
+from storyengine_tui.screens.play.quote_marks import QuoteMarks
 from storyengine_tui.screens.play.scene.hearing_view import mark_of
 from storyengine_tui.screens.play.scene.sent_view import marks_of
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.take_line import TakeLine
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.reading.transcript_lines import SourcePos
 from storyengine_tui.widgets.reading.transcript_view import NO_MARKS, TranscriptView
-
-SPARE = 2
-"""How many windows of text are kept before the oldest events are dropped."""
-
-
-class PlayedEvents:
-    """The newest events of one session; memory is bounded to a few windows, however long the chapter is.
-
-    Events of another session are ignored, and the window of another session is empty.
-    """
-
-    def __init__(self) -> None:
-        self.session_id: SessionId | None = None
-        self.viewpoint: Slot | None = None
-        """The character that has witnessed all of these events; None for everything."""
-        self.has_private = False
-        """Whether there was an event that not everyone witnessed."""
-        self.has_hidden = False
-        """Whether there was an event that was stored as one that no model is sent."""
-        self._events: list[Event] = []
-        self._newest = 0
-        """The number of the newest prompt, also if the character has not witnessed it."""
-        self._is_whole = False
-        """Whether nothing that the character witnessed is missing, though its first event is a later one."""
-
-    @property
-    def next_index(self) -> int:
-        """The number that the next prompt will have."""
-        return self._newest + 1
-
-    def load(self, events: Sequence[Event], session_id: SessionId) -> None:
-        """Replace the events by these, the newest of a session in order."""
-        if session_id != self.session_id:
-            self.has_private = self.has_hidden = False
-        self.session_id, self.viewpoint, self._is_whole = session_id, None, False
-        self._events = [event for event in events if event.session_id == session_id]
-        self._newest = self._events[-1].prompt_index if self._events else 0
-        self._note_private(self._events)
-
-    def load_view(self, events: Sequence[Event], session: Session, viewpoint: Slot) -> None:
-        """Replace the events by these, the newest that a character of `session` has witnessed."""
-        self.load(events, session.id)
-        self.viewpoint, self._newest = viewpoint, session.prompt_index
-        self._is_whole = sum(len(event.text) for event in events) <= session.limits.transcript
-
-    def _note_private(self, events: Sequence[Event]) -> None:
-        self.has_private = self.has_private or any(not event.audience.is_everyone for event in events)
-        self.has_hidden = self.has_hidden or any(event.is_never_sent for event in events)
-
-    def _witnessed(self, events: Sequence[Event]) -> list[Event]:
-        """Return those of `events` that are shown, after noting all of them."""
-        self._note_private(events)
-        if events:
-            self._newest = events[-1].prompt_index
-        return [event for event in events if self.viewpoint is None or self.viewpoint in event.audience]
-
-    def append(self, events: Sequence[Event], limit: int) -> None:
-        """Append events newer than the last one; drop those that a window of `limit` cannot show."""
-        last = (self._events[-1].prompt_index, self._events[-1].ordinal) if self._events else (0, -1)
-        ours = [event for event in events if event.session_id == self.session_id and event.place > last]
-        self._events += self._witnessed(ours)
-        if sum(len(event.text) for event in self._events) > SPARE * limit:
-            first, length = len(self._events), 0
-            while first and length <= limit:
-                first -= 1
-                length += len(self._events[first].text)
-            del self._events[:first]
-            self._is_whole = False
-
-    def replace(self, first: int, snapshot: Snapshot) -> bool:
-        """Replace everything from prompt `first` on by what counts now; return whether it was possible.
-
-        It is not if the snapshot does not reach back that far, or if what is kept may not fill the window.
-        """
-        session = snapshot.session
-        known = snapshot.recent[0].prompt_index if snapshot.recent else session.prompt_index + 1
-        kept = [event for event in self._events if event.prompt_index < first]
-        is_kept_whole = not kept or self._begins_the_story(kept)
-        is_known = first >= known and (bool(kept) or first == 1)
-        if session.id != self.session_id or not is_known:
-            return False
-        self._newest = first - 1
-        self._events = [
-            *kept,
-            *self._witnessed([one for one in snapshot.recent if one.prompt_index >= first]),
-        ]
-        return is_kept_whole or sum(len(event.text) for event in self._events) > session.limits.transcript
-
-    def reasoned(self, prompt: int | None) -> Event | None:
-        """Return the reply to a prompt if it has a reason for having no words; without one, the newest."""
-        given = [event for event in self._events if event.reason and prompt in (None, event.prompt_index)]
-        return given[-1] if given and self.viewpoint is None else None
-
-    def event_of(self, event_id: object) -> Event | None:
-        """Return the event with this id; None if it is not one of these."""
-        return next((event for event in self._events if event.id == event_id), None)
-
-    def window(self, session: Session, before: int | None = None) -> Window:
-        """Return the window of the transcript that is shown; with `before`, without prompts from that on."""
-        if session.id != self.session_id:
-            self.load((), session.id)
-        events = self._events
-        if before is not None:
-            events = [event for event in events if event.prompt_index < before]
-        is_complete = not self._events or self._begins_the_story(self._events)
-        return render_window(events, session, is_complete=is_complete)
-
-    def _begins_the_story(self, events: Sequence[Event]) -> bool:
-        """Whether nothing comes before `events`; lines before the first prompt have index 0."""
-        return self._is_whole or events[0].prompt_index <= 1
 
 
 class MoreBelow(Static):
@@ -165,6 +60,8 @@ class TranscriptPanel(Vertical):
         """Whether what streams may be a reply without words: its marks and its reason are not shown."""
         self._hidden_from: int | None = None
         """The prompt of which another take streams; the take that it has is hidden meanwhile."""
+        self.quotes = QuoteMarks()
+        """Which words of the events are kept as quotes."""
         self._drawn: tuple[object, ...] = ()
         """What `_drawn` returned for the transcript that shows."""
 
@@ -267,6 +164,36 @@ class TranscriptPanel(Vertical):
         """The reply without words that is marked, or else the newest, if the GM may read why."""
         return self._played.reasoned(self.marked_prompt)
 
+    @property
+    def marked_words(self) -> tuple[Event, str] | None:
+        """The event with the cursor or the selection, and the words of it that are selected, or all of them.
+
+        None without a cursor, or if more than one event is selected.
+        """
+        view = self.transcript
+        event = self._played.event_of(view.marked_key)
+        if event is None:
+            return None
+        selected = view.selected_in_one
+        return None if selected is None else (event, selected or event.text)
+
+    def show_quotes(self, quotes: Iterable[Item], session: Session) -> None:
+        """Mark the words of these quotes, and of no others."""
+        if self.quotes.learn(quotes):
+            self._show(session)
+
+    def show_place(self, prompt_index: int, ordinal: int, start: int, end: int) -> bool:
+        """Put the cursor on words of an event; return whether the transcript has it."""
+        event, view = self._played.event_at(prompt_index, ordinal), self.transcript
+        number = None if event is None else view.paragraph_with(event.id)
+        if event is None or number is None:
+            return False
+        paragraph = view.lines.paragraphs[number]
+        # Blank lines that the transcript leaves out move the words.
+        found = find_words(paragraph.text, event.text[start:end])
+        view.mark_at(SourcePos(number, paragraph.mark if found is None else found[0]))
+        return True
+
     def append(self, played: Sequence[Event], session: Session) -> None:
         """Add events that were stored; they may include the reply that streamed."""
         self._played.append(played, session.limits.transcript)
@@ -367,12 +294,12 @@ class TranscriptPanel(Vertical):
     def _show(self, session: Session) -> None:
         """Show the window, and below it what streams, if anything does."""
         window = self._window(session)
-        self.transcript.show_window(window, self._marks(window, session))
+        self.transcript.show_window(window, self._marks(window, session), self.quotes.spans)
 
     def _settle(self, session: Session) -> None:
         """Show the window in place of what streamed."""
         window = self._window(session)
-        self.transcript.settle(window, self._marks(window, session))
+        self.transcript.settle(window, self._marks(window, session), self.quotes.spans)
 
     def _window(self, session: Session) -> Window:
         self._drawn = _drawn(session)

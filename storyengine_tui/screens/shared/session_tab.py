@@ -48,6 +48,13 @@ class SessionTab(VerticalScroll, can_focus=False):
         error: StoryEngineError
 
     @dataclass
+    class ElsewhereWanted(Message):
+        """The GM goes to another tab, where its page runs an action."""
+
+        tab: str
+        action: str
+
+    @dataclass
     class Stored(Message):
         """What was typed is stored, so a banner about text that could not be stored can go.
 

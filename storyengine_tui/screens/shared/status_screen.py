@@ -104,6 +104,13 @@ class StatusScreen(BatchedScreen[None]):
     def _show_refusal(self, event: SessionTab.CommandFailed) -> None:
         self.show_trouble(event.error)
 
+    @on(SessionTab.ElsewhereWanted)
+    def _go_elsewhere(self, event: SessionTab.ElsewhereWanted) -> None:
+        self.do_there(event.tab, event.action)
+
+    def do_there(self, tab: str, action: str) -> None:
+        """Go to a tab and run an action of its page."""
+
     @on(SessionTab.Stored)
     def _forget_trouble(self, event: SessionTab.Stored) -> None:
         # Invalid input, such as a name that is taken, does not prevent storing the rest: it ends when fixed.

@@ -28,6 +28,9 @@ WIDEST: Final = 100
 
 _STYLE_NAMES: Final = {PieceKind.GM: "gm", PieceKind.SYSTEM: "line"}
 
+QUOTED: Final = Style(underline=True)
+"""How words that are kept as a quote look: without a colour, which says who speaks."""
+
 MOST_STRIPS: Final = 512
 """Painted lines in the cache; each is some kilobytes, and an evening shows thousands of them."""
 
@@ -238,7 +241,11 @@ class LineView(ScrollView):
         paragraph, span = found
         style = self._style_of(paragraph)
         segments: list[Segment] = []
-        for part, part_style in _divided(span, style, parts):
+        divided = _divided(span, style, parts)
+        if paragraph.quoted:
+            quoted = [(begin, end, QUOTED) for begin, end in paragraph.quoted]
+            divided = [piece for part, under in divided for piece in _divided(part, under, quoted)]
+        for part, part_style in divided:
             column = sum(segment.cell_length for segment in segments)
             for text, offset in fragments(paragraph.text, part, column):
                 segments.append(Segment(text, part_style + _offset_style(offset - span.begin, line)))

@@ -210,6 +210,19 @@ class SelectableLineView(LineView, can_focus=True):
         place = self.marked_place
         return None if place is None else self.lines.paragraphs[place.paragraph].key
 
+    @property
+    def selected_in_one(self) -> str | None:
+        """What is selected of one paragraph, without its mark; None if more than one is selected."""
+        selection = self.text_selection
+        if selection is None:
+            return ""
+        start, end = self._range(selection)
+        return self.lines.text_between(start, end) if start.paragraph == end.paragraph else None
+
+    def paragraph_with(self, key: object) -> int | None:
+        """Return the number of the paragraph with a key."""
+        return next((n for n, one in enumerate(self.lines.paragraphs) if one.key == key), None)
+
     def mark_at(self, place: SourcePos) -> None:
         """Show the cursor at a place."""
         self._cursor, self._anchor = place, None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from core.domain.slot import Slot
+from core.domain.story.event import Event
 from core.domain.story.transcript import SEPARATOR, PieceKind, TranscriptPiece
 from core.text.cleaning import clean
 from core.text.graphemes import is_safe_cut
@@ -41,6 +42,8 @@ class Paragraph:
     """Identifies it in the next window: the event's id, or the kind of the piece."""
     mark: int = 0
     """How many characters at the beginning of `text` only say who heard it, and are no part of the story."""
+    quoted: tuple[tuple[int, int], ...] = ()
+    """The parts of `text`, in order, that are kept as quotes."""
     first: int = 0
     spans: list[Span] = field(default_factory=list)
 
@@ -53,11 +56,22 @@ class SourceAnchor(NamedTuple):
     offset: int
 
 
-def paragraph_of(piece: TranscriptPiece, mark: str = "") -> Paragraph:
+Quoted = Callable[[Event, str], tuple[tuple[int, int], ...]]
+"""Returns which parts of an event, as its paragraph shows it without the mark, are quotes."""
+
+
+def nothing_quoted(event: Event, text: str) -> tuple[tuple[int, int], ...]:
+    """Return that nothing of an event is a quote."""
+    return ()
+
+
+def paragraph_of(piece: TranscriptPiece, mark: str = "", quoted: Quoted = nothing_quoted) -> Paragraph:
     """Return the paragraph for `piece`, without control characters, after its `mark`."""
     key = piece.kind if piece.event is None else piece.event.id
-    mark = clean(mark)
-    return Paragraph(piece.kind, piece.slot, mark + clean(piece.text), key, len(mark))
+    mark, text = clean(mark), clean(piece.text)
+    found = () if piece.event is None else quoted(piece.event, text)
+    parts = tuple((len(mark) + begin, len(mark) + end) for begin, end in found)
+    return Paragraph(piece.kind, piece.slot, mark + text, key, len(mark), parts)
 
 
 class TranscriptLines:
@@ -106,7 +120,7 @@ class TranscriptLines:
         known = {(old.kind, old.slot, old.text): old.spans for old in self._paragraphs}
         same = 0
         for old, new in zip(self._paragraphs, paragraphs, strict=False):
-            if (old.kind, old.slot, old.text) != (new.kind, new.slot, new.text):
+            if (old.kind, old.slot, old.text, old.quoted) != (new.kind, new.slot, new.text, new.quoted):
                 break
             same += 1
         for paragraph in paragraphs:

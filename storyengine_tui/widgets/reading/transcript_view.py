@@ -12,7 +12,7 @@ from core.domain.slot import Slot
 from core.domain.story.transcript import PieceKind, Window
 from core.text.cleaning import StreamCleaner, clean, clean_line
 from storyengine_tui.widgets.reading.selectable_line_view import SelectableLineView
-from storyengine_tui.widgets.reading.transcript_lines import Paragraph, paragraph_of
+from storyengine_tui.widgets.reading.transcript_lines import Paragraph, Quoted, nothing_quoted, paragraph_of
 
 NO_MARKS: Final[Mapping[object, str]] = MappingProxyType({})
 
@@ -71,16 +71,19 @@ class TranscriptView(SelectableLineView):
         """Copy what is selected, with the marks of who heard it."""
         self.copy_selection(with_marks=True)
 
-    def show_window(self, window: Window, marks: Mapping[object, str] = NO_MARKS) -> None:
+    def show_window(
+        self, window: Window, marks: Mapping[object, str] = NO_MARKS, quoted: Quoted = nothing_quoted
+    ) -> None:
         """Show `window`, and below it what streams, if anything does.
 
-        `marks` has the marks to put before events, by their ids: who heard what not everyone heard.
+        `marks` has the marks to put before events, by their ids: who heard what not everyone heard. `quoted`
+        says which of their words are kept as quotes.
         """
         if self._session_id not in (None, window.session_id):
             self._forget_session()
         self._session_id = window.session_id
         self._stored = [
-            paragraph_of(piece, marks.get(piece.event.id, "") if marks and piece.event else "")
+            paragraph_of(piece, marks.get(piece.event.id, "") if marks and piece.event else "", quoted)
             for piece in window.pieces
         ]
         self._show_all()
@@ -120,10 +123,12 @@ class TranscriptView(SelectableLineView):
             self._live[-1] = Paragraph(reply.kind, reply.slot, self._prefix, reply.key, reply.mark)
             self._show_all()
 
-    def settle(self, window: Window, marks: Mapping[object, str] = NO_MARKS) -> None:
+    def settle(
+        self, window: Window, marks: Mapping[object, str] = NO_MARKS, quoted: Quoted = nothing_quoted
+    ) -> None:
         """Show `window`, which holds the reply that streamed."""
         self._drop_reply()
-        self.show_window(window, marks)
+        self.show_window(window, marks, quoted)
 
     def discard_reply(self) -> None:
         """Show only what is stored; the reply failed or was cancelled."""

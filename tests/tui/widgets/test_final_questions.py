@@ -75,6 +75,8 @@ def test_a_modal_screen_with_an_answer_of_yes_or_no_is_one_of_these_questions() 
         "NatureModal",
         "PauseModal",
     }
+    shown |= {"ItemModal", "AddItemModal", "SheetModal"}
     shown |= {"AwayModal", "SilenceModal", "CalledModal", "AddersModal"}
     bases = {"OverlayModal", "LineModal", "AddedLineModal", "FormModal", "GuardedCommandPalette"}
+    bases |= {"ItemFieldsModal"}
     assert others == shown | bases

@@ -1,7 +1,7 @@
 """The GM's commands for memory that exists: rebuild, edit, compare, pin and strike (design 12)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Final
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import RequestState
 from core.domain.session.state_machine import Command
+from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.changes.canon import stale_blocks
 from core.engine.takes.commands import LockMark
+from storyengine_tui.screens.narrative.correction_modal import NO_ROOM, CorrectionModal
 from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.revisions.comparison import revisions_of
+from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm, MemoryMarks, title_of
 
@@ -94,6 +97,22 @@ class MemoryRevisions:
             return
         if why := self._why_not(act) or self._begin(act):
             self._page.notify(why, severity="warning", markup=False)
+
+    def correct(self, room: int, roster: Sequence[tuple[Slot, str]]) -> None:
+        """Ask for a correction of canon, which the dialog stores; `room` is how long it may be."""
+        session, folder = self._page.session, self._page.folder
+        if not session.can(Command.CORRECT_CANON):
+            return
+        if room > 0:
+            kept = KeptText.correction_of(session.id, folder) if folder is not None else None
+            dialog = CorrectionModal(session.correct_canon, room, kept, roster)
+            self._page.ask(dialog, self._show_correction)
+        else:
+            self._page.notify(NO_ROOM, severity="warning", markup=False)
+
+    def _show_correction(self, is_stored: bool | None) -> None:
+        if is_stored:
+            self._cell.go_to_newest()
 
     def _begin(self, act: RevisionAct) -> str:
         """Begin with it; return why there is nothing to do it to."""

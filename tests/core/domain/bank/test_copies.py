@@ -43,3 +43,8 @@ def test_an_item_without_a_proof_that_is_left_is_not_copied_unless_it_is_the_gms
     lost = replace(fact(1, prompt_index=3), evidence=fact(1, prompt_index=2, take=1).evidence)
     own = replace(fact(2, prompt_index=0), take=None, evidence=(), origin=ItemOrigin.GM)
     assert [item.id for item in bank_at([lost, own], TAKES, 3)] == [own.id]
+
+
+def test_a_copy_of_an_item_of_which_a_change_was_undone_takes_nothing_back() -> None:
+    undone = replace(fact(1, prompt_index=1), version=3, undoes=2)
+    assert [(item.version, item.undoes) for item in bank_at([undone], TAKES, 3)] == [(1, None)]

@@ -1,0 +1,234 @@
+"""What a change of the GM's makes of an item; pure. Each is one version of it (design 15)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Any, Final
+
+from core.domain.audience import EVERYONE, Audience
+from core.domain.bank.checks import problems_of
+from core.domain.bank.details import Details, QuoteDetails, ThreadDetails
+from core.domain.bank.evidence import LONGEST_WORDS, Evidence, find_words
+from core.domain.bank.item import LONGEST_NAME, MOST_EVIDENCE, Item, ItemOrigin, Validation
+from core.domain.errors import IllegalCommandError
+from core.domain.ids import ItemId, SessionId, new_uuid
+from core.domain.session.session import Session
+from core.domain.slot import Slot
+from core.domain.story.event import Event
+from core.text.cleaning import clean, clean_line, is_blank
+from core.text.graphemes import head
+
+FEW_TO_MERGE: Final = "Mark at least two of them with Space, then merge them."
+OTHER_KIND: Final = "Only items of one kind can be merged: a person with a person, a fact with a fact."
+OTHER_CHAPTER: Final = "Only items of one chapter can be merged."
+NO_WIDER: Final = (
+    "They cannot be merged: none of them is known to everyone who knows another one of them, so a "
+    "character would be told what it may not know."
+)
+NO_WORDS: Final = f"A quote has the words of one event, from a few letters up to {LONGEST_WORDS} characters."
+GM: Final = "The GM"
+_RANKS: Final = {Validation.NONE: 0, Validation.SEEN: 1, Validation.CONFIRMED: 2, Validation.REJECTED: -1}
+
+
+def confirmed(item: Item, *, is_on: bool = True) -> Item:
+    """Return it as one that is true, or as one of which the GM does not say so any more."""
+    return replace(item, validation=Validation.CONFIRMED if is_on else Validation.SEEN)
+
+
+def seen(item: Item) -> Item:
+    """Return it as one that the GM has looked at; what was decided about it stays."""
+    return replace(item, validation=Validation.SEEN) if item.validation is Validation.NONE else item
+
+
+def rejected(item: Item, *, is_on: bool = True) -> Item:
+    """Return it as one that is not remembered and not proposed again; or bring it back."""
+    return replace(item, validation=Validation.REJECTED) if is_on else restored(item)
+
+
+def restored(item: Item) -> Item:
+    """Return one that was rejected or merged as it counts again."""
+    validation = Validation.SEEN if item.validation is Validation.REJECTED else item.validation
+    return replace(item, validation=validation, merged_into=None)
+
+
+def pinned(item: Item, *, is_on: bool = True) -> Item:
+    """Return it as one that never fades and comes first, or as one that fades."""
+    return replace(item, is_pinned=is_on)
+
+
+def closed(item: Item, *, is_on: bool = True) -> Item:
+    """Return a thread as closed, or as open again, which no model changes then; others stay as they are."""
+    if not isinstance(item.details, ThreadDetails) or item.details.is_closed is is_on:
+        return item
+    return replace(item, details=replace(item.details, is_closed=is_on), is_by_gm=True)
+
+
+def edited(item: Item, typed: Item) -> Item:
+    """Return it with the words that the GM typed, which no model replaces.
+
+    Its label stays: it says who was given what it was made from.
+    """
+    changed = replace(
+        item,
+        name=clean_line(typed.name).strip(),
+        text=clean(typed.text).strip(),
+        details=_cleaned(typed.details) if typed.kind is item.kind else item.details,
+        importance=typed.importance,
+    )
+    says_other = (changed.name, changed.text, changed.details) != (item.name, item.text, item.details)
+    return replace(changed, is_by_gm=item.is_by_gm or says_other)
+
+
+def words_of(item: Item) -> tuple[object, ...]:
+    """Return what of an item is edited."""
+    return item.name, item.text, item.details, item.importance
+
+
+def merged(items: Sequence[Item]) -> list[Item]:
+    """Return what a merge changes: the item that goes on, then those that end in it.
+
+    It is the one that most may know; of several the one with the GM's words, else the oldest, which no undone
+    prompt takes along. It is given only the evidence of those with its own label. Raises IllegalCommandError.
+    """
+    if len({item.id for item in items}) < 2:
+        raise IllegalCommandError(FEW_TO_MERGE)
+    if len({item.kind for item in items}) > 1:
+        raise IllegalCommandError(OTHER_KIND)
+    if len({item.session_id for item in items}) > 1:
+        raise IllegalCommandError(OTHER_CHAPTER)
+    widest = [item for item in items if all(item.label.includes(other.label) for other in items)]
+    if not widest:
+        raise IllegalCommandError(NO_WIDER)
+    kept = min(widest, key=lambda item: (not item.is_by_gm, item.prompt_index, item.id))
+    others = [item for item in items if item.id != kept.id]
+    best = max(items, key=lambda item: _RANKS[item.validation]).validation
+    proofs = (
+        one
+        for item in (kept, *others)
+        if item.label == kept.label
+        for one in item.evidence
+        if one.prompt_index <= kept.prompt_index
+    )
+    goes_on = replace(
+        kept,
+        validation=max(Validation.SEEN, best, key=lambda one: _RANKS[one]),
+        is_pinned=any(item.is_pinned for item in items),
+        importance=max(item.importance for item in items),
+        evidence=tuple(dict.fromkeys(proofs))[:MOST_EVIDENCE],
+        merged_into=None,
+    )
+    return [goes_on, *(replace(item, merged_into=kept.id) for item in others)]
+
+
+def own_item(
+    session: Session,
+    now: datetime,
+    *,
+    name: str,
+    text: str,
+    details: Details,
+    label: Audience = EVERYONE,
+    about: Slot | None = None,
+) -> Item:
+    """Return an item that the GM adds: it is confirmed, and no prompt takes it back."""
+    return _own(
+        session.id,
+        now,
+        name=clean_line(name).strip(),
+        text=clean(text).strip(),
+        details=_cleaned(details),
+        label=label,
+        about=about,
+        prompt_index=session.prompt_index,
+        take=None,
+    )
+
+
+def quote_of(session: Session, event: Event, words: str, now: datetime) -> Item:
+    """Return the quote of words of an event, for those who heard it; raise IllegalCommandError without."""
+    place = find_words(event.text, words)
+    if place is None:
+        raise IllegalCommandError(NO_WORDS)
+    start, end = place
+    said = event.text[start:end]
+    if len(said) > LONGEST_WORDS:
+        raise IllegalCommandError(NO_WORDS)
+    speaker = GM if event.slot is None else session.name_of(event.slot)
+    proof = Evidence(
+        prompt_index=event.prompt_index,
+        take=event.take,
+        ordinal=event.ordinal,
+        words=said,
+        start=start,
+        end=end,
+    )
+    return _own(
+        session.id,
+        now,
+        name=head(clean_line(speaker), LONGEST_NAME),
+        text=said,
+        details=QuoteDetails(speaker=head(clean_line(speaker), LONGEST_NAME)),
+        label=event.audience,
+        about=event.slot,
+        prompt_index=event.prompt_index,
+        take=event.take,
+        evidence=(proof,),
+    )
+
+
+def _own(
+    session_id: SessionId,
+    now: datetime,
+    *,
+    name: str,
+    text: str,
+    details: Details,
+    label: Audience,
+    about: Slot | None,
+    prompt_index: int,
+    take: int | None,
+    evidence: tuple[Evidence, ...] = (),
+) -> Item:
+    return Item(
+        id=ItemId(new_uuid()),
+        session_id=session_id,
+        name=name,
+        text=text,
+        details=details,
+        about=about,
+        label=label,
+        confidence=1.0,
+        validation=Validation.CONFIRMED,
+        is_by_gm=True,
+        origin=ItemOrigin.GM,
+        prompt_index=prompt_index,
+        take=take,
+        evidence=evidence,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def require_storable(items: Iterable[Item]) -> None:
+    """Raise IllegalCommandError, in sentences, if one of them cannot be stored."""
+    for item in items:
+        problems = [*problems_of(item)]
+        if is_blank(item.name):
+            problems = [f"An item has a name of 1 to {LONGEST_NAME} characters."]
+        if problems:
+            raise IllegalCommandError(" ".join(problems))
+
+
+def _cleaned(details: Details) -> Details:
+    """Return details whose texts have no control characters and no ends of lines."""
+    values: dict[str, Any] = {}
+    for one in fields(details):
+        value = getattr(details, one.name)
+        if one.name == "kind":
+            continue
+        if type(value) is str:
+            values[one.name] = clean_line(value).strip()
+        elif isinstance(value, tuple):
+            texts = (clean_line(text).strip() for text in value)
+            values[one.name] = tuple(text for text in texts if text)
+    return replace(details, **values)

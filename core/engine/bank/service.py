@@ -1,0 +1,190 @@
+"""The GM's changes of the memory bank of a chapter: each is stored, kept as a version, and can be undone."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from core.bank_store import BankStore
+from core.domain.audience import EVERYONE, Audience
+from core.domain.bank.details import Details, ItemKind
+from core.domain.bank.item import Item, ItemAccess, ItemOrigin
+from core.domain.clock import Clock
+from core.domain.errors import ChangedElsewhereError, IllegalCommandError
+from core.domain.ids import ItemId, SessionId
+from core.domain.session.session import Session
+from core.domain.slot import Slot
+from core.domain.story.event import Event
+from core.engine.bank import changes
+from core.engine.bank.undo import redone, undone
+
+TRIES: Final = 3
+"""How often a change is made of items that another window changes at the same time."""
+MOST_IDS: Final = 1_000
+"""Items whose history is asked for one by one; of more, all of it is read."""
+NO_BANK: Final = "This chapter keeps no memory bank."
+
+
+class Bank:
+    """The items of one chapter. Changes may be of items of an earlier chapter of its book as well.
+
+    Several items are changed in one transaction. Each method raises StorageError when the store cannot save,
+    and ChangedElsewhereError where another window changed the same words.
+    """
+
+    def __init__(
+        self,
+        store: BankStore,
+        session_id: SessionId,
+        clock: Clock,
+        on_changed: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Make it; `on_changed` is called after each change that is stored."""
+        self._store = store
+        self._session_id = session_id
+        self._clock = clock
+        self._on_changed = on_changed
+
+    async def items(
+        self, *, with_all: bool = False, kinds: Collection[ItemKind] | None = None
+    ) -> Sequence[Item]:
+        """Return the items of the chapter that count; with `with_all` also those that do not."""
+        return await self._store.items(self._session_id, with_all=with_all, kinds=kinds)
+
+    async def history(self, item: Item) -> Sequence[Item]:
+        """Return every version of an item, oldest first."""
+        return await self._store.history(item.session_id, [item.id])
+
+    async def accesses(self) -> Mapping[ItemId, ItemAccess]:
+        """Return which items this chapter recalled, and how often."""
+        return await self._store.accesses(self._session_id)
+
+    async def confirm(self, items: Sequence[Item], *, is_on: bool = True) -> Sequence[Item]:
+        """Say of items that they are true, so that they never fade; or take that back."""
+        return await self._change(items, partial(changes.confirmed, is_on=is_on))
+
+    async def mark_seen(self, items: Sequence[Item]) -> Sequence[Item]:
+        """Say of items that the GM has looked at them; this is not undone."""
+        return await self._change(items, changes.seen)
+
+    async def pin(self, items: Sequence[Item], *, is_on: bool = True) -> Sequence[Item]:
+        """Pin items, so that they never fade and come first; or release them."""
+        return await self._change(items, partial(changes.pinned, is_on=is_on))
+
+    async def reject(self, items: Sequence[Item], *, is_on: bool = True) -> Sequence[Item]:
+        """Take items out, so that nothing like them is proposed again; or bring them back."""
+        return await self._change(items, partial(changes.rejected, is_on=is_on))
+
+    async def close(self, items: Sequence[Item], *, is_on: bool = True) -> Sequence[Item]:
+        """Close threads, or open them again."""
+        return await self._change(items, partial(changes.closed, is_on=is_on))
+
+    async def edit(self, item: Item, typed: Item) -> Item:
+        """Store the words that the GM typed for `item`.
+
+        Raises ChangedElsewhereError if another window changed the words meanwhile: those may be better.
+        """
+        try:
+            stored = await self._put([item], [changes.edited(item, typed)])
+        except ChangedElsewhereError:
+            # That it was looked at, confirmed or pinned meanwhile changes nothing about its words.
+            now = next(iter(await self._as_stored([item])), None)
+            if now is None or changes.words_of(now) != changes.words_of(item):
+                raise
+            stored = await self._put([now], [changes.edited(now, typed)])
+        return stored[0] if stored else item
+
+    async def merge(self, items: Sequence[Item]) -> Item:
+        """Merge items that say the same into the one that most may know; return it.
+
+        Raises IllegalCommandError where the labels do not allow it.
+        """
+        kept, *others = changes.merged(items)
+        stored = await self._put(items, [kept, *others])
+        return next((item for item in stored if item.id == kept.id), kept)
+
+    async def add(
+        self,
+        session: Session,
+        *,
+        name: str,
+        text: str,
+        details: Details,
+        label: Audience = EVERYONE,
+        about: Slot | None = None,
+    ) -> Item:
+        """Add an item of the GM's own, for those in `label`."""
+        made = changes.own_item(
+            session, self._clock(), name=name, text=text, details=details, label=label, about=about
+        )
+        return await self._add(session, made)
+
+    async def quote(self, session: Session, event: Event, words: str) -> Item:
+        """Keep words of an event as a quote, for those who heard them."""
+        return await self._add(session, changes.quote_of(session, event, words, self._clock()))
+
+    async def _add(self, session: Session, item: Item) -> Item:
+        if not session.keeps_bank:
+            raise IllegalCommandError(NO_BANK)
+        changes.require_storable([item])
+        await self._store.put([item])
+        self._on_changed()
+        return item
+
+    async def undo(self) -> Sequence[Item]:
+        """Undo the newest change that the GM made in this chapter, and return its items as they are now."""
+        return await self._take_back(undone)
+
+    async def redo(self) -> Sequence[Item]:
+        """Redo what was undone last, unless something was changed since."""
+        return await self._take_back(redone)
+
+    async def _take_back(self, decide: Callable[[Iterable[Item], datetime], list[Item]]) -> Sequence[Item]:
+        for tries in range(1, TRIES + 1):
+            items = await self.items(with_all=True)
+            ids = [item.id for item in items if item.version > 1 or item.origin is ItemOrigin.GM]
+            history = (
+                await self._store.history(self._session_id, ids if len(ids) <= MOST_IDS else None)
+                if ids
+                else ()
+            )
+            made = decide(history, self._clock())
+            try:
+                await self._store.put(made)
+            except ChangedElsewhereError:
+                if tries == TRIES:
+                    raise
+            else:
+                self._on_changed()
+                return made
+        raise AssertionError("the loop returns or raises")
+
+    async def _change(self, items: Sequence[Item], change: Callable[[Item], Item]) -> Sequence[Item]:
+        """Store what `change` makes of items; where another window changed one, of what it is now."""
+        for tries in range(1, TRIES + 1):
+            try:
+                return await self._put(items, [change(item) for item in items])
+            except ChangedElsewhereError:
+                if tries == TRIES:
+                    raise
+                items = await self._as_stored(items)
+        raise AssertionError("the loop returns or raises")
+
+    async def _put(self, before: Sequence[Item], after: Sequence[Item]) -> list[Item]:
+        """Store those that differ as the next versions, all at one time, which makes them one change."""
+        now, known = self._clock(), {item.id: item for item in before}
+        made = [item.next_version(now) for item in after if item != known[item.id]]
+        changes.require_storable(made)
+        if made:
+            await self._store.put(made)
+            self._on_changed()
+        return made
+
+    async def _as_stored(self, items: Sequence[Item]) -> list[Item]:
+        wanted = {item.id for item in items}
+        return [
+            item
+            for session_id in dict.fromkeys(item.session_id for item in items)
+            for item in await self._store.items(session_id, with_all=True)
+            if item.id in wanted
+        ]

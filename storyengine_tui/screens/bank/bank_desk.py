@@ -1,0 +1,154 @@
+"""Does with items of the bank what the GM asks for, and says what was done (design 15)."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from textual.screen import Screen
+from textual.widget import Widget
+
+from core.domain.bank.details import ItemKind, ThreadDetails
+from core.domain.bank.evidence import Evidence
+from core.domain.bank.item import Item, Validation
+from core.domain.errors import StoryEngineError
+from core.engine.sync import notifications
+from storyengine_tui.screens.bank.item_list import Act
+from storyengine_tui.screens.shared.session_tab import SessionTab
+
+if TYPE_CHECKING:
+    from core.engine.session.session_handle import SessionHandle
+
+T = TypeVar("T")
+CHANGES: Final = (notifications.BankChanged, notifications.CanonChanged, notifications.EventsAppended)
+"""After these other items may count: events are also appended by the redo of a prompt."""
+NO_THREAD: Final = "Only a thread can be closed."
+ONE_TO_EDIT: Final = "One item is edited at a time: Space removes a mark."
+
+
+class BankDesk:
+    """Acts for a page or a dialog: `said` is called with what was done, once it is stored."""
+
+    def __init__(
+        self, owner: Widget, session: "Callable[[], SessionHandle]", said: Callable[[str], object]
+    ) -> None:
+        self._owner = owner
+        self._session = session
+        self._said = said
+
+    def perform(self, act: Act, items: Sequence[Item], *, kind: ItemKind = ItemKind.FACT) -> None:
+        """Do something with items; `kind` is that of an item that is added."""
+        match act:
+            case Act.UNDO | Act.REDO:
+                self._do(self._again(is_undo=act is Act.UNDO))
+            case Act.ADD:
+                self._add(kind)
+            case _ if not items:
+                return
+            case Act.OPEN:
+                self._open(items[0])
+            case Act.EDIT:
+                self._edit(items)
+            case Act.MERGE:
+                self._do(self._merge(items))
+            case Act.CLOSE:
+                self._close(items)
+            case _:
+                self._switch(act, items)
+
+    def mark_seen(self, items: Sequence[Item]) -> None:
+        """Say of new items that the GM has looked at them."""
+        if items:
+            self._do(self._see(items))
+
+    async def _see(self, items: Sequence[Item]) -> str:
+        await self._session().bank.mark_seen(items)
+        return ""
+
+    def _do(self, work: Awaitable[str]) -> None:
+        self._owner.run_worker(self._perform(work), group="bank", exit_on_error=False)
+
+    async def _perform(self, work: Awaitable[str]) -> None:
+        try:
+            outcome = await work
+        except StoryEngineError as error:
+            self._owner.notify(str(error), severity="warning", markup=False)
+        else:
+            self._said(outcome)
+
+    def _switch(self, act: Act, items: Sequence[Item]) -> None:
+        """Confirm, pin or reject; if all are already, take that back."""
+        bank = self._session().bank
+        if act is Act.CONFIRM:
+            is_on = not all(item.validation is Validation.CONFIRMED for item in items)
+            words = "Confirmed" if is_on else "No longer confirmed"
+            self._do(self._counted(bank.confirm(items, is_on=is_on), words))
+        elif act is Act.PIN:
+            is_on = not all(item.is_pinned for item in items)
+            self._do(self._counted(bank.pin(items, is_on=is_on), "Pinned" if is_on else "No longer pinned"))
+        else:
+            is_on = not all(item.is_out for item in items)
+            self._do(self._counted(bank.reject(items, is_on=is_on), "Rejected" if is_on else "Counts again"))
+
+    def _close(self, items: Sequence[Item]) -> None:
+        threads = [item.details for item in items if isinstance(item.details, ThreadDetails)]
+        if not threads:
+            self._owner.notify(NO_THREAD, severity="warning", markup=False)
+            return
+        is_on = not all(thread.is_closed for thread in threads)
+        work = self._session().bank.close(items, is_on=is_on)
+        self._do(self._counted(work, "Closed" if is_on else "Open again"))
+
+    async def _counted(self, work: Awaitable[Sequence[Item]], words: str) -> str:
+        return f"{words}: {counted(await work)}; u undoes it"
+
+    async def _merge(self, items: Sequence[Item]) -> str:
+        kept = await self._session().bank.merge(items)
+        return f"Merged {counted(items)} into “{kept.name}”; u undoes it"
+
+    async def _again(self, *, is_undo: bool) -> str:
+        bank = self._session().bank
+        changed = await (bank.undo() if is_undo else bank.redo())
+        if is_undo:
+            return f"Undone for {counted(changed)}; U does it again"
+        return f"Done again for {counted(changed)}; u undoes it"
+
+    def _push(self, screen: Screen[T], answered: Callable[[T | None], None]) -> None:
+        if self._owner.app.screen is self._owner.screen:
+            self._owner.app.push_screen(screen, answered)
+
+    def _edit(self, items: Sequence[Item]) -> None:
+        from storyengine_tui.screens.bank.item_modal import ItemModal
+
+        if len(items) > 1:
+            self._owner.notify(ONE_TO_EDIT, severity="warning", markup=False)
+            return
+        (item,) = items
+        dialog = ItemModal(item, partial(self._session().bank.edit, item))
+        self._push(dialog, partial(self._stored, "Stored; u undoes it"))
+
+    def _add(self, kind: ItemKind) -> None:
+        from storyengine_tui.screens.bank.item_modal import AddItemModal
+
+        session = self._session()
+        dialog = AddItemModal(session.snapshot.session, session.bank.add, kind)
+        self._push(dialog, partial(self._stored, "Added; u takes it out again"))
+
+    def _stored(self, outcome: str, is_stored: bool | None) -> None:
+        if is_stored:
+            self._said(outcome)
+
+    def _open(self, item: Item) -> None:
+        from storyengine_tui.screens.bank.item_screen import ItemScreen
+
+        session = self._session()
+        self._push(ItemScreen(item, session.bank, lambda: session.snapshot.session), self._go_to)
+
+    def _go_to(self, proof: Evidence | None) -> None:
+        if proof is not None:
+            place = f"{proof.prompt_index}, {proof.ordinal}, {proof.start}, {proof.end}"
+            self._owner.post_message(SessionTab.ElsewhereWanted("play", f"go_to({place})"))
+
+
+def counted(items: Sequence[Item]) -> str:
+    """Return how many items these are, in words."""
+    return "1 item" if len(items) == 1 else f"{len(items):,} items"

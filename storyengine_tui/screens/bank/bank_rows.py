@@ -1,0 +1,181 @@
+"""What the lists of the memory bank show of an item; pure (design 15)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from core.context.visibility import names_of
+from core.domain.bank.details import (
+    EventDetails,
+    ItemKind,
+    PersonDetails,
+    QuoteDetails,
+    StateDetails,
+    ThreadDetails,
+)
+from core.domain.bank.fading import strength_of
+from core.domain.bank.item import Item, ItemAccess, Validation
+from core.domain.ids import ItemId
+from core.domain.session.session import Session
+from core.domain.slot import Slot
+from core.text.cleaning import clean_line
+from storyengine_tui.widgets.reading.row_list import Column
+
+
+class BankList(StrEnum):
+    """The lists, with the names that the palette and the strip of lists use."""
+
+    PEOPLE = "people"
+    PLACES = "places"
+    THREADS = "threads"
+    FACTS = "facts"
+    QUOTES = "quotes"
+
+
+KIND, ASPECT = "Kind", "About"
+"""Titles of the column that says what kind an item is of: any kind, or the part of a sheet."""
+KINDS: Final[Mapping[BankList, frozenset[ItemKind]]] = {
+    BankList.PEOPLE: frozenset({ItemKind.PERSON}),
+    BankList.PLACES: frozenset({ItemKind.PLACE}),
+    BankList.THREADS: frozenset({ItemKind.THREAD}),
+    BankList.FACTS: frozenset({ItemKind.FACT, ItemKind.EVENT, ItemKind.TRAIT, ItemKind.STATE}),
+    BankList.QUOTES: frozenset({ItemKind.QUOTE}),
+}
+"""What each list has: together every kind once."""
+
+
+class Wanted(StrEnum):
+    """Which items of a list show, by what the GM made of them; the value is what the list says of it."""
+
+    ALL = ""
+    NEW = "to confirm"
+    CONFIRMED = "confirmed"
+    PINNED = "pinned"
+    OUT = "taken out"
+    """Rejected, or merged into another; only these do not count."""
+
+    def has(self, item: Item) -> bool:
+        """Whether an item is one of them."""
+        match self:
+            case Wanted.OUT:
+                return item.is_out
+            case Wanted.NEW:
+                return item.validation is Validation.NONE and not item.is_out
+            case Wanted.CONFIRMED:
+                return item.validation is Validation.CONFIRMED and not item.is_out
+            case Wanted.PINNED:
+                return item.is_pinned and not item.is_out
+            case _:
+                return not item.is_out
+
+
+@dataclass(frozen=True, slots=True)
+class BankRow:
+    """An item, what is left of its importance, and the words by which it is found."""
+
+    item: Item
+    strength: float
+    words: str
+
+
+def rows_of(items: Iterable[Item], accesses: Mapping[ItemId, ItemAccess], prompt_index: int) -> list[BankRow]:
+    """Return the rows of items, the newest first."""
+    rows = []
+    for item in items:
+        access = accesses.get(item.id)
+        strength = strength_of(item, prompt_index, None if access is None else access.last_accessed)
+        words = f"{item.name} {item.text} {about_of(item)}".casefold()
+        rows.append(BankRow(item, strength, words))
+    return sorted(rows, key=lambda row: (-row.item.prompt_index, row.item.id))
+
+
+def found(
+    rows: Sequence[BankRow], shown: BankList, wanted: Wanted, viewpoint: Slot | None, words: str
+) -> list[BankRow]:
+    """Return the rows of a list: of what a character may know, and with all of the words in any case."""
+    needles, kinds = words.casefold().split(), KINDS[shown]
+    return [
+        row
+        for row in rows
+        if row.item.kind in kinds
+        and wanted.has(row.item)
+        and (viewpoint is None or viewpoint in row.item.label)
+        and all(needle in row.words for needle in needles)
+    ]
+
+
+def to_confirm(rows: Iterable[BankRow]) -> int:
+    """Return how many items are new: the GM has not looked at them yet."""
+    return sum(Wanted.NEW.has(row.item) for row in rows)
+
+
+def columns_of(rows: Sequence[BankRow], width: int, *, kind: str) -> list[Column]:
+    """Return the columns for so many cells; who may know it is one only where not everyone may.
+
+    `kind` is the title of the column that says what kind an item is of; without it there is none.
+    """
+    label = 0 if all(row.item.label.is_everyone for row in rows) else max(8, min(18, width // 7))
+    kinds = {"": 0, KIND: 6}.get(kind, 11)
+    fixed = [1, 8, kinds, 6, label, 4]
+    room = max(24, width - 1 - sum(fixed) - sum(map(bool, fixed)) - 1)
+    name = max(10, min(30, room // 3))
+    columns = [
+        Column("", 1),
+        Column("", 8),
+        Column(kind, kinds),
+        Column("Name", name),
+        Column("Text", room - name),
+        Column("Prompt", 6, is_number=True),
+        Column("Known to", label),
+        Column("Left", 4, is_number=True),
+    ]
+    return [column for column in columns if column.width]
+
+
+def cells_of(row: BankRow, session: Session, columns: Sequence[Column], *, is_marked: bool) -> list[str]:
+    """Return the cells of a row."""
+    item = row.item
+    texts = {
+        KIND: item.kind.value,
+        ASPECT: item.details.aspect.value if isinstance(item.details, StateDetails) else "",
+        "Name": clean_line(item.name),
+        "Text": spoken(item),
+        "Prompt": str(item.prompt_index) if item.prompt_index else "–",
+        "Known to": "" if item.label.is_everyone else names_of(item.label, session),
+        "Left": f"{row.strength:.2f}"[-3:] if row.strength < 1 else "1.0",
+    }
+    return ["*" if is_marked else "", mark_of(item), *(texts[one.title] for one in columns[2:])]
+
+
+def mark_of(item: Item) -> str:
+    """Return what the GM made of an item, in eight cells."""
+    if item.merged_into is not None:
+        return "merged"
+    if item.validation is Validation.REJECTED:
+        return "rejected"
+    if isinstance(item.details, ThreadDetails) and item.details.is_closed:
+        return "closed"
+    sign = "✓" if item.validation is Validation.CONFIRMED else ""
+    if item.is_pinned:
+        return f"pinned {sign}".strip()
+    return sign or ("new" if item.validation is Validation.NONE else "")
+
+
+def spoken(item: Item) -> str:
+    """Return the text of an item on one line; that of a quote in quotation marks."""
+    text = clean_line(item.text)
+    return f"“{text}”" if item.kind is ItemKind.QUOTE else text
+
+
+def about_of(item: Item) -> str:
+    """Return what the details of an item say besides, in words."""
+    match item.details:
+        case EventDetails(participants=participants, context=context, outcome=outcome):
+            return " ".join((*participants, context, outcome))
+        case PersonDetails(relationship=text) | ThreadDetails(stakes=text) | QuoteDetails(speaker=text):
+            return text
+        case StateDetails(aspect=aspect, other=other):
+            return f"{aspect.value} {other}".strip()
+        case _:
+            return ""

@@ -1,0 +1,95 @@
+"""What the details of an item say, as text; pure (design 15)."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+
+from core.context.visibility import names_of
+from core.domain.bank.evidence import Evidence
+from core.domain.bank.fading import strength_of
+from core.domain.bank.item import Item, ItemAccess, ItemOrigin
+from core.domain.session.session import Session
+from core.text.cleaning import clean, clean_line
+from storyengine_tui.screens.bank.bank_rows import mark_of
+from storyengine_tui.widgets.reading.memory_outline import Passage
+
+NOT_PROVED = "No line of the story is named as proof: you wrote it."
+
+
+def passages_of(
+    item: Item, history: Sequence[Item], access: ItemAccess | None, session: Session
+) -> list[Passage]:
+    """Return what an item says, who may know it, how strong it is, and how it was changed."""
+    made = [_passage("What it says", [clean(item.text), *_details(item)])]
+    made.append(_passage("What is known of it", [*_facts(item, access, session)]))
+    if len(history) > 1:
+        made.append(_passage("How it was changed", [*_changes(history)]))
+    return made
+
+
+def evidence_line(evidence: Evidence) -> str:
+    """Return a proof on one line: where it is, and its words."""
+    place = f"prompt {evidence.prompt_index}" if evidence.prompt_index else "before the first prompt"
+    return f"{place}: “{clean_line(evidence.words)}”"
+
+
+def _passage(heading: str, lines: Sequence[str]) -> Passage:
+    return Passage("\n".join((heading, *filter(None, lines))), heading=len(heading))
+
+
+def _details(item: Item) -> Iterator[str]:
+    for one in fields(item.details):
+        value = getattr(item.details, one.name)
+        if one.name == "kind" or not value:
+            continue
+        text = ", ".join(value) if isinstance(value, tuple) else "yes" if value is True else str(value)
+        yield f"{one.name.replace('_', ' ').removeprefix('is ').capitalize()}: {clean_line(text)}"
+
+
+def _facts(item: Item, access: ItemAccess | None, session: Session) -> Iterator[str]:
+    last = None if access is None else access.last_accessed
+    origin = "you wrote it" if item.origin is ItemOrigin.GM else "drawn from play"
+    words = ", the words are yours" if item.is_by_gm and item.origin is not ItemOrigin.GM else ""
+    yield f"Kind: {item.kind.value}, {origin}{words}"
+    if item.about is not None:
+        yield f"About: {session.name_of(item.about)}"
+    yield f"Known to: {names_of(item.label, session)}"
+    mark = mark_of(item).replace("✓", "confirmed")
+    if mark:
+        yield f"State: {mark}"
+    left = strength_of(item, session.prompt_index, last)
+    fades = "" if item.is_fading else ", and it does not fade"
+    yield f"Importance: {item.importance:.2f}, of which {left:.2f} is left{fades}"
+    if access is None:
+        yield "Recalled: never"
+    else:
+        times = "once" if access.access_count == 1 else f"{access.access_count:,} times"
+        yield f"Recalled: {times}, last at prompt {access.last_accessed:,}"
+    if item.expires_at is not None:
+        yield f"Recalled no longer after prompt {item.expires_at:,}"
+
+
+def _changes(history: Sequence[Item]) -> Iterator[str]:
+    for before, after in itertools.pairwise(history):
+        when = after.updated_at.astimezone().strftime("%Y-%m-%d %H:%M")
+        undone = "" if after.undoes is None else f" (takes version {after.undoes} back)"
+        yield f"{when}: {'; '.join(_change(before, after)) or 'as it was'}{undone}"
+
+
+def _change(before: Item, after: Item) -> Iterator[str]:
+    if before.validation is not after.validation:
+        yield {"none": "new again"}.get(after.validation.value, after.validation.value)
+    if before.is_pinned is not after.is_pinned:
+        yield "pinned" if after.is_pinned else "no longer pinned"
+    if before.merged_into != after.merged_into:
+        yield "merged into another" if after.merged_into is not None else "no longer merged"
+    if before.name != after.name:
+        yield f"name, before “{clean_line(before.name)}”"
+    if before.text != after.text:
+        yield f"text, before “{clean_line(before.text)}”"
+    if before.details != after.details:
+        yield "details"
+    if before.importance != after.importance:
+        yield f"importance, before {before.importance:.2f}"
+    if before.evidence != after.evidence:
+        yield "proofs"

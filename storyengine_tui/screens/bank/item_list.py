@@ -1,0 +1,143 @@
+"""A list of items of the bank, with one key for each thing that the GM does with them (design 15)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.scroll_view import ScrollView
+
+from core.domain.bank.item import Item, Validation
+from core.domain.ids import ItemId
+from core.domain.session.session import Session
+from storyengine_tui.screens.bank.bank_rows import BankRow, cells_of, columns_of
+from storyengine_tui.widgets.reading.row_list import Column, RowList
+from storyengine_tui.widgets.widget_message import WidgetMessage
+
+
+class Act(StrEnum):
+    """What the GM does with items."""
+
+    CONFIRM = "confirm"
+    EDIT = "edit"
+    PIN = "pin"
+    MERGE = "merge"
+    REJECT = "reject"
+    CLOSE = "close"
+    UNDO = "undo"
+    REDO = "redo"
+    ADD = "add"
+    OPEN = "open"
+
+
+class ItemList(RowList[BankRow]):
+    """Shows items. A key acts on those that are marked; without marks, on the one at the cursor."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c", "ask('confirm')", "Confirm"),
+        Binding("e", "ask('edit')", "Edit"),
+        Binding("p", "ask('pin')", "Pin"),
+        Binding("m", "ask('merge')", "Merge"),
+        Binding("x", "ask('reject')", "Reject"),
+        Binding("u", "ask('undo')", "Undo"),
+        Binding("space", "mark", "Mark"),
+        Binding("plus", "ask('add')", "Add", key_display="+"),
+        Binding("U,shift+u", "ask('redo')", "Redo", key_display="U", show=False),
+        Binding("t", "ask('close')", "Close a thread, or open it again", show=False),
+    ]
+
+    @dataclass
+    class Asked(WidgetMessage[ScrollView]):
+        """The GM wants to do `act` with these items."""
+
+        act: Act
+        items: tuple[Item, ...]
+
+    @dataclass
+    class Left(WidgetMessage[ScrollView]):
+        """The list is no longer in view; these new items were."""
+
+        items: tuple[Item, ...]
+
+    HELP = (
+        "Each line has the item's name and text, the prompt that it is from, who knows it where not everyone "
+        "does, and what is left of its importance. New ones say so until you have seen them; ✓ is confirmed. "
+        "Enter shows the proofs, the changes and how often it was recalled.\n\n"
+        "c confirms, e edits, p pins, x rejects, m merges, t closes a thread; the same key again takes it "
+        "back. Space marks several, which a key then acts on at once. u undoes the last change, U does it "
+        "again, + adds one of your own."
+    )
+
+    def __init__(self, session: Callable[[], Session], *, kind: str = "", id: str) -> None:
+        """Make a list; `kind` is the title of the column that says what kind an item is of."""
+        super().__init__(self._cells, lambda row: row.item.is_out, id=id)
+        self._session = session
+        self.kind = kind
+        self._marked: set[ItemId] = set()
+        self._painted: dict[ItemId, Item] = {}
+        """New items that the GM has had before the eyes."""
+
+    def _cells(self, row: BankRow) -> Sequence[str]:
+        if row.item.validation is Validation.NONE:
+            self._painted[row.item.id] = row.item
+        return cells_of(row, self._session(), self.columns, is_marked=row.item.id in self._marked)
+
+    def show_items(self, rows: Sequence[BankRow]) -> None:
+        """Show these; the cursor stays on its item where that is among them."""
+        here = None if self.chosen is None else self.chosen.item.id
+        cursor = next((number for number, row in enumerate(rows) if row.item.id == here), None)
+        self._marked &= {row.item.id for row in rows}
+        self.show_rows(rows, self._fitted(rows), cursor)
+
+    def _fitted(self, rows: Sequence[BankRow]) -> list[Column]:
+        return columns_of(rows, self.size.width or 80, kind=self.kind)
+
+    def on_resize(self) -> None:
+        """Adapt the widths of the columns."""
+        self.show_rows(self.rows, self._fitted(self.rows))
+        super().on_resize()
+
+    @property
+    def asked_for(self) -> tuple[Item, ...]:
+        """The items that are marked; without marks, the one at the cursor."""
+        if self._marked:
+            return tuple(row.item for row in self.rows if row.item.id in self._marked)
+        return () if self.chosen is None else (self.chosen.item,)
+
+    @property
+    def marked_count(self) -> int:
+        """How many items are marked."""
+        return len(self._marked)
+
+    def unmark(self) -> None:
+        """Remove every mark."""
+        self._marked.clear()
+        self.refresh()
+
+    def on_hide(self) -> None:
+        """Tell the owner that the list is no longer in view."""
+        if painted := self.take_painted():
+            self.post_message(self.Left(self, painted))
+
+    def take_painted(self) -> tuple[Item, ...]:
+        """Return the new items that were in view since the last time."""
+        painted, self._painted = tuple(self._painted.values()), {}
+        return painted
+
+    def action_mark(self) -> None:
+        """Mark the item at the cursor, or remove its mark, and go on to the next."""
+        if self.chosen is not None:
+            self._marked ^= {self.chosen.item.id}
+            self.move_to(self.cursor + 1)
+            self.refresh()
+            self.post_message(self.Moved(self))
+
+    def action_ask(self, act: str) -> None:
+        """Ask for something to be done with the items."""
+        self.post_message(self.Asked(self, Act(act), self.asked_for))
+
+    def action_choose(self) -> None:
+        """Show the details of the item at the cursor."""
+        if self.chosen is not None:
+            self.post_message(self.Asked(self, Act.OPEN, (self.chosen.item,)))

@@ -1,0 +1,240 @@
+"""Edits an item of the bank, or adds one of the GM's own."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from core.domain.audience import EVERYONE, Audience
+from core.domain.bank.checks import LONGEST_DETAIL
+from core.domain.bank.details import DETAILS_OF, Aspect, Details, ItemKind, ThreadCategory
+from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, MOST_PARTICIPANTS, Item
+from core.domain.errors import IllegalCommandError, StoryEngineError
+from core.domain.session.session import Session
+from core.domain.slot import Slot
+from core.text.cleaning import clean_line
+from core.text.name_list import shown_names, typed_names
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
+from storyengine_tui.widgets.dialogs import line_modal
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.one_line import LineField
+from storyengine_tui.widgets.fields.slot_checks import SlotChecks
+
+NO_SHARE: Final = "Importance and strength are numbers from 0 to 1, such as 0.5."
+NOBODY_KNOWS: Final = "No character would know it: choose one."
+CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "category": tuple(one.value for one in ThreadCategory),
+    "aspect": tuple(one.value for one in Aspect),
+}
+"""The fields of details that have one of a few values."""
+MADE_OF: Final[dict[str, Callable[[str], object]]] = {"category": ThreadCategory, "aspect": Aspect}
+LABELS: Final = {"participants": "Took part", "other": "Toward", "category": "Kind of topic"}
+
+
+class ItemFieldsModal(OverlayModal[bool]):
+    """Ends with True once what was typed is stored; a refusal is shown, and the fields stay."""
+
+    CSS_PATH = Path(line_modal.__file__).with_name("dialog.tcss")
+    AUTO_FOCUS = "#text"
+    HEADING: ClassVar[str]
+    SAVE: ClassVar[str]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "Cancel"),
+        Binding("ctrl+s", "save", "Save", priority=True),
+    ]
+
+    def compose_fields(self, name: str, text: str) -> ComposeResult:
+        """Compose name and text."""
+        yield from self.compose_line("name", "Name", name, LONGEST_NAME)
+        yield CappedTextArea(text, limit=LONGEST_TEXT, placeholder="What is true", id="text")
+
+    def compose_line(self, name: str, label: str, text: str, limit: int) -> ComposeResult:
+        """Compose a label and a field of one line."""
+        with Horizontal(classes="dialog--choice"):
+            yield Static(label, classes="dialog--label")
+            yield LineField(text, limit=max(limit, len(text)), id=name)
+
+    def compose_choice(
+        self, name: str, label: str, options: list[tuple[str, Any]], value: Any
+    ) -> ComposeResult:
+        """Compose a label and a choice."""
+        with Horizontal(classes="dialog--choice"):
+            yield Static(label, classes="dialog--label")
+            yield GuardedSelect(options, value=value, allow_blank=False, compact=True, id=name)
+
+    def compose_answers(self) -> ComposeResult:
+        """Compose the place of a refusal, and the two answers."""
+        yield Static("", id="refused", classes="dialog--text", markup=False)
+        with Horizontal(classes="dialog--buttons"):
+            yield Button("Cancel", id="cancel")
+            yield Button(self.SAVE, id="save", classes="action")
+
+    def on_mount(self) -> None:
+        """Nothing has been refused yet."""
+        self.query_one("#refused").display = False
+
+    def typed(self, name: str) -> str:
+        """Return what is typed in a field."""
+        return self.query_one(f"#{name}", CappedTextArea).text
+
+    async def store(self) -> None:
+        """Store what is typed; raise StoryEngineError if it is refused."""
+
+    @on(Button.Pressed, "#save")
+    def action_save(self) -> None:
+        """Store what was typed, behind the keys that came before."""
+        self.call_later(
+            lambda: self.run_worker(self._save(), group="store", exclusive=True, exit_on_error=False)
+        )
+
+    async def _save(self) -> None:
+        try:
+            await self.store()
+        except StoryEngineError as error:
+            refused = self.query_one("#refused", Static)
+            refused.update(Content(f"Not stored. {error}"))
+            refused.display = True
+        else:
+            self.dismiss(True)
+
+    @on(Button.Pressed, "#cancel")
+    def action_cancel(self) -> None:
+        """Close without storing anything."""
+        self.dismiss(False)
+
+
+class ItemModal(ItemFieldsModal):
+    """Edits an item: the GM's words are not replaced by those of a model."""
+
+    HEADING = "Edit"
+    SAVE = "Save"
+    HELP = (
+        "What you write here stays: no model replaces it. Ctrl+S stores it, u in the list undoes it. Who may "
+        "know it does not change: that follows from what it was made from."
+    )
+
+    def __init__(self, item: Item, store: Callable[[Item], Awaitable[object]]) -> None:
+        super().__init__()
+        self._item = item
+        self._store = store
+
+    def compose(self) -> ComposeResult:
+        """Compose name, text, details and importance."""
+        item = self._item
+        with Vertical(classes="dialog--box"):
+            yield Static(Content(f"Edit this {item.kind.value}"), classes="dialog--title")
+            yield from self.compose_fields(clean_line(item.name), item.text)
+            for name, value in _fields(item.details):
+                label = LABELS.get(name, name.replace("_", " ").capitalize())
+                if name in CHOICES:
+                    options = [(text, text) for text in CHOICES[name]]
+                    yield from self.compose_choice(name, label, options, str(value))
+                else:
+                    limit = MOST_PARTICIPANTS * LONGEST_DETAIL if isinstance(value, tuple) else LONGEST_DETAIL
+                    yield from self.compose_line(name, label, _shown(value), limit)
+            yield from self.compose_line("importance", "Importance", _shown(item.importance), 8)
+            yield from self.compose_answers()
+
+    async def store(self) -> None:
+        """Store the item with what is in the fields."""
+        await self._store(self.edited())
+
+    def edited(self) -> Item:
+        """Return the item with what is in the fields; raise IllegalCommandError for what is no number."""
+        values: dict[str, Any] = {
+            name: self._value(name, before) for name, before in _fields(self._item.details)
+        }
+        return replace(
+            self._item,
+            name=self.typed("name"),
+            text=self.typed("text"),
+            details=replace(self._item.details, **values),
+            importance=read_share(self.typed("importance"), self._item.importance),
+        )
+
+    def _value(self, name: str, before: object) -> object:
+        if name in CHOICES:
+            return MADE_OF[name](str(self.query_one(f"#{name}", GuardedSelect).value))
+        typed = self.typed(name)
+        if isinstance(before, tuple):
+            return typed_names(typed, before)
+        return read_share(typed, before) if isinstance(before, float) else typed
+
+
+class AddItemModal(ItemFieldsModal):
+    """Adds an item of the GM's own, for those who are ticked."""
+
+    HEADING = "Add to the bank"
+    SAVE = "Add"
+    HELP = "An item that you add is confirmed, and known to those that you tick. Ctrl+S stores it."
+
+    def __init__(self, session: Session, store: Callable[..., Awaitable[object]], kind: ItemKind) -> None:
+        super().__init__()
+        self._session = session
+        self._store = store
+        self._kind = kind
+
+    def compose(self) -> ComposeResult:
+        """Compose kind, character, name, text, and who knows it."""
+        roster = self._session.roster
+        about = [("no character of the cast", 0), *((clean_line(name), slot.value) for slot, name in roster)]
+        with Vertical(classes="dialog--box"):
+            yield Static(self.HEADING, classes="dialog--title")
+            kinds = [(kind.value, kind.value) for kind in ItemKind]
+            yield from self.compose_choice("kind", "Kind", kinds, self._kind.value)
+            yield from self.compose_choice("about", "About", about, 0)
+            yield from self.compose_fields("", "")
+            yield Static("Known to", classes="dialog--muted")
+            yield SlotChecks(roster, EVERYONE, id="known-to")
+            yield from self.compose_answers()
+
+    async def store(self) -> None:
+        """Store it."""
+        audience: Audience = self.query_one(SlotChecks).audience
+        if not audience.slots:
+            raise IllegalCommandError(NOBODY_KNOWS)
+        about = self.query_one("#about", GuardedSelect).value
+        details = DETAILS_OF[ItemKind(str(self.query_one("#kind", GuardedSelect).value))]()
+        await self._store(
+            self._session,
+            name=self.typed("name"),
+            text=self.typed("text"),
+            details=details,
+            label=audience,
+            about=Slot(about) if isinstance(about, int) and about else None,
+        )
+
+
+def _fields(details: Details) -> Iterator[tuple[str, object]]:
+    """Yield the fields of details that are typed, with what is in them."""
+    for one in fields(details):
+        value = getattr(details, one.name)
+        if one.name != "kind" and not isinstance(value, bool):
+            yield one.name, value
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return shown_names(value)
+    return f"{value:g}" if isinstance(value, float) else clean_line(str(value))
+
+
+def read_share(typed: str, before: float) -> float:
+    """Return a number from 0 to 1; one that was not edited is as exact as it was."""
+    if typed == _shown(before):
+        return before
+    try:
+        share = float(typed.strip().replace(",", ".")) if typed.isascii() else -1.0
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise IllegalCommandError(NO_SHARE)
+    return share

@@ -1,0 +1,94 @@
+"""The sheet of a character: what play changed about it, one line each (design 15)."""
+
+import asyncio
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from core.domain.bank.details import ItemKind
+from core.domain.errors import StoryEngineError
+from core.domain.slot import Slot
+from core.text.cleaning import clean_line
+from storyengine_tui.screens.bank.bank_desk import BankDesk
+from storyengine_tui.screens.bank.bank_rows import ASPECT, rows_of
+from storyengine_tui.screens.bank.item_list import Act, ItemList
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+
+if TYPE_CHECKING:
+    from core.engine.session.session_handle import SessionHandle
+
+NOTHING: Final = "Play has changed nothing about this character yet, as far as the bank knows."
+KEYS: Final = "c confirms · e edits · p pins · x rejects · u undoes · Enter shows the proof · Esc closes"
+
+
+class SheetModal(OverlayModal[None]):
+    """Shows the lines of a sheet, which are corrected in place."""
+
+    CSS_PATH = "../../widgets/dialogs/dialog.tcss"
+    HELP = (
+        "What the character has, how it is, where it is and how it is to others, as play has changed it, "
+        "with the prompt that each is from. It is part of what that character is given."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
+
+    _list = getters.query_one(ItemList)
+
+    def __init__(self, session: "SessionHandle", slot: Slot) -> None:
+        super().__init__()
+        self._session = session
+        self._slot = slot
+        self._desk = BankDesk(self, lambda: session, self._said)
+
+    def compose(self) -> ComposeResult:
+        """Compose the list, what was done, and the keys."""
+        name = self._session.snapshot.session.name_of(self._slot)
+        with Vertical(classes="dialog--box"):
+            yield Static(
+                Content(f"{self._slot.value} {clean_line(name)}, as play has changed it"),
+                classes="dialog--title",
+            )
+            yield Static("", id="nothing", classes="dialog--text", markup=False)
+            yield ItemList(lambda: self._session.snapshot.session, kind=ASPECT, id="sheet")
+            yield Static(KEYS, id="done", classes="dialog--muted", markup=False)
+
+    def on_mount(self) -> None:
+        """Read the lines."""
+        self._list.focus()
+        self._read()
+
+    def _read(self) -> None:
+        self.run_worker(self._load(), group="sheet", exclusive=True, exit_on_error=False)
+
+    async def _load(self) -> None:
+        nothing, bank = self.query_one("#nothing", Static), self._session.bank
+        try:
+            items = await bank.items(kinds=(ItemKind.STATE,))
+            accesses = await bank.accesses()
+        except StoryEngineError as error:
+            nothing.update(Content(str(error)))
+            return
+        own = [item for item in items if item.about is self._slot]
+        rows = await asyncio.to_thread(rows_of, own, accesses, self._session.snapshot.session.prompt_index)
+        self._list.show_items(rows)
+        nothing.update(Content("" if rows else NOTHING))
+        nothing.display = not rows
+
+    @on(ItemList.Asked)
+    def _ask(self, event: ItemList.Asked) -> None:
+        if event.act is not Act.ADD:
+            self._desk.perform(event.act, event.items)
+
+    @on(ItemList.Left)
+    def _leave(self, event: ItemList.Left) -> None:
+        self._desk.mark_seen(event.items)
+
+    def _said(self, outcome: str) -> None:
+        self._list.unmark()
+        if outcome:
+            self.query_one("#done", Static).update(Content(outcome))
+        self._read()

@@ -1,0 +1,105 @@
+"""`storyengine bank`: lists items, for one character too, and changes them as the screen does."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from core.config.paths import Paths
+from core.engine.engine import Engine
+from storyengine_tui.cli.commands.chapter import bank
+from storyengine_tui.cli.exit_codes import ExitCode
+from tests.tui.bank_desk import SCRIPT, make_banked
+from tests.tui.engine_app import Desktop, make_active
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(desktop: Desktop, monkeypatch: pytest.MonkeyPatch, home: Paths) -> Run:
+    """Run a command on the chapters of the machine of this test."""
+    desktop.script = SCRIPT
+
+    @asynccontextmanager
+    async def catalog(_: object) -> AsyncIterator[Engine]:
+        async with desktop.engine() as engine:
+            yield engine
+
+    async def unlocked() -> None:
+        return None
+
+    monkeypatch.setattr(bank, "running_catalog", catalog)
+    monkeypatch.setattr(bank, "unlocked", unlocked)
+
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(bank.app, list(words))
+
+    return run
+
+
+def refusal(result: Result) -> str:
+    """Return why a command was refused, on one line."""
+    assert result.exit_code == ExitCode.REFUSED
+    return " ".join(result.stderr.split())
+
+
+def listed(run: Run, *words: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(run("list", "last", "--json", *words).stdout)
+    return found
+
+
+def test_items_are_listed_by_kind_and_as_one_character_knows_them(run: Run, desktop: Desktop) -> None:
+    desktop.prepare_now(make_banked)
+    lines = run("list", "last").stdout.splitlines()
+    assert len(lines) == 10
+    assert "00000002\tperson\tnew\t1\tMira\tThe inspector\tComes with the next tide." in lines
+    assert {one["details"]["kind"] for one in listed(run, "--kind", "person")} == {"person"}
+    assert len(listed(run, "--as", "Mira")) == 10
+    known = listed(run, "--as", "2")
+    assert len(known) == 8
+    assert {one["known_to"] for one in known} == {"everyone"}
+    assert known[0]["evidence"][0]["words"] == "the brass key"
+    assert "names no character" in refusal(run("list", "last", "--as", "Kara"))
+
+
+def test_items_are_confirmed_edited_rejected_and_that_is_undone(run: Run, desktop: Desktop) -> None:
+    desktop.prepare_now(make_banked)
+    assert run("confirm", "last", "00000001", "00000002").stdout == "Confirmed: 2.\n"
+    assert run("pin", "last", "00000001").stdout == "Pinned: 1.\n"
+    assert run("pin", "last", "00000001").stdout.startswith("Nothing was changed")
+    assert run("edit", "last", "00000001", "--text", "Rows [/x]\x1b[31m no more.").exit_code == 0
+    assert run("reject", "last", "00000003").stdout == "Rejected: 1.\n"
+    assert len(listed(run)) == 9
+    assert run("undo", "last").stdout == "Undone: 1.\n"
+    found = {one["id"][-8:]: one for one in listed(run)}
+    assert len(found) == 10
+    first = found["00000001"]
+    assert (first["text"], first["is_by_gm"], first["is_pinned"]) == ("Rows [/x] no more.", True, True)
+    assert run("redo", "last").stdout == "Done again: 1.\n"
+    assert run("confirm", "last", "00000002", "--off").stdout == "No longer confirmed: 1.\n"
+
+
+def test_what_is_meant_by_no_id_or_by_several_is_refused_in_a_sentence(run: Run, desktop: Desktop) -> None:
+    desktop.prepare_now(make_banked)
+    for words, sentence in (
+        (("pin", "last", "00000099"), "No item has the id “00000099”"),
+        (("pin", "last", "0000-0000"), "No item has the id"),
+        (("pin", "last", "00000000-"), "10 items have the id"),
+        (("merge", "last", "00000001"), "Mark at least two"),
+        (("merge", "last", "00000001", "00000003"), "Only items of one kind"),
+        (("edit", "last", "00000001"), "Say what is to be changed"),
+        (("edit", "last", "00000001", "--name", " "), "a name of 1 to 200 characters"),
+    ):
+        assert sentence in refusal(run(*words)), words
+
+
+def test_a_chapter_without_a_bank_says_so(run: Run, desktop: Desktop) -> None:
+    async def make(engine: Engine) -> None:
+        await make_active(engine, 1)
+
+    asyncio.run(desktop.prepare(make))
+    assert "keeps no memory bank" in refusal(run("list", "last"))

@@ -1,0 +1,136 @@
+"""Pictures of the memory bank; look at each one before it is accepted."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from core.engine.engine import Engine
+from storyengine_tui.screens.bank.item_list import ItemList
+from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
+from storyengine_tui.screens.bank.item_screen import ItemScreen
+from storyengine_tui.screens.bank.sheet_modal import SheetModal
+from storyengine_tui.screens.narrative.remembered_cell import RememberedCell
+from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.reading.passage_view import PassageView
+from tests.tui.bank_desk import SCRIPT, keep, make_sorted
+from tests.tui.conftest import PicturesMatch, settled
+from tests.tui.engine_app import Desktop, make_active, opened, until
+
+Act = Callable[[Pilot[Any], StoryEngineApp], Awaitable[None]]
+Shown = Callable[[Act], bool]
+
+
+@pytest.fixture
+def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
+    """Compare a picture of a chapter that keeps a bank after `act` with the accepted one."""
+    desktop.script = SCRIPT
+    desktop.prepare_now(make_sorted)
+
+    def compare(act: Act) -> bool:
+        async def run_before(pilot: Pilot[Any]) -> None:
+            await act(pilot, await opened(pilot))
+            await settled(pilot)
+
+        return pictures_match(desktop.app(), run_before=run_before)
+
+    return compare
+
+
+async def show_list(pilot: Pilot[Any], app: StoryEngineApp, key: str) -> None:
+    """Show a list on tab 3."""
+    await pilot.press("f4")
+    cell = app.chapter.query_one(RememberedCell)
+    await until(pilot, lambda: cell.is_known and cell.keeps_bank and cell._rows is not None)
+    await pilot.press(key)
+    await until(pilot, lambda: cell.query_one(ItemList).has_focus)
+
+
+def test_picture_of_the_people_as_one_character_knows_them(shown: Shown) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await show_list(pilot, app, "3")
+        await pilot.press("f12", "down")
+
+    assert shown(act)
+
+
+def test_picture_of_the_facts_of_which_two_are_pinned(shown: Shown) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await show_list(pilot, app, "6")
+        await pilot.press("space", "space", "p")
+        title = app.chapter.query_one("#memory-title", Static)
+        await until(pilot, lambda: "Pinned" in str(title.content))
+        await pilot.press("end", "space", "up")
+
+    assert shown(act)
+
+
+def test_picture_of_a_bank_with_nothing_in_it(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.script = SCRIPT
+
+    async def make(engine: Engine) -> None:
+        await keep(engine, await make_active(engine, 1), ())
+
+    desktop.prepare_now(make)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        await show_list(pilot, await opened(pilot), "4")
+        await settled(pilot)
+
+    assert pictures_match(desktop.app(), run_before=run_before)
+
+
+def test_picture_of_the_details_of_an_item(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await show_list(pilot, app, "3")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ItemScreen))
+        view = app.screen.query_one(PassageView)
+        await until(pilot, lambda: "How it was changed" in view.lines.text)
+
+    assert shown(act)
+
+
+def test_picture_of_an_event_that_is_edited_and_refused(shown: Shown) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await show_list(pilot, app, "6")
+        await pilot.press("down", "down", "e")
+        await until(pilot, lambda: isinstance(app.screen, ItemModal))
+        app.screen.query_one("#importance").focus()
+        await pilot.press("x", "ctrl+s")
+        refused = app.screen.query_one("#refused", Static)
+        await until(pilot, lambda: refused.display)
+
+    assert shown(act)
+
+
+def test_picture_of_an_item_that_is_added(shown: Shown) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await show_list(pilot, app, "4")
+        await pilot.press("plus")
+        await until(pilot, lambda: isinstance(app.screen, AddItemModal))
+        await pilot.press(*"A cellar [/x].")
+        app.screen.query_one("#known-to").focus()
+        await pilot.press("2")
+
+    assert shown(act)
+
+
+def test_picture_of_a_transcript_with_a_quote(shown: Shown) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        view = app.chapter.query_one(TranscriptPanel).transcript
+        await until(pilot, lambda: any(one.quoted for one in view.lines.paragraphs))
+
+    assert shown(act)
+
+
+def test_picture_of_the_sheet_of_a_character(shown: Shown) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("alt+c")
+        await until(pilot, lambda: isinstance(app.screen, SheetModal))
+        await until(pilot, lambda: len(app.screen.query_one(ItemList).rows) == 2)
+
+    assert shown(act)

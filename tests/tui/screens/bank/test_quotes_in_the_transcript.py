@@ -1,0 +1,181 @@
+"""Quotes on tab 2: their words are underlined, a selection becomes one, and the sheet beside the composer."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from core.domain.bank.details import ItemKind, QuoteDetails
+from core.domain.bank.item import ItemOrigin
+from core.engine.bank.changes import NO_WORDS
+from core.engine.bank.service import Bank
+from storyengine_tui.screens.bank.item_list import ItemList
+from storyengine_tui.screens.bank.item_screen import ItemScreen
+from storyengine_tui.screens.bank.sheet_modal import NOTHING, SheetModal
+from storyengine_tui.screens.play.bank_actions import ONE_EVENT
+from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.reading.transcript_lines import SourcePos
+from storyengine_tui.widgets.reading.transcript_view import TranscriptView
+from tests.tui.bank_desk import SCRIPT, by_number, make_banked
+from tests.tui.engine_app import Desktop, make_active, screen_text, until
+
+pytestmark = pytest.mark.anyio
+QUOTE = "nobody crosses the bar before dawn"
+
+
+class Play:
+    """Tab 2 as the GM sees it."""
+
+    def __init__(self, pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        self.pilot, self.app = pilot, app
+
+    @property
+    def view(self) -> TranscriptView:
+        return self.app.chapter.query_one(TranscriptPanel).transcript
+
+    @property
+    def bank(self) -> Bank:
+        assert self.app.session is not None
+        return self.app.session.bank
+
+    @property
+    def underlined(self) -> list[str]:
+        """The underlined text of each line that has some."""
+        found = []
+        for y in range(self.view.size.height):
+            strip = self.view.render_line(y)
+            text = "".join(one.text for one in strip if one.style is not None and one.style.underline)
+            if text:
+                found.append(text)
+        return found
+
+    async def until(self, holds: Any, what: str = "") -> None:
+        await until(self.pilot, holds, what)
+
+    async def select(self, begin: str, end: str) -> None:
+        """Select from the first place of a text to the end of another one, by keys."""
+        texts = [one.text for one in self.view.lines.paragraphs]
+        first = next(number for number, text in enumerate(texts) if begin in text)
+        last = next(number for number, text in enumerate(texts) if end in text and number >= first)
+        self.view.focus()
+        self.view.mark_at(SourcePos(first, texts[first].index(begin)))
+        await self.pilot.press("space")
+        self.view._cursor = SourcePos(last, texts[last].index(end) + len(end))
+        self.view._show_selection()
+        await self.pilot.pause()
+
+    async def warned(self, sentence: str) -> None:
+        await self.until(
+            lambda: any(str(one.message) == sentence for one in self.app._notifications), sentence
+        )
+
+
+@asynccontextmanager
+async def tab2(desktop: Desktop, prepare: Any = make_banked) -> AsyncIterator[Play]:
+    """Open the program on tab 2."""
+    desktop.script = SCRIPT
+    async with desktop.window(prepare, size=(120, 40)) as (pilot, app):
+        yield Play(pilot, app)
+
+
+async def test_the_words_of_a_quote_are_underlined_where_they_were_said_until_it_is_rejected(
+    desktop: Desktop,
+) -> None:
+    async with tab2(desktop) as play:
+        await play.until(lambda: play.underlined)
+        # The other characters said the same words; the proof is in the first reply.
+        assert play.underlined == [QUOTE]
+        await play.bank.reject([by_number(await play.bank.items(), 10)])
+        await play.until(lambda: not play.underlined)
+        await play.bank.undo()
+        await play.until(lambda: play.underlined == [QUOTE])
+
+
+async def test_a_selection_over_a_quote_keeps_the_underline_and_copies_the_text_alone(
+    desktop: Desktop,
+) -> None:
+    async with tab2(desktop) as play:
+        await play.until(lambda: play.underlined)
+        await play.select("that nobody", "before dawn")
+        assert play.underlined == [QUOTE]
+        await play.pilot.press("c")
+        assert play.app.clipboard == f"that {QUOTE}"
+
+
+async def test_words_that_are_selected_become_a_quote_of_the_one_who_said_them(desktop: Desktop) -> None:
+    async with tab2(desktop) as play:
+        await play.select("Jonas [/x]: I hid", "under the stair.")
+        await play.pilot.press("q")
+        await play.until(lambda: len(play.underlined) == 2)
+        quote = next(one for one in await play.bank.items() if one.origin is ItemOrigin.GM)
+        assert quote.text == "I hid the brass key [/x] under the stair"
+        assert quote.details == QuoteDetails(speaker="Jonas [/x]")
+        assert (quote.prompt_index, quote.take) == (2, 1)
+        assert play.view.marked_key is None
+        assert play.app.session is not None
+        await play.app.session.takes.undo()
+        await play.app.session.takes.undo()
+        # The prompt in which it was said is not part of the story now.
+        await play.until(lambda: play.underlined == [QUOTE])
+
+
+async def test_a_cursor_keeps_the_whole_line_and_two_lines_are_refused(desktop: Desktop) -> None:
+    async with tab2(desktop) as play:
+        await play.select("1) Prompt", "Mira: I hid")
+        await play.pilot.press("q")
+        await play.warned(ONE_EVENT)
+        await play.pilot.press("escape")
+        play.view.mark_at(SourcePos(0, 0))
+        await play.pilot.press("q")
+        await play.until(lambda: "Prompt number 1" in play.underlined)
+        await play.select("1)", "1)")
+        await play.pilot.press("q")
+        await play.until(
+            lambda: NO_WORDS in screen_text(play.app).replace("\n", " ") or play.app.chapter._trouble
+        )
+        quotes = [one for one in await play.bank.items() if one.kind is ItemKind.QUOTE]
+        assert len(quotes) == 2
+
+
+async def test_the_sheet_of_the_panels_character_is_corrected_in_place(desktop: Desktop) -> None:
+    async with tab2(desktop) as play:
+        await play.pilot.press("alt+c")
+        await play.until(lambda: isinstance(play.app.screen, SheetModal))
+        items = play.app.screen.query_one(ItemList)
+        await play.until(lambda: len(items.rows) == 2)
+        assert [row.item.text for row in items.rows] == ["A burn on the left hand.", "Has the log book."]
+        await play.pilot.press("x")
+        await play.until(lambda: len(items.rows) == 1)
+        done = play.app.screen.query_one("#done", Static)
+        assert str(done.content).startswith("Rejected: 1 item")
+        await play.pilot.press("u")
+        await play.until(lambda: len(items.rows) == 2)
+        await play.pilot.press("enter")
+        await play.until(lambda: isinstance(play.app.screen, ItemScreen))
+        await play.pilot.press("escape", "escape")
+        await play.until(lambda: play.app.screen is play.app.chapter)
+        await play.pilot.press("ctrl+n", "alt+c")
+        await play.until(lambda: isinstance(play.app.screen, SheetModal))
+        nothing = play.app.screen.query_one("#nothing", Static)
+        await play.until(lambda: str(nothing.content) == NOTHING)
+
+
+async def test_a_chapter_without_a_bank_has_neither_quotes_nor_a_sheet(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*_: object, **__: object) -> None:
+        raise AssertionError("the bank was read")
+
+    monkeypatch.setattr(Bank, "items", refused)
+    async with tab2(desktop, lambda engine: make_active(engine, 1)) as play:
+        await play.pilot.press("alt+c")
+        assert play.app.screen is play.app.chapter
+        await play.select("Mira: I hid", "under")
+        await play.pilot.press("q")
+        await play.pilot.pause()
+        assert not play.underlined
+        assert play.app.bug is None
