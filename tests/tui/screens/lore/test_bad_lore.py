@@ -134,11 +134,12 @@ async def test_a_book_of_ten_thousand_entries_is_read_found_in_and_edited(deskto
         assert time.perf_counter() - began < 5
         await pilot.press("enter")
         editor = await entry_shown(pilot)
-        await pilot.press(*"New.")
+        # One key: a pause between two, on a busy machine, stores the first alone.
+        await pilot.press("!")
         await until(pilot, lambda: text_of(editor, "#saved") == "stored")
         assert app.engine is not None
         book = await stored(app.engine)
-        assert [one.uid for one in book.entries if one.content.endswith("New.")] == ["999"]
+        assert [one.uid for one in book.entries if "!" in one.content] == ["999"]
         await pilot.press("escape", "escape")
         await until(pilot, lambda: app.screen is screen)
         tried = await try_shown(pilot)
