@@ -36,10 +36,8 @@ def asked(session: Session) -> Query:
 
 async def test_two_windows_that_ask_at_once_find_one_table(url: str, store: PostgresStore) -> None:
     other = await open_store(url)
-    assert await asyncio.gather(store.bank.can_recall_by_meaning(), other.bank.can_recall_by_meaning()) == [
-        True,
-        True,
-    ]
+    made = await asyncio.gather(store.bank.can_recall_by_meaning(), other.bank.can_recall_by_meaning())
+    assert all(made)
     await other.aclose()
 
 
