@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from bench import book, context, embedding, installation, lore, opening, playing, queue, start
+from bench import book, context, embedding, installation, lore, opening, playing, queue, recall, start
 from bench.measure import Figure, print_table, write_json
 from bench.screen import peers
 from bench.screen.figures import screen_figures
@@ -81,6 +81,12 @@ def _book(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
         return asyncio.run(book.measure(chapters, prompts, Path(folder) / "postgres"))
 
 
+def _recall(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
+    items, runs = (recall.ITEMS // 10, 10) if arguments.quick else (recall.ITEMS, 30)
+    with tempfile.TemporaryDirectory(prefix="storyengine-bench-", ignore_cleanup_errors=True) as folder:
+        return asyncio.run(recall.measure(recall.CHAPTERS, items, runs, Path(folder) / "postgres"))
+
+
 def _context(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
     return context.figures("local" if arguments.quick else "openai")
 
@@ -106,6 +112,7 @@ PARTS: dict[str, Callable[[Samples, argparse.Namespace], list[Figure]]] = {
     "context": _context,
     "book": _book,
     "lore": lambda _, arguments: lore.figures(10 if arguments.quick else 30),
+    "recall": _recall,
     "embedding": lambda _, arguments: asyncio.run(embedding.measure(5 if arguments.quick else 30)),
     "installation": lambda *_: installation.figures(),
     "fresh": lambda *_: installation.fresh(),

@@ -1,5 +1,6 @@
 """The engine, which opens sessions for screens, scripts and tests alike."""
 
+import logging
 from collections.abc import Sequence
 from functools import partial
 
@@ -7,6 +8,7 @@ from core.agents.context_builder import Context, ContextBuilder
 from core.config.consent import Consent
 from core.config.models import AgentRole, ModelAssignments, ModelConfig
 from core.domain.clock import Clock, utc_now
+from core.domain.errors import StorageError
 from core.domain.ids import SessionId
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.profile import Profiles
@@ -44,6 +46,8 @@ from core.ledger.prices import PriceBook
 from core.providers.base import Provider
 from core.snapshot import Snapshot
 from core.store import Lease, SessionStore, WriterInfo
+
+log = logging.getLogger(__name__)
 
 
 class Engine(SessionCatalog):
@@ -115,9 +119,12 @@ class Engine(SessionCatalog):
             return
         model = self.embeddings.model or ""
         bank = self.store.bank
-        chapters = [session.id, *(one.session_id for one in await bank.earlier_chapters(session.id))]
-        if await bank.unembedded(chapters, model, 1):
-            await opened.background.make_vectors()
+        try:
+            chapters = [session.id, *(one.session_id for one in await bank.earlier_chapters(session.id))]
+            if await bank.unembedded(chapters, model, 1):
+                await opened.background.make_vectors()
+        except StorageError as error:
+            log.warning("vectors are not looked for at this opening: %r", error)
 
     def _opened(self, snapshot: Snapshot, acquired: Lease | WriterInfo) -> SessionHandle:
         writer = SessionWriter(

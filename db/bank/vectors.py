@@ -4,11 +4,11 @@ Their table is made when it is first asked for, and by no migration: a server wi
 same schema. Vectors can be made again from the items, so that no export and no backup has them.
 """
 
+import logging
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-import psycopg
 import sqlalchemy as sa
 from sqlalchemy import URL, exists, select
 from sqlalchemy.dialects.postgresql import insert
@@ -19,9 +19,11 @@ from core.domain.bank.recall import ItemVector, Vector
 from core.domain.errors import StorageError
 from db.connections import close_quietly, open_connection
 from db.embedded.machine.access import ADMINISTRATOR, ROLE
-from db.errors import SAVE, driver_error, guarded
+from db.errors import SAVE, guarded
 from db.library.library_store import Change, Read
 from db.tables import BANK_ITEM
+
+log = logging.getLogger(__name__)
 
 TABLE_NAME: Final = "bank_vector"
 _LOCK_KEY: Final = 0x5E0_4154_10B6
@@ -43,13 +45,6 @@ _MAKE: Final = (
     )
     """,
 )
-_REFUSALS: Final = (
-    psycopg.errors.InsufficientPrivilege,
-    psycopg.errors.UndefinedFile,
-    psycopg.errors.FeatureNotSupported,
-    psycopg.errors.UndefinedObject,
-)
-"""What a server answers that has no pgvector, one that is too old, or that lets this role make none."""
 
 
 class HalfVector(UserDefinedType[str]):
@@ -89,15 +84,14 @@ class VectorTable:
         return self._is_there
 
     async def _make(self) -> bool:
+        """Return whether the table could be made; where it could not, words are enough."""
         if not await self._read(_is_available):
             return False
-        await self._let_in()
         try:
+            await self._let_in()
             await self._change(_made)
         except StorageError as error:
-            cause = error.__cause__
-            if cause is None or not isinstance(driver_error(cause), _REFUSALS):
-                raise
+            log.warning("no vectors are kept, and items are found by words: %r", error.__cause__ or error)
             return False
         return True
 

@@ -4,16 +4,15 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import DataTable, Static
+from textual.widgets import DataTable, Input, Static
 
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from storyengine_tui.screens.search.search_screen import HitScreen, SearchScreen, search_in
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.tui.engine_app import Desktop, until
-
-pytestmark = pytest.mark.anyio
+from tests.tui.conftest import PicturesMatch
+from tests.tui.engine_app import Desktop, opened, until
 
 
 async def tell(engine: Engine) -> None:
@@ -40,6 +39,7 @@ async def searching(pilot: Pilot[Any], app: Any, words: str) -> SearchScreen:
     return app.screen
 
 
+@pytest.mark.anyio
 async def test_the_list_narrows_as_words_are_typed_and_enter_shows_the_whole_text(desktop: Desktop) -> None:
     async with desktop.window(tell) as (pilot, app):
         screen = await searching(pilot, app, "bras")
@@ -63,6 +63,7 @@ async def test_the_list_narrows_as_words_are_typed_and_enter_shows_the_whole_tex
         await until(pilot, lambda: app.screen is app.chapter)
 
 
+@pytest.mark.anyio
 async def test_a_chapter_in_no_book_offers_no_book_and_the_palette_has_the_search(desktop: Desktop) -> None:
     async with desktop.window(tell) as (pilot, app):
         screen = await searching(pilot, app, "")
@@ -70,3 +71,15 @@ async def test_a_chapter_in_no_book_offers_no_book_and_the_palette_has_the_searc
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
         assert "Search" in {command.title for command in app.get_system_commands(app.screen)}
+
+
+def test_what_is_found_for_words(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.prepare_now(tell)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        app = await opened(pilot)
+        screen = await searching(pilot, app, "the")
+        screen.query_one(Input).cursor_blink = False
+        await until(pilot, lambda: len(cells(screen)) > 1)
+
+    assert pictures_match(desktop.app(), run_before)

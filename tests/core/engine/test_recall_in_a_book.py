@@ -1,0 +1,133 @@
+"""Recall across the chapters of a book: who remembers what of an earlier one, and how it fades."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from core.context.bank import ChapterBank
+from core.domain.audience import Audience
+from core.domain.bank.item import Item
+from core.domain.bank.recall import Found, Query
+from core.domain.ids import BookId, new_uuid
+from core.domain.session.session import Session
+from core.domain.slot import Slot
+from core.engine.recall.asking import Asked, Meaning
+from core.engine.recall.reading import NOT_IN_TIME, BankReader
+from core.library.book import Book
+from tests.core.bank_samples import NOW, fact
+from tests.store import chapters
+from tests.store.memory_bank import MemoryBank
+from tests.store.memory_store import MemoryStore
+
+pytestmark = pytest.mark.anyio
+RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
+ASKED = Asked(text="Where is the brass key?", recent_from=0)
+
+
+async def chapter(store: MemoryStore, names: Mapping[Slot, str]) -> Session:
+    session, lease = await chapters.locked_session(store, keeps_bank=True, names=names)
+    session = await chapters.play(store, session, lease, 3)
+    await lease.aclose()
+    return session
+
+
+async def book_of(store: MemoryStore, *sessions: Session) -> None:
+    ids = tuple(one.id for one in sessions)
+    await store.library.put_book(
+        Book(id=BookId(new_uuid()), title="One", chapters=ids, created_at=NOW, updated_at=NOW)
+    )
+
+
+async def recalled(store: MemoryStore, session: Session, slot: Slot, asked: Asked = ASKED) -> ChapterBank:
+    return await BankReader(store).read(await store.load(session.id), slot, asked)
+
+
+def places(bank: ChapterBank) -> list[str]:
+    return [one.found.place for one in bank.recalled]
+
+
+async def test_a_character_remembers_what_it_knew_in_an_earlier_chapter_and_a_newcomer_does_not() -> None:
+    store = MemoryStore()
+    first = await chapter(store, {RED: "Kara", ORANGE: "Bea"})
+    second = await chapter(store, {RED: "Jory", ORANGE: "kara"})
+    await book_of(store, first, second)
+    await store.bank.put(
+        [
+            fact(1, session_id=first.id, prompt_index=1),
+            fact(2, session_id=first.id, prompt_index=2, label=Audience.of((RED,))),
+            fact(3, session_id=first.id, prompt_index=3, label=Audience.of((ORANGE,))),
+        ]
+    )
+    found = await recalled(store, second, ORANGE)
+    assert sorted(places(found)) == ["chapter 1, prompt 1", "chapter 1, prompt 2"]
+    assert all(ORANGE in one.found.label for one in found.recalled)
+    assert not (await recalled(store, second, RED)).recalled, "Jory was not there, also of what all knew"
+
+
+async def test_what_is_older_by_whole_chapters_is_weaker() -> None:
+    store = MemoryStore()
+    first, second = await chapter(store, {RED: "Kara"}), await chapter(store, {RED: "Kara"})
+    await book_of(store, first, second)
+    fading = {"importance": 1.0, "decay_rate": 0.1}
+    old = replace(fact(1, session_id=first.id, prompt_index=1), **fading)  # type: ignore[arg-type]  # as its fields
+    own = replace(fact(2, session_id=second.id, prompt_index=1, take=1), **fading)  # type: ignore[arg-type]
+    await store.bank.put([old, replace(own, is_by_gm=True)])
+    strengths = {one.found.item.id: one.strength for one in (await recalled(store, second, RED)).recalled}
+    assert strengths[old.id] < strengths[own.id] < 1
+
+
+async def test_what_recent_context_has_is_not_recalled() -> None:
+    store = MemoryStore()
+    session = await chapter(store, {RED: "Kara"})
+    await store.bank.put([fact(1, session_id=session.id, prompt_index=2)])
+    assert not (await recalled(store, session, RED)).recalled
+    later = await recalled(store, session, RED, replace(ASKED, recent_from=2))
+    assert places(later) == ["prompt 2"]
+
+
+async def test_what_is_asked_by_meaning_is_the_prompt_or_the_scene_where_it_says_little() -> None:
+    store = MemoryStore()
+    session = await chapter(store, {RED: "Kara"})
+    texts = []
+
+    async def embed(text: str) -> Meaning | None:
+        texts.append(text)
+        return None
+
+    await recalled(store, session, RED, Asked(text="Go on.", recent_from=0, embed=embed))
+    long = "Where did you put the key that was his?"
+    await recalled(store, session, RED, Asked(text=long, recent_from=0, embed=embed))
+    last = [event.text for event in await store.canon(session.id)][-2:]
+    assert texts == ["\n".join((*last, "Go on.")), long]
+
+
+class Silent(MemoryBank):
+    """A bank that never answers what is recalled."""
+
+    async def recall(self, query: Query) -> Sequence[Found]:
+        await asyncio.Event().wait()
+        return []
+
+
+async def test_an_input_does_not_wait_for_a_recall_that_does_not_come() -> None:
+    store = MemoryStore()
+    session = await chapter(store, {RED: "Kara"})
+    store.bank = Silent(store.database.sessions, store.library)
+    reader = BankReader(store, longest_wait=0.01)
+    found = await reader.read(await store.load(session.id), RED, ASKED)
+    assert found == ChapterBank(left_out=(NOT_IN_TIME,))
+
+
+def items_of(bank: ChapterBank) -> list[Item]:
+    return [one.found.item for one in bank.recalled]
+
+
+async def test_no_more_is_recalled_than_the_setting_says_and_zero_is_nothing() -> None:
+    store = MemoryStore()
+    session = await chapter(store, {RED: "Kara"})
+    await store.bank.put([fact(number, session_id=session.id, prompt_index=1) for number in range(1, 9)])
+    snapshot, asked = await store.load(session.id), replace(ASKED, recent_from=3)
+    assert len(items_of(await BankReader(store, most_items=3).read(snapshot, RED, asked))) == 3
+    assert not items_of(await BankReader(store, most_items=0).read(snapshot, RED, asked))
