@@ -1,13 +1,27 @@
 """What the memory bank needs of storage, as a Protocol that `db` implements (design 15)."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.ids import ItemId, SessionId
+from core.domain.requests.request import BackgroundRequest
+from core.domain.session.cast import Character
 
 CHANGED: Final = "Another window changed that item meanwhile; nothing was stored from here."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierChapter:
+    """A chapter of a book, as the later ones see it; the characters have no identities."""
+
+    session_id: SessionId
+    number: int
+    """Its place in the book, from 1."""
+    prompt_index: int
+    cast: tuple[Character, ...]
 
 
 class BankStore(Protocol):
@@ -15,8 +29,9 @@ class BankStore(Protocol):
 
     Items are added by `SessionStore.commit`; the GM's changes of them come here, in transactions of their
     own, so that items of an earlier chapter of a book can be changed too. An item counts where the take that
-    it was drawn from is canon, and no other one that counts supersedes it. Every method raises `StorageError`
-    when the database cannot be reached or refuses.
+    it was drawn from is canon, and no other one that counts supersedes it; nothing that a model says
+    supersedes the GM's words. Every method raises `StorageError` when the database cannot be reached or
+    refuses.
     """
 
     async def items(
@@ -31,6 +46,15 @@ class BankStore(Protocol):
         Those that the GM rejected or merged are not among them. With `with_all` every item of the chapter is,
         also what an undone prompt had. `kinds` limits them to those about such things.
         """
+
+    async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
+        """Return the items of a chapter that the GM rejected or merged, whatever is canon."""
+
+    async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
+        """Return the chapters before this one in its book, in order; nothing for one that is in no book."""
+
+    async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
+        """Return the requests that have drawn items from play, oldest first: those that are done."""
 
     async def history(
         self, session_id: SessionId, item_ids: Collection[ItemId] | None = None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+from core.context.bank import NO_BANK, ChapterBank
 from core.context.lore import NO_LORE, ChapterLore
 from core.context.visibility import (
     CharacterKnowledge,
@@ -178,9 +179,9 @@ class Snapshot:
         """The characters, as the GM described them."""
         return Cast(self.session, self.tab1)
 
-    def known_to(self, slot: Slot) -> CharacterKnowledge:
+    def known_to(self, slot: Slot, bank: ChapterBank = NO_BANK) -> CharacterKnowledge:
         """Return what the character in `slot` may know; requires `is_memory_known` and `is_lore_known`."""
-        return self._known_to(slot, self.blocks, self.recent, self._chapter_lore)
+        return self._known_to(slot, self.blocks, self.recent, self._chapter_lore, bank)
 
     def chapter_known_to(
         self, slot: Slot | None, blocks: Sequence[MemoryBlock], events: Sequence[Event]
@@ -202,10 +203,11 @@ class Snapshot:
         blocks: Sequence[MemoryBlock],
         events: Sequence[Event],
         lore: ChapterLore = NO_LORE,
+        bank: ChapterBank = NO_BANK,
     ) -> CharacterKnowledge:
-        carried = self.tab1.carried
-        cast = self.cast
-        return known_to(cast[slot], self.session, blocks, events, self._secrets, carried, cast.playing, lore)
+        cast, secrets, carried = self.cast, self._secrets, self.tab1.carried
+        own, others = cast[slot], cast.playing
+        return known_to(own, self.session, blocks, events, secrets, carried, others, lore, bank)
 
     @property
     def _chapter_lore(self) -> ChapterLore:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from core.agents.prompt_file import SEGMENTS
 from core.agents.setup import AgentSetup, total
+from core.agents.sheet import sheet_of
 from core.agents.shortening import Shortened, fit_events
 from core.context.segments import Context, Segment
 from core.context.tokens import estimate_tokens
@@ -33,7 +34,8 @@ _SAYING = r"(?:says?|said|asks?|asked|repl(?:y|ies|ied)|answers?|answered)"
 def build_context(
     setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text: str, lore: "FoundLore | None" = None
 ) -> Context:
-    """Return the input of one character: rules, identity, secrets, memory, recent context, lore, GM's prompt.
+    """Return the input of one character: rules, identity, secrets, its sheet, memory, recent context, lore,
+    GM's prompt.
 
     Before the prompt it says who the others on stage are, where there is something to tell of one of them,
     and which others are away, if there are any.
@@ -48,12 +50,14 @@ def build_context(
     empty = setup.fenced(SegmentName.STRUCTURED_MEMORY, "")
     events, oversize = _without_oversize(in_order(knowledge.events), session.boundary, setup)
     whole = setup.fenced(SegmentName.RECENT_CONTEXT, render_events(events, session))
-    fixed = total((*setup.beginning, identity, *secrets, empty, *others, *cue))
+    needed = total((*setup.beginning, identity, *secrets, empty, *others, *cue))
+    sheet, no_room = sheet_of(setup, knowledge, setup.budget - needed - prompt.tokens)
+    fixed = needed + total(sheet)
     told = () if lore is None else lore.segments(setup)
     variable = total((whole, prompt, *told))
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, variable))
     memory = setup.fenced(SegmentName.STRUCTURED_MEMORY, digest.text)
-    room = setup.budget - total((*setup.beginning, identity, *secrets, memory, *others, prompt, *cue))
+    room = setup.budget - total((*setup.beginning, identity, *secrets, *sheet, memory, *others, prompt, *cue))
     context, dropped = _recent_within(setup, session, events, whole, room - total(told))
     if lore is not None:
         lore = lore.within(setup, room - context.tokens)
@@ -63,7 +67,8 @@ def build_context(
     if context.tokens > room:
         context, short = _shortened_within(setup, session, events, room)
     left_out = (*digest.left_out, *_dropped_in_words(dropped or oversize, oversize), *short.left_out)
-    segments = (identity, *secrets, memory, context, *told, *others, prompt, *cue)
+    left_out = (*left_out, *no_room, *knowledge.bank.left_out)
+    segments = (identity, *secrets, *sheet, memory, context, *told, *others, prompt, *cue)
     if lore is not None:
         left_out = (*left_out, *lore.left_out)
     made = setup.context(own.slot.value, segments, left_out=left_out, is_shortened=bool(short.left_out))

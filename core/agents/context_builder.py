@@ -17,6 +17,9 @@ Over budget it is reduced in this order, and in no other way:
 A summary takes as many prompts of its chunk as fit, and the rest follow in a summary of their own; only
 a single prompt that does not fit is shortened. A narrative is written in parts (`core.agents.narrative`).
 
+The sheet of a character has a small budget of its own, and what it has no room for goes first, its oldest
+lines before the others (`core.agents.sheet`).
+
 System prompt, identity, the line about each of the others on stage, the world_chapter_lock, canon locks
 and the GM's prompt are never touched. What was left out is listed in `Context.left_out`.
 

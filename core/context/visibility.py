@@ -9,14 +9,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NewType, Self
 
+from core.context.bank import NO_BANK, ChapterBank
 from core.context.canon_locks import with_gm_locks
 from core.context.carry_over import block_of, label_in
 from core.context.lore import NO_LORE, ChapterLore
 from core.domain.audience import Audience
+from core.domain.bank.item import Item
 from core.domain.secret import Reveal, Secret, label_of
 from core.domain.session.carry_over import NOTHING_CARRIED, CarriedLine, CarryOver
 from core.domain.session.cast import Character
 from core.domain.session.session import Session
+from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 
@@ -26,6 +29,8 @@ KnownEvents = NewType("KnownEvents", tuple[Event, ...])
 KnownBlocks = NewType("KnownBlocks", tuple[MemoryBlock, ...])
 KnownSecrets = NewType("KnownSecrets", tuple[str, ...])
 KnownLore = NewType("KnownLore", ChapterLore)
+KnownBank = NewType("KnownBank", ChapterBank)
+KnownItems = NewType("KnownItems", tuple[Item, ...])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +59,14 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CharacterKnowledge(Knowledge):
-    """What a character knows: also who it is, who else is on stage, and the lorebooks that it may know."""
+    """What a character knows: also who it is, who else is on stage, and what it may know of lore and bank."""
 
     character: Character
     on_stage: tuple[tuple[str, str], ...] = ()
     """The others in the scene, each with its name and its short description; none where no one has one."""
     lore: KnownLore
+    bank: KnownBank
+    """Its own sheet, and the items that it may know of those that were recalled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +93,9 @@ def known_to(
     carried: CarryOver = NOTHING_CARRIED,
     cast: Iterable[Character] = (),
     lore: ChapterLore = NO_LORE,
+    bank: ChapterBank = NO_BANK,
 ) -> CharacterKnowledge:
-    """Return what a character may know of memory, events, secrets, earlier chapters, others and lore."""
+    """Return what a character may know of memory, events, secrets, earlier chapters, others, lore, bank."""
     audience = Audience.of((character.slot,))
     return CharacterKnowledge(
         character=character,
@@ -99,6 +107,7 @@ def known_to(
             tuple(secret.text for secret in secrets.secrets if secrets.label_of(secret).includes(audience))
         ),
         lore=_lore(lore, audience),
+        bank=_bank(bank, character.slot),
         gate=_GATE,
     )
 
@@ -118,6 +127,11 @@ def known_to_all_of(
         secrets=KnownSecrets(()),
         gate=_GATE,
     )
+
+
+def items_known_to_all_of(audience: Audience, items: Iterable[Item]) -> KnownItems:
+    """Return the items of a chapter that each of `audience` may know."""
+    return KnownItems(tuple(item for item in items if item.label.includes(audience)))
 
 
 def known_to_gm(
@@ -181,6 +195,13 @@ def _lore(lore: ChapterLore, audience: Audience) -> KnownLore:
         return KnownLore(NO_LORE)
     books = tuple((about, book) for about, book in lore.books if about.label.includes(audience))
     return KnownLore(ChapterLore(books, tuple(use for use in lore.uses if use.slot in audience)))
+
+
+def _bank(bank: ChapterBank, own: Slot) -> KnownBank:
+    """Return the sheet of a character, as far as it may know it, and what it may know of the rest."""
+    sheet = (line for line in bank.sheet if line.about is own and own in line.label)
+    recalled = (one for one in bank.recalled if own in one.found.label)
+    return KnownBank(replace(bank, sheet=tuple(sheet), recalled=tuple(recalled)))
 
 
 def _with_knowers(line: CarriedLine, label: Audience, session: Session) -> CarriedLine:

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,8 @@ from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.event import Event
+from core.engine.bank.commands import keep_bank
+from core.engine.bank.keeping import material
 from core.engine.bank.service import Bank
 from core.engine.changes import moves
 from core.engine.decisions import lore_commands, tab1_commands
@@ -200,6 +202,12 @@ class SessionCatalog:
         await self.change(
             session_id, lambda snapshot: scene.reveal(snapshot, number, to, self._clock()), "reveal it there"
         )
+
+    async def keep_bank(self, session_id: SessionId, *, is_on: bool) -> None:
+        """Keep a memory bank of a session that is not open here, or stop keeping one."""
+        events, read = await material(self.store, session_id) if is_on else ((), ())
+        decide = partial(keep_bank, now=self._clock(), is_on=is_on, events=events, read=read)
+        await self.change(session_id, decide, "change it there", needs_memory=is_on)
 
     async def attach_lore(self, session_id: SessionId, book: "KeptLorebook") -> None:
         """Attach a lorebook of the library to a session that is not open here, or take its content over."""

@@ -16,6 +16,7 @@ from core.engine.queue.control import QueueControl
 from core.engine.queue.executor import Executor
 from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.worker import RequestWorker
+from core.engine.recall.reading import BankReader
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.commands import due_reveals
 from core.engine.session.assist import Assist
@@ -64,6 +65,7 @@ class Engine(SessionCatalog):
         self._backoffs = backoffs or Backoffs()
         self._afterthoughts, self._hints, self._waiting = afterthoughts, hints, waiting
         self._switch = QueueSwitch()
+        self._bank = BankReader(store)
         self._lanes = lanes or {}
         for name, lane in self._lanes.items():
             lane.share(name, store.queue)
@@ -104,7 +106,7 @@ class Engine(SessionCatalog):
             holder=acquired if isinstance(acquired, WriterInfo) else None,
         )
         builder = ContextBuilder(self.choices)
-        executor = Executor(self.store, self._gateway, builder, writer.apply_patiently)
+        executor = Executor(self.store, self._gateway, builder, writer.apply_patiently, self._bank)
         parts = (writer, executor, self._clock, self._backoffs, self._switch)
         worker, background = RequestWorker(*parts), BackgroundWorker(*parts)
         auto_saver = AutoSaver(writer, self.save_points)
@@ -124,7 +126,7 @@ class Engine(SessionCatalog):
             self._backoffs,
         )
         self.queue.add(ChapterQueue(writer, self._clock, opened.cancel, opened.retry, background.put_back))
-        opened.money = Money(self.store, writer, builder, self._gateway, self._guard)
+        opened.money = Money(self.store, writer, builder, self._gateway, self._guard, self._bank)
         opened.assist = Assist(self.store, writer, background, self._gateway, self._clock)
         opened.cast_work = CastWork(self.store, writer, background, self._gateway, self._clock)
         return opened
@@ -149,7 +151,8 @@ class Engine(SessionCatalog):
         commands.require_cast(snapshot.session, slot)
         snapshot = snapshot.after(due_reveals(snapshot, self._clock()))
         builder = ContextBuilder(self.choices).with_prompt_blocks(snapshot.prompt_blocks)
-        return await input_of(builder, snapshot.known_to(slot), prompt_text)
+        knowledge = snapshot.known_to(slot, await self._bank.read(snapshot, slot))
+        return await input_of(builder, knowledge, prompt_text)
 
     async def aclose(self) -> None:
         """Close the providers and the store, after all open sessions."""

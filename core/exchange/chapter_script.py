@@ -42,7 +42,7 @@ _SHOWN_PROBLEMS = 20
 _LIMITS = Limits()
 _FILE_KEYS = (
     *("book", "title", "world", "chapter", "narrative", "target_words", "viewpoint", "variant", "silence"),
-    "lore",
+    *("lore", "bank"),
     *("agent", "secret", "block", "prompt"),
 )
 _AGENT_KEYS = ("name", "identity", "short_description", "aliases", "group", "groups_visible")
@@ -101,6 +101,8 @@ class ChapterScript:
     """The title of the book that the chapter belongs to; empty for none."""
     viewpoint: Slot | None = None
     """The character from whose viewpoint the narrative is written; None for all of the chapter."""
+    keeps_bank: bool | None = None
+    """Whether the chapter keeps a memory bank; where the script does not say, the chapter stays."""
 
     @property
     def lines(self) -> tuple["ChapterScript", ...]:
@@ -223,7 +225,7 @@ class _Reader(FieldReader):
         )
         silence = read_silence(self, document, cast)
         secrets = read_secrets(self, document, cast)
-        lore = read_lore(self, document)
+        lore, keeps_bank = read_lore(self, document), self._switch(document, "bank")
         prompts = read_prompts(self, self.tables(document, "prompt") or [], cast)
         if self.problems:
             raise ChapterScriptError(self.problems)
@@ -241,7 +243,15 @@ class _Reader(FieldReader):
             silence=silence,
             lore=lore,
             viewpoint=viewpoint,
+            keeps_bank=keeps_bank,
         )
+
+    def _switch(self, document: Mapping[str, object], key: str) -> bool | None:
+        stated = document.get(key)
+        if stated is None or isinstance(stated, bool):
+            return stated
+        self.report(key, "must be true or false.")
+        return None
 
     def _target_words(self, value: object) -> int | None:
         if value is None:

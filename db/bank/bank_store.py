@@ -4,17 +4,36 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Executable, Select, and_, exists, or_, select
+from sqlalchemy import ColumnElement, Executable, Select, and_, exists, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from core.bank_store import EarlierChapter
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess, Validation
 from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
+from core.domain.requests.request import BackgroundRequest, RequestState
+from core.domain.requests.request_kinds import RequestKind
 from db.library.library_store import Change, Read
-from db.rows.bank_mapping import item_values, revision_values, to_access, to_item
-from db.tables import BANK_ACCESS, BANK_ITEM, BANK_REVISION, CANON, SESSION
+from db.rows.bank_mapping import (
+    item_values,
+    revision_values,
+    to_access,
+    to_earlier_chapter,
+    to_item,
+)
+from db.rows.mapping import to_request
+from db.tables import (
+    BANK_ACCESS,
+    BANK_ITEM,
+    BANK_REVISION,
+    BOOK_CHAPTER,
+    CANON,
+    LLM_REQUEST,
+    SESSION,
+    TAB1_INPUT,
+)
 
 
 class PostgresBank:
@@ -41,6 +60,41 @@ class PostgresBank:
         rows = await self._rows(query)
         # A chapter may have thousands, and the reading of one of them takes some time.
         return await asyncio.to_thread(lambda: [to_item(row._mapping) for row in rows])
+
+    async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
+        """Return the items of a chapter that the GM rejected or merged."""
+        query = select(BANK_ITEM).where(BANK_ITEM.c.session_id == session_id, ~_is_in(BANK_ITEM.c))
+        rows = await self._rows(query.order_by(BANK_ITEM.c.prompt_index, BANK_ITEM.c.item_id))
+        return [to_item(row._mapping) for row in rows]
+
+    async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
+        """Return the chapters before this one in its book."""
+        own, place = BOOK_CHAPTER.alias("own"), BOOK_CHAPTER.c.place
+        is_before = (own.c.book_id == BOOK_CHAPTER.c.book_id) & (place < own.c.place)
+        # Deleted chapters leave gaps in the places, and none in the numbers.
+        number = func.row_number().over(order_by=place).label("number")
+        query = (
+            select(SESSION.c.id, SESSION.c.prompt_index, SESSION.c.slots, SESSION.c.names, number)
+            .add_columns(TAB1_INPUT.c.profiles)
+            .join_from(BOOK_CHAPTER, own, is_before)
+            .join(SESSION, SESSION.c.id == BOOK_CHAPTER.c.session_id)
+            .join(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)
+            .where(own.c.session_id == session_id)
+            .order_by(place)
+        )
+        return [to_earlier_chapter(row) for row in await self._rows(query)]
+
+    async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
+        """Return the requests that have drawn items from play."""
+        query = (
+            select(LLM_REQUEST)
+            .where(LLM_REQUEST.c.session_id == session_id)
+            .where(LLM_REQUEST.c.kind == RequestKind.EXTRACTION.value)
+            .where(LLM_REQUEST.c.state == RequestState.DONE.value)
+            .order_by(LLM_REQUEST.c.request_id)
+        )
+        found = [to_request(row) for row in await self._rows(query)]
+        return [one for one in found if isinstance(one, BackgroundRequest)]
 
     async def history(
         self, session_id: SessionId, item_ids: Collection[ItemId] | None = None
@@ -94,7 +148,9 @@ def counts(item: Any) -> ColumnElement[bool]:
     """
     newer = BANK_ITEM.alias("newer")
     supersedes = (newer.c.session_id == item.session_id) & (newer.c.supersedes == item.item_id)
-    is_superseded = exists().where(supersedes, _is_in(newer.c), is_of_canon(newer.c))
+    # Nothing that a model says replaces the GM's words, also where the GM wrote them after it was asked.
+    may_replace = or_(newer.c.is_by_gm, ~item.is_by_gm)
+    is_superseded = exists().where(supersedes, may_replace, _is_in(newer.c), is_of_canon(newer.c))
     return _is_in(item) & is_of_canon(item) & ~is_superseded
 
 

@@ -7,13 +7,17 @@ from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
+from core.bank_store import EarlierChapter
 from core.domain.audience import Audience
 from core.domain.bank.details import Details
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
 from core.domain.ids import ItemId, RequestId, SessionId
+from core.domain.session.cast import Character
+from core.domain.session.profile import NO_PROFILE
 from core.domain.slot import Slot
-from db.rows.mapping import Values
+from db.rows.mapping import Values, to_slots
+from db.rows.tab1_mapping import to_profiles
 
 _PLAIN: Final = (
     *("session_id", "version", "name", "text", "importance", "confidence", "sentiment", "decay_rate"),
@@ -101,3 +105,17 @@ def _details() -> Any:
     from pydantic import TypeAdapter
 
     return TypeAdapter(Details)
+
+
+def to_earlier_chapter(row: Any) -> EarlierChapter:
+    """Return a chapter of a book from the columns that the later ones need of it."""
+    names, profiles = to_slots(row.names), to_profiles(row.profiles)
+    return EarlierChapter(
+        session_id=SessionId(row.id),
+        number=row.number,
+        prompt_index=row.prompt_index,
+        cast=tuple(
+            Character(slot=slot, given_name=names.get(slot, ""), profile=profiles.get(slot, NO_PROFILE))
+            for slot in map(Slot, row.slots)
+        ),
+    )

@@ -31,7 +31,7 @@ def to_tab1(row: Any) -> Tab1Inputs:
         world=row.world,
         chapter=row.chapter,
         identities=to_slots(row.identities),
-        profiles=_to_profiles(row.profiles),
+        profiles=to_profiles(row.profiles),
         carried=_to_carried(row.carried),
     )
 
@@ -63,7 +63,7 @@ def _profiles_values(profiles: Profiles) -> dict[str, Any]:
     }
 
 
-def _to_profiles(found: Mapping[str, Any]) -> Profiles:
+def to_profiles(found: Mapping[str, Any]) -> Profiles:
     """Return the profiles by slot; raise ValueError for what this program does not write."""
     try:
         return {Slot(int(slot)): _to_profile(found[slot]) for slot in sorted(found)}

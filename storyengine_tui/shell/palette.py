@@ -160,6 +160,12 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
             yield SystemCommand(
                 "Set aside (Archive)", "Take this chapter off the list; nothing is lost", app.action_archive
             )
+            if app.session.snapshot.session.keeps_bank:
+                text = "What it has stays, and is recalled no longer"
+                yield SystemCommand("Stop the memory bank", text, partial(_keep_bank, app, False))
+            else:
+                text = "Draw facts, people, places, threads and quotes from play, and recall them"
+                yield SystemCommand("Keep a memory bank", text, partial(_keep_bank, app, True))
         yield SystemCommand(
             "Prompt blocks", "Your own rules for the agents, and their variants", app.action_prompt_blocks
         )
@@ -173,6 +179,13 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
         )
     yield SystemCommand("Help", "The keys that work here", app.action_help)
     yield SystemCommand("Quit", "Everything is stored", leave)
+
+
+def _keep_bank(app: "OverlayApp", is_on: bool) -> None:
+    from storyengine_tui.screens.chapter.bank_switch import keep_bank
+
+    if app.session is not None:
+        app.do(keep_bank(app, app.session, is_on=is_on))
 
 
 def as_title(name: str) -> str:

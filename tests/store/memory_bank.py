@@ -1,19 +1,26 @@
 """A memory bank in memory that keeps what `core.bank_store.BankStore` promises."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from core.bank_store import EarlierChapter
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
+from core.domain.requests.request import BackgroundRequest, RequestState
+from core.domain.requests.request_kinds import RequestKind
+from core.domain.session.cast import Cast
+from core.library_store import LibraryStore
 from tests.store.memory_rows import Rows
 
 
 class MemoryBank:
     """The items of the sessions of one database."""
 
-    def __init__(self, sessions: Mapping[SessionId, Rows]) -> None:
+    def __init__(self, sessions: Mapping[SessionId, Rows], library: LibraryStore) -> None:
         self._sessions = sessions
+        self._library = library
 
     async def items(
         self,
@@ -27,8 +34,27 @@ class MemoryBank:
             return []
         newest = [versions[-1] for versions in rows.items.values()]
         found = newest if with_all else list(counting(rows, newest))
-        found = [item for item in found if kinds is None or item.kind in kinds]
-        return sorted(found, key=lambda item: (item.prompt_index, item.id))
+        kept = (item for item in found if kinds is None or item.kind in kinds)
+        return sorted(kept, key=lambda item: (item.prompt_index, item.id))
+
+    async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
+        found = await self.items(session_id, with_all=True)
+        return [item for item in found if item.is_out]
+
+    async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
+        book = await self._library.book_of(session_id)
+        earlier = () if book is None else book.chapters[: book.number_of(session_id) - 1]
+        return [_earlier(self._sessions[one], number) for number, one in enumerate(earlier, start=1)]
+
+    async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
+        rows = self._sessions.get(session_id)
+        requests = sorted(rows.requests.values(), key=lambda one: one.id) if rows else []
+        return [
+            one
+            for one in requests
+            if isinstance(one, BackgroundRequest)
+            and (one.kind, one.state) == (RequestKind.EXTRACTION, RequestState.DONE)
+        ]
 
     async def history(
         self, session_id: SessionId, item_ids: Collection[ItemId] | None = None
@@ -55,11 +81,20 @@ class MemoryBank:
             self._sessions[item.session_id].items.setdefault(item.id, []).append(item)
 
 
+def _earlier(rows: Rows, number: int) -> EarlierChapter:
+    session = rows.session
+    cast = (replace(one, identity="") for one in map(Cast(session, rows.tab1).__getitem__, session.slots))
+    return EarlierChapter(
+        session_id=session.id, number=number, prompt_index=session.prompt_index, cast=tuple(cast)
+    )
+
+
 def counting(rows: Rows, items: Sequence[Item]) -> Iterator[Item]:
     """Yield those that count: drawn from canon, not taken out, and not superseded by one that counts."""
     own = [item for item in items if _is_in(rows, item)]
     superseded = {item.supersedes for item in own}
-    return (item for item in own if item.id not in superseded)
+    by_gm = {item.supersedes for item in own if item.is_by_gm}
+    return (item for item in own if item.id not in (by_gm if item.is_by_gm else superseded))
 
 
 def _is_in(rows: Rows, item: Item) -> bool:

@@ -81,7 +81,7 @@ class MemoryStore:
     def __init__(self, database: MemoryDatabase | None = None) -> None:
         self.database = MemoryDatabase() if database is None else database
         self.library = self.database.library
-        self.bank = MemoryBank(self.database.sessions)
+        self.bank = MemoryBank(self.database.sessions, self.library)
         self.is_closed = False
         self._leases: list[MemoryLease] = []
         self.queue = MemoryQueue(self.database.queue, self.database.sessions)

@@ -178,6 +178,16 @@ def questions(told: Sequence[str]) -> list[str]:
     return [clause for clause in told if clause.endswith(_QUESTION) and not _ADDRESSED.search(clause)]
 
 
+def addressed(told: Sequence[str]) -> list[str]:
+    """Return the clauses that say something of the character they are said to, and ask nothing."""
+    return [clause for clause in told if _ADDRESSED.search(clause) and not asks(clause)]
+
+
+def asks(clause: str) -> bool:
+    """Whether a clause is a question."""
+    return clause.endswith(_QUESTION)
+
+
 def records(options: Sequence[Mapping[str, str]], count: int) -> Schema:
     """Return the schema of a list of up to `count` of these objects: the first of each stretch."""
     taken = [stretch[0] for stretch in stretches(options, count)]

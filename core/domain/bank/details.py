@@ -133,6 +133,8 @@ class StateDetails:
     aspect: Aspect = Aspect.OTHER
     other: str = ""
     """For a relation, the one to whom it is."""
+    is_over: bool = False
+    """It no longer holds: it supersedes what was, and is no line of the sheet."""
 
 
 Details = (

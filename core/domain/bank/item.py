@@ -70,7 +70,8 @@ class Item:
     """The GM wrote or changed its words: nothing that a model says replaces them."""
     origin: ItemOrigin = ItemOrigin.EXTRACTED
     prompt_index: int
-    """The last prompt that it was drawn from; the item counts while that prompt's `take` is canon."""
+    """The last prompt of what it was drawn from, such as a chunk; the item counts while that prompt's `take`
+    is canon."""
     take: int | None = 1
     """None for one that no prompt can take back: the GM's own."""
     evidence: tuple[Evidence, ...] = ()
@@ -91,6 +92,11 @@ class Item:
     def kind(self) -> ItemKind:
         """What it is about."""
         return self.details.kind
+
+    @property
+    def proved_at(self) -> int:
+        """The last prompt of its evidence; for one without, the one that it is from."""
+        return max((one.prompt_index for one in self.evidence), default=self.prompt_index)
 
     @property
     def is_fading(self) -> bool:

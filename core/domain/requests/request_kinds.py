@@ -29,6 +29,8 @@ class RequestKind(StrEnum):
     """What a character of the library lacks; the GM waits for it."""
     CEREMONY = "ceremony"
     """What a chapter that has ended means for a character of the library."""
+    EXTRACTION = "extraction"
+    """What of a chunk of play goes into the memory bank."""
 
 
 class Level(StrEnum):
@@ -154,6 +156,15 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         priority=Level.LOW.first + 20,
         agent_id=8,
         runs_in=frozenset({SessionState.ENDED, SessionState.NARRATING}),
+        is_background=True,
+        retry=_UNLESS_OF_NO_USE,
+    ),
+    RequestKind.EXTRACTION: KindSpec(
+        priority=Level.LOW.first + 30,
+        agent_id=8,
+        runs_in=frozenset(
+            {SessionState.ACTIVE, SessionState.SUMMARIZING, SessionState.ENDED, SessionState.NARRATING}
+        ),
         is_background=True,
         retry=_UNLESS_OF_NO_USE,
     ),

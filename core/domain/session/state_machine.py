@@ -47,6 +47,7 @@ class Command(StrEnum):
     EDIT_SECRETS = "edit the secrets"
     DIRECT_CAST = "change what characters may do"
     LET_ADD = "choose who adds something unasked"
+    KEEP_BANK = "keep a memory bank"
     BUILD_NARRATIVE = "build the narrative"
     NARRATIVE_STORED = "draft stored"
     NARRATIVE_FAILED = "narrative failed or cancelled"
@@ -250,6 +251,7 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     **{(state, Command.CORRECT_CANON): (Stay(),) for state in (S.ACTIVE, S.SUMMARIZING, S.ENDED)},
     **{(state, Command.DEFINE_NARRATIVE): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.LET_ADD): (Stay(),) for state in S if state is not S.RESETTING},
+    **{(state, Command.KEEP_BANK): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.EDIT_PROMPT_BLOCKS): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.EDIT_LORE): (Stay(),) for state in S if state not in (S.RESETTING, S.LOCKING)},
     **{(state, Command.RESET): (Move(S.RESETTING),) for state in S if state is not S.RESETTING},

@@ -89,7 +89,7 @@ class AfterthoughtHandler(KindHandler[BackgroundRequest, AfterthoughtMade]):
         opening, pause = opening_of(job.snapshot), Pause.of(request)
         if opening is None or not _is_of(opening, pause, request):
             return _SAID_NOTHING, CallRecords()
-        knowledge = job.snapshot.known_to(opening.slot)
+        knowledge = await job.known_to(opening.slot)
         choice, builder = called_with(job, AgentRole.CHARACTER, opening.slot, request.model)
         asked = unasked.decision(choice.style, pause.seconds)
         question = await input_of(builder, knowledge, asked.text, is_new=False)

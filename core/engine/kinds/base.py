@@ -16,6 +16,7 @@ from core.domain.requests.request import RequestBase
 from core.domain.requests.retry_policy import NEEDS_THE_GM
 from core.domain.slot import Slot
 from core.engine.kinds.outcome import Failed
+from core.engine.recall.reading import BankReader
 from core.gateway.call_records import CallRecords
 from core.gateway.cashier import Following, nothing_follows
 from core.gateway.model_gateway import CallResult
@@ -57,6 +58,12 @@ class Job:
     store: SessionStore
     save: Save
     """Stores changes before the outcome, waiting for an unreachable store."""
+    bank: BankReader
+
+    async def known_to(self, slot: Slot, snapshot: Snapshot | None = None) -> CharacterKnowledge:
+        """Return what a character may know for its next input, of the job's snapshot or of another."""
+        snapshot = self.snapshot if snapshot is None else snapshot
+        return snapshot.known_to(slot, await self.bank.read(snapshot, slot))
 
 
 def called_with(

@@ -33,7 +33,7 @@ class HeartbeatHandler(KindHandler[BackgroundRequest, Asked]):
             return Asked(), CallRecords()
         choice, builder = called_with(job, AgentRole.CHARACTER, slot, request.model)
         asked = unasked.heartbeat(choice.style, max(1, session.prompt_index - last))
-        known = job.snapshot.known_to(slot)
+        known = await job.known_to(slot)
         question = await input_of(builder, known, asked.text, is_new=False)
         question = replace(question, schema=unasked.HEARTBEAT)
         answer = await job.calls.make(asked.marked(question), choice)

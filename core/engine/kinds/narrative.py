@@ -13,11 +13,11 @@ from core.domain.session.state_machine import Command
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.engine.changes.moves import move, provenance
 from core.engine.kinds.base import Job, KindHandler
+from core.engine.kinds.earlier_answers import earlier_answers
 from core.engine.kinds.outcome import Failed, NarrativeMade
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult, input_hash, model_request
 from core.snapshot import Changes, Snapshot
-from core.store import SessionStore
 from core.text.cleaning import cut_in_words, to_last_sentence
 from core.text.repeated_sentences import without_repeated_sentences
 
@@ -42,7 +42,7 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
         plan = job.builder.plan_narrative(knowledge, session.definition, session.target_words)
         if not plan:
             raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, _NOTHING_PLAYED)
-        written = await _written_parts(job.store, request)
+        written = await earlier_answers(job.store, request)
         canon = "\n".join(event.text for event in knowledge.events)
         texts: list[str] = []
         model = ""
@@ -53,8 +53,8 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
             choice = job.calls.config_of(context)
             earlier = written.get(input_hash(model_request(context, choice)))
             if earlier is not None:
-                text, model = earlier
-                prose, _ = _prose(text, choice, texts, canon)
+                model = earlier.model
+                prose, _ = _prose(earlier.text, choice, texts, canon)
                 texts += filter(None, (prose,))
                 continue
             result = await job.calls.make(context)
@@ -118,20 +118,6 @@ def _prose(text: str, choice: ModelConfig, told: Sequence[str], canon: str) -> t
         return whole, cut
     prose = without_repeated_sentences(whole, told, canon)
     return prose.text, (*cut, *prose.in_words)
-
-
-async def _written_parts(store: SessionStore, request: NarrativeRequest) -> dict[str, tuple[str, str]]:
-    """Return the texts of earlier attempts of this request, each with its model, by the hash of its input."""
-    if request.attempts <= 1:
-        return {}
-    artifacts = await store.artifacts(request.session_id, request_id=request.id)
-    good = {
-        artifact.input_hash: (artifact.output_ref, artifact.model)
-        for artifact in artifacts
-        if artifact.error_code is None and artifact.output_ref is not None
-    }
-    texts = await store.contents(request.session_id, [reference for reference, _ in good.values()])
-    return {key: (texts[reference], model) for key, (reference, model) in good.items()}
 
 
 def _provenance(request: NarrativeRequest, call_records: CallRecords, _: Snapshot) -> Changes:

@@ -75,6 +75,8 @@ class Failed:
 
     error: StoryEngineError
     retry_after: float | None = None
+    is_on_record: bool = False
+    """Whether earlier calls of the attempt are stored already."""
 
 
 @dataclass(frozen=True, slots=True)

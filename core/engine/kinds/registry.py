@@ -9,6 +9,7 @@ from core.engine.kinds.afterthought import AfterthoughtHandler
 from core.engine.kinds.assist import AssistHandler
 from core.engine.kinds.base import KindHandler
 from core.engine.kinds.cast.handler import CastHandler
+from core.engine.kinds.extraction.handler import ExtractionHandler
 from core.engine.kinds.heartbeat import HeartbeatHandler
 from core.engine.kinds.lock import LockHandler
 from core.engine.kinds.narrative import NarrativeHandler
@@ -25,6 +26,7 @@ _HANDLERS: Final[Mapping[RequestKind, KindHandler[Any, Any]]] = {
     RequestKind.HEARTBEAT: HeartbeatHandler(),
     RequestKind.GAPS: CastHandler(),
     RequestKind.CEREMONY: CastHandler(),
+    RequestKind.EXTRACTION: ExtractionHandler(),
 }
 
 

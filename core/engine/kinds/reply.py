@@ -10,6 +10,7 @@ from typing import Final
 from core.agents import character
 from core.agents.context_builder import Context
 from core.config.models import AgentRole, ModelConfig, PromptStyle
+from core.context.bank import ChapterBank
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest
@@ -56,13 +57,14 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
 
         Uses the second reply, whatever it is, or the first if the second call fails.
         """
-        knowledge = (await _snapshot_for(job, request)).known_to(request.slot)
+        knowledge = await job.known_to(request.slot, await _snapshot_for(job, request))
         choice, builder = called_with(job, AgentRole.CHARACTER, request.slot, request.model)
         text = CONTINUE if request.continues else request.text
         context = await input_of(
             builder, knowledge, text, needs_words=request.continues, is_new=_is_new(request)
         )
-        following = partial(_following, job, request)
+        banks = {slot: await job.bank.read(job.snapshot, slot) for slot in request.then}
+        following = partial(_following, job, request, banks)
         lore = metadata_of(context.lore_uses)
         result = await job.calls.make(context, choice, following)
         made, call_records = _read(job, request, choice, result, lore)
@@ -191,7 +193,9 @@ def _continued(snapshot: Snapshot, done: ReplyRequest, made: ReplyMade) -> list[
     return [prompt, *(whole if event is last else event for event in others)]
 
 
-def _following(job: Job, request: ReplyRequest) -> list[tuple[Context, ModelConfig]]:
+def _following(
+    job: Job, request: ReplyRequest, banks: Mapping[Slot, ChapterBank]
+) -> list[tuple[Context, ModelConfig]]:
     """Return the inputs of those who answer after this one, as far as they are known yet.
 
     One that has no room says so in a request of its own.
@@ -200,7 +204,7 @@ def _following(job: Job, request: ReplyRequest) -> list[tuple[Context, ModelConf
     for slot in request.then:
         with suppress(StoryEngineError):
             choice, builder = called_with(job, AgentRole.CHARACTER, slot, request.model)
-            calls.append((builder.character(job.snapshot.known_to(slot), request.text), choice))
+            calls.append((builder.character(job.snapshot.known_to(slot, banks[slot]), request.text), choice))
     return calls
 
 

@@ -1,6 +1,6 @@
 """Summarises a range of prompts: agent 8 adds a delta to memory (design 6 and 7)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -13,7 +13,7 @@ from core.domain.audience import Audience, widest_first
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import BlockId, new_uuid
 from core.domain.prompt_range import PromptRange
-from core.domain.requests.request import SummaryRequest
+from core.domain.requests.request import BackgroundRequest, Request, SummaryRequest
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.story.event import Event
@@ -21,6 +21,7 @@ from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.changes.canon import block_before
 from core.engine.changes.moves import is_rebuilt, move_and_summarise, provenance
 from core.engine.kinds.base import Job, KindHandler, called_with
+from core.engine.kinds.extraction.requests import extractions
 from core.engine.kinds.json_memory import make_memory
 from core.engine.kinds.outcome import Failed, SummaryMade
 from core.gateway.call_records import CallRecords
@@ -69,18 +70,24 @@ class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):
     def settle(self, snapshot: Snapshot, done: SummaryRequest, made: SummaryMade, now: datetime) -> Changes:
         """Store the last delta and move the boundary, with a request for the next summary if one is due.
 
+        In a chapter that keeps a memory bank, items are drawn from these prompts then.
+
         A block that is built again replaces its earlier revision in canon, and the boundary stays.
         """
         chunk = made.prompts or done.prompts
         before = snapshot.session
         block = _block(snapshot, made, chunk, made.audience, made.parts, now)
+        blocks = (*made.parts, block)
+        drawn: Iterable[BackgroundRequest] = ()
         if is_rebuilt(before, done):
             session = replace(before, canon_version=before.canon_version + 1)
         else:
             session = replace(before, boundary=chunk.last)
+            if session.keeps_bank:
+                drawn = extractions(snapshot, blocks, snapshot.recent, now)
         session, due = move_and_summarise(snapshot, session, Command.SUMMARY_STORED, now)
-        requests = (replace(done, prompts=chunk), *due)
-        return Changes(session_id=session.id, session=session, blocks=(*made.parts, block), requests=requests)
+        requests: tuple[Request, ...] = (replace(done, prompts=chunk), *due, *drawn)
+        return Changes(session_id=session.id, session=session, blocks=blocks, requests=requests)
 
     def is_done(self, request: SummaryRequest, changes: Changes) -> bool:
         """Whether its prompts are in memory."""

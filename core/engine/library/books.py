@@ -101,7 +101,7 @@ class BookLibrary:
         """Store the chapter after this one and return its id; it is not locked, and its text is empty.
 
         World, cast, narrative definition, prompt blocks and lorebooks are those of this chapter, with what it
-        hands on.
+        hands on, and it keeps a memory bank if this one does.
         A chapter that is in no book begins one. Raises IllegalCommandError unless the chapter has ended, and
         BookGoesOnError where the book has a chapter after it, unless it is asked for `again`.
         """
@@ -189,6 +189,7 @@ def _after(snapshot: Snapshot, carried: CarryOver, clock: Clock) -> Changes:
         definition=last.definition,
         target_words=last.target_words,
         limits=last.limits,
+        keeps_bank=last.keeps_bank,
         created_at=now,
         updated_at=now,
     )

@@ -9,6 +9,7 @@ from core.domain.requests.request import ReplyRequest, Request
 from core.engine.kinds.base import Job, Save, input_of
 from core.engine.kinds.outcome import Failed, Outcome
 from core.engine.kinds.registry import handler_of
+from core.engine.recall.reading import BankReader
 from core.engine.sync.notifications import CallStarted, Notification, StreamRestarted, TextArrived
 from core.gateway.call_records import CallRecords, failure_of
 from core.gateway.cashier import Following, nothing_follows
@@ -23,12 +24,18 @@ class Executor:
     """Carries out requests of one session, one at a time."""
 
     def __init__(
-        self, store: SessionStore, gateway: ModelGateway, builder: ContextBuilder, save: Save
+        self,
+        store: SessionStore,
+        gateway: ModelGateway,
+        builder: ContextBuilder,
+        save: Save,
+        bank: BankReader,
     ) -> None:
         self._store = store
         self._gateway = gateway
         self._builder = builder
         self._save = save
+        self._bank = bank
 
     async def run(
         self, snapshot: Snapshot, request: Request, cancellation: Cancellation, publish: Publish
@@ -43,7 +50,8 @@ class Executor:
         calls = _Calls(self._gateway, request, cancellation, publish)
         try:
             builder = self._builder.with_prompt_blocks(snapshot.prompt_blocks)
-            return await handler.run(Job(snapshot, builder, calls, self._store, self._save), request)
+            job = Job(snapshot, builder, calls, self._store, self._save, self._bank)
+            return await handler.run(job, request)
         except Exception as bug:
             # Answers were paid for, so their provenance is kept when processing them fails.
             if handler.stores_its_calls or not calls.call_records.artifacts:
@@ -55,7 +63,7 @@ class Executor:
         """Whether a prompt fits only if the text that is not in memory yet is shortened."""
         try:
             builder = self._builder.with_prompt_blocks(snapshot.prompt_blocks)
-            knowledge = snapshot.known_to(request.slot)
+            knowledge = snapshot.known_to(request.slot, await self._bank.read(snapshot, request.slot))
             context = await input_of(builder, knowledge, request.text, is_new=not request.follows)
         except StoryEngineError:
             return False  # No summary makes enough room; the prompt's own attempt reports it.

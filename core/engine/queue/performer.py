@@ -76,7 +76,7 @@ class Performer:
             request = commands.find_request(self._writer.snapshot, request_id)
             outcome, call_records = await self._outcome(request, cancellation)
             if cancellation.is_put_back and isinstance(outcome, Failed):
-                outcome = _put_back(call_records)
+                outcome = _put_back(outcome, call_records)
             await self._settle(request, outcome, call_records)
         finally:
             self._current = None
@@ -152,10 +152,10 @@ class Performer:
         return settle(snapshot, current, outcome, call_records, self._clock(), self._backoffs)
 
 
-def _put_back(call_records: CallRecords) -> PutBack:
+def _put_back(stopped: Failed, call_records: CallRecords) -> PutBack:
     """Return the outcome of a stopped call that waits again; the records have the calls that were sent."""
     has_begun = any(artifact.output_ref is not None for artifact in call_records.artifacts)
-    return PutBack(is_on_record=bool(call_records.artifacts), is_try=has_begun)
+    return PutBack(is_on_record=bool(call_records.artifacts) or stopped.is_on_record, is_try=has_begun)
 
 
 _UNSTORABLE = "The answer could not be stored as it is; your text is safe, retry, and please report the log."

@@ -89,6 +89,7 @@ class ScriptPlayer:
             )
         await self._check_played()
         await self._use_secrets()
+        await self._use_bank()
         if self._state is not SessionState.ENDED:
             await self._use_silence()
             await self._prompts()
@@ -102,6 +103,9 @@ class ScriptPlayer:
             await self._define()
             self._step("Writing the chapter", len(self._script.prompts) + 2)
             await self._complete(await self._session.build_narrative(viewpoint=self._script.viewpoint))
+        if self._script.keeps_bank and self._session.keeping.unread:
+            self._step("Reading the chapter for its memory bank", self._total)
+            await self._session.keeping.wait_until_read()
         self._step("The chapter is written", self._total)
 
     @property
@@ -151,6 +155,12 @@ class ScriptPlayer:
         wanted, session = self._script.silence, self._session.snapshot.session
         if wanted is not None and session.audience_of(wanted) != session.may_be_silent:
             await self._session.scene.set_silence(wanted)
+
+    async def _use_bank(self) -> None:
+        """Keep a memory bank, or none, as the script says; where it does not say, the chapter stays."""
+        wanted = self._script.keeps_bank
+        if wanted is not None and wanted != self._session.snapshot.session.keeps_bank:
+            await self._session.keeping.keep(is_on=wanted)
 
     async def _define(self) -> None:
         """Store the script's narrative definition and target, unless they are stored already."""

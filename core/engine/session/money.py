@@ -9,6 +9,7 @@ from core.domain.requests.cost import FREE
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
+from core.engine.recall.reading import BankReader
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
 from core.ledger.ceilings import CeilingGuard, Reached
@@ -26,12 +27,14 @@ class Money:
         builder: ContextBuilder,
         gateway: ModelGateway,
         guard: CeilingGuard | None,
+        bank: BankReader,
     ) -> None:
         self._store = store
         self._writer = writer
         self._builder = builder
         self._gateway = gateway
         self._guard = guard
+        self._bank = bank
 
     @property
     def reached(self) -> Reached | None:
@@ -50,7 +53,7 @@ class Money:
         """
         snapshot = await self._writer.know_memory(is_patient=False)
         builder = self._builder.with_prompt_blocks(snapshot.prompt_blocks)
-        called = [snapshot.known_to(one) for one in (slot, *then)]
+        called = [snapshot.known_to(one, await self._bank.read(snapshot, one)) for one in (slot, *then)]
         contexts = await asyncio.to_thread(lambda: [builder.character(known, text) for known in called])
         return await self._gateway.forecast(*contexts)
 

@@ -28,6 +28,7 @@ from core.domain.requests.request import (
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
+from core.engine.bank.keeping import BankKeeping
 from core.engine.bank.service import Bank
 from core.engine.changes.absences import paused_in_library, paused_slots, slots_of
 from core.engine.decisions import commands, lore_commands, tab1_commands
@@ -96,6 +97,7 @@ class SessionHandle(OpenSession):
         self.money: Money | None = None
         self.assist: Assist | None = None
         self.cast_work: CastWork | None = None
+        self.keeping = BankKeeping(store, writer, background, clock)
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
         self.takes = Takes(store, writer, worker, self._ask, clock)
         self.scene = Scene(writer, builder, clock)

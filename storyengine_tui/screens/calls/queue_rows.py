@@ -37,6 +37,8 @@ def purpose_of(request: Request, session: Session | None = None) -> str:
             return "what a character of the library lacks"
         case BackgroundRequest(kind=RequestKind.CEREMONY):
             return "what a chapter means for a character of the library"
+        case BackgroundRequest(kind=RequestKind.EXTRACTION, prompts=prompts):
+            return f"memory bank: what is in prompts {prompts}"
         case NarrativeRequest():
             return "the chapter as text"
         case _:

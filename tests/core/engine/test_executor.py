@@ -14,6 +14,7 @@ from core.domain.slot import Slot
 from core.engine.kinds.outcome import Failed, LockMade, Outcome, ReplyMade, SummaryMade
 from core.engine.kinds.trial import new_test
 from core.engine.queue.executor import Executor
+from core.engine.recall.reading import BankReader
 from core.engine.sync.notifications import Notification, StreamRestarted
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import Cancellation, ModelGateway
@@ -45,7 +46,8 @@ class Bench:
         model = ScriptedProvider(Script(reply=entries))
         gateway = ModelGateway(model, self.choices, None, lambda: NOW)
         builder = ContextBuilder(self.choices)
-        self.executor = Executor(FaultyStore(self.snapshot), gateway, builder, save)
+        store = FaultyStore(self.snapshot)
+        self.executor = Executor(store, gateway, builder, save, BankReader(store))
         self.notifications: list[Notification] = []
 
     async def run(self, request: Request) -> tuple[Outcome, CallRecords]:

@@ -11,6 +11,7 @@ from core.domain.requests.retry_policy import Backoffs
 from core.engine.queue.executor import Executor
 from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.worker import RequestWorker
+from core.engine.recall.reading import BankReader
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.save_points.service import SavePoints
 from core.engine.sync.follower import Follower
@@ -37,7 +38,8 @@ class Task(Protocol):
 def worker(scene: Scene) -> RequestWorker:
     made = choices()
     gateway = ModelGateway(ScriptedProvider(), made, None, lambda: NOW)
-    executor = Executor(scene.store, gateway, ContextBuilder(made), scene.writer.apply_patiently)
+    bank = BankReader(scene.store)
+    executor = Executor(scene.store, gateway, ContextBuilder(made), scene.writer.apply_patiently, bank)
     return RequestWorker(scene.writer, executor, lambda: NOW, Backoffs(), QueueSwitch())
 
 

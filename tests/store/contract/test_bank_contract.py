@@ -8,6 +8,7 @@ from core.domain.audience import Audience
 from core.domain.bank.details import (
     Aspect,
     EventDetails,
+    ItemKind,
     PersonDetails,
     StateDetails,
     ThreadCategory,
@@ -15,9 +16,15 @@ from core.domain.bank.details import (
 )
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
 from core.domain.errors import ChangedElsewhereError
-from core.domain.ids import ItemId, RequestId, SessionId, new_uuid
-from core.domain.session.session import Session
+from core.domain.ids import BookId, CharacterId, ItemId, RequestId, SessionId, new_uuid
+from core.domain.prompt_range import PromptRange
+from core.domain.requests.request import BackgroundRequest, RequestState
+from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
+from core.domain.session.cast import Character
+from core.domain.session.profile import Profile
+from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.library.book import Book
 from core.snapshot import Changes
 from core.store import Lease, SessionStore
 from tests.core.bank_samples import NOW, fact
@@ -165,4 +172,67 @@ async def test_recalls_are_counted_by_the_chapter_that_recalls(store: SessionSto
     await store.commit(Changes(session_id=session.id, accesses=(again,)), lease)
     found = await store.bank.accesses(session.id)
     assert found == {again.item_id: again, of_another_chapter.item_id: of_another_chapter}
+    await lease.aclose()
+
+
+async def test_what_a_model_says_never_replaces_the_words_of_the_gm(store: SessionStore) -> None:
+    old = fact(1, prompt_index=1)
+    session, lease = await kept(store, old, replace(fact(2, prompt_index=3), supersedes=old.id))
+    [newer] = await store.bank.items(session.id)
+    stored = (await store.bank.history(session.id, [old.id]))[0]
+    await store.bank.put([replace(stored.next_version(NOW), text="Kara sold it.", is_by_gm=True)])
+    assert [item.id for item in await store.bank.items(session.id)] == [old.id, newer.id]
+    await store.bank.put([replace(newer.next_version(NOW), is_by_gm=True)])
+    assert [item.id for item in await store.bank.items(session.id)] == [newer.id]
+    await lease.aclose()
+
+
+async def test_items_of_some_kinds_are_read_alone(store: SessionStore) -> None:
+    session, lease = await kept(store, *items_of(SessionId(new_uuid())))
+    found = await store.bank.items(session.id, kinds={ItemKind.STATE, ItemKind.PERSON})
+    assert {item.kind for item in found} == {ItemKind.STATE, ItemKind.PERSON}
+    await lease.aclose()
+
+
+async def test_a_chapter_sees_the_casts_of_those_before_it_in_its_book(store: SessionStore) -> None:
+    first = chapters.new_session(slots=(Slot.RED, Slot.BLUE), names={Slot.BLUE: "Kara"}, prompt_index=0)
+    profile = Profile(character_id=CharacterId(new_uuid()), aliases=("The Owl",))
+    tab1 = Tab1Inputs(world="Ash", identities={Slot.BLUE: "Tall."}, profiles={Slot.BLUE: profile})
+    await store.create(chapters.creation(first, tab1))
+    others = [chapters.new_session(), chapters.new_session()]
+    for other in others:
+        await store.create(chapters.creation(other))
+    ids = (first.id, *(other.id for other in others))
+    assert not await store.bank.earlier_chapters(ids[1])
+    book = Book(id=BookId(new_uuid()), title=str(first.id), chapters=ids, created_at=NOW, updated_at=NOW)
+    await store.library.put_book(book)
+    assert not await store.bank.earlier_chapters(ids[0])
+    found = await store.bank.earlier_chapters(ids[2])
+    assert [(one.session_id, one.number) for one in found] == [(ids[0], 1), (ids[1], 2)]
+    assert found[0].cast == (
+        Character(slot=Slot.RED),
+        Character(slot=Slot.BLUE, given_name="Kara", profile=profile),
+    )
+    assert found[0].prompt_index == 0
+
+
+async def test_what_was_read_for_the_bank_is_known_by_the_requests_that_are_done(store: SessionStore) -> None:
+    session, lease = await kept(store)
+    asked = BackgroundRequest(
+        kind=RequestKind.EXTRACTION,
+        id=RequestId(new_uuid()),
+        session_id=session.id,
+        priority=KIND_SPECS[RequestKind.EXTRACTION].priority,
+        prompts=PromptRange(1, 3),
+        text="1.1.0 1.1.1",
+        audience=Audience.of((Slot.RED,)),
+        created_at=NOW,
+        updated_at=NOW,
+    )
+    await store.commit(Changes(session_id=session.id, requests=(asked,)), lease)
+    assert not await store.bank.readings(session.id)
+    done = replace(asked, state=RequestState.DONE)
+    other = replace(done, id=RequestId(new_uuid()), kind=RequestKind.HEARTBEAT)
+    await store.commit(Changes(session_id=session.id, requests=(done, other)), lease)
+    assert list(await store.bank.readings(session.id)) == [done]
     await lease.aclose()

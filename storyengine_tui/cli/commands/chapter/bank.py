@@ -1,4 +1,4 @@
-"""`storyengine bank`: lists the items that a chapter remembers, and changes them."""
+"""`storyengine bank`: whether a chapter keeps a memory bank, what is in it, and changes of that."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -14,9 +14,11 @@ from core.context.visibility import names_of
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
 from core.domain.errors import IllegalCommandError
+from core.domain.requests.request import BackgroundRequest
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.bank.service import NO_BANK, Bank
+from core.engine.kinds.extraction.requests import is_extraction
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
@@ -182,7 +184,7 @@ def _cells(item: Item, session: Session) -> tuple[str, ...]:
         _short(item),
         item.kind.value,
         mark_of(item).replace("✓", "confirmed"),
-        str(item.prompt_index),
+        str(item.proved_at),
         names_of(item.label, session),
         clean_line(item.name),
         spoken(item),
@@ -196,3 +198,27 @@ def _json(items: Sequence[Item], session: Session) -> str:
     for item, fields in zip(items, plain, strict=True):
         fields["known_to"] = names_of(item.label, session)
     return json.dumps(plain, ensure_ascii=False, indent=2)
+
+
+@command(app, "on")
+async def on(session: SessionArgument) -> None:
+    """Keep a memory bank of a chapter; what was played is read as soon as it is opened."""
+    unread = await _keep(session, is_on=True)
+    parts = "1 part" if len(unread) == 1 else f"{len(unread):,} parts"
+    more = f" {parts} of it will be read, in the background, while it is open." if unread else ""
+    say(f"The chapter keeps a memory bank.{more}")
+
+
+@command(app, "off")
+async def off(session: SessionArgument) -> None:
+    """Stop keeping a memory bank of a chapter; its items stay, and are not recalled."""
+    await _keep(session, is_on=False)
+    say("The chapter keeps no memory bank; the items that it has stay.")
+
+
+async def _keep(session: str, *, is_on: bool) -> list[BackgroundRequest]:
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, session)
+        await catalog.keep_bank(session_id, is_on=is_on)
+        snapshot = await catalog.store.load(session_id)
+    return [one for one in snapshot.background if is_extraction(one)]

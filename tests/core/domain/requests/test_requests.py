@@ -30,6 +30,11 @@ OWN: dict[RequestKind, dict[str, Any]] = {
     RequestKind.HEARTBEAT: {"slot": Slot.RED, "text": "2", "prompts": PromptRange(3, 3)},
     RequestKind.GAPS: {"text": "Mira"},
     RequestKind.CEREMONY: {"slot": Slot.RED, "text": "Mira"},
+    RequestKind.EXTRACTION: {
+        "text": "1.1.0 1.1.1",
+        "prompts": PromptRange(1, 7),
+        "audience": Audience.of([Slot.RED]),
+    },
 }
 
 

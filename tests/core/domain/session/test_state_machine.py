@@ -75,6 +75,7 @@ ALLOWED: dict[tuple[SessionState, Command], list[tuple[Facts, object]]] = {
     **{(state, C.CORRECT_CANON): [(PLAIN, STAYS)] for state in (S.ACTIVE, S.SUMMARIZING, S.ENDED)},
     **{(state, C.DEFINE_NARRATIVE): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
     **{(state, C.LET_ADD): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
+    **{(state, C.KEEP_BANK): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
     **{(state, C.EDIT_PROMPT_BLOCKS): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
     **{(state, C.EDIT_LORE): [(PLAIN, STAYS)] for state in S if state not in (S.RESETTING, S.LOCKING)},
     **{(state, C.SET_PRESENT): [(PLAIN, STAYS)] for state in (S.ACTIVE, S.SUMMARIZING)},

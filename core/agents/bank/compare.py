@@ -1,0 +1,138 @@
+"""Asks whether something new is what the bank has already, and what it changes about that (design 15).
+
+Both questions have many numbers in one call; what has no room waits for the next call.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from string import ascii_lowercase
+from typing import Final
+
+from core.agents.answers.json_output import InvalidMemoryError, read_object
+from core.agents.answers.schema import one_of, record
+from core.agents.bank.scan import AGENT_ID, LONGEST_TEXT, line
+from core.agents.setup import AgentSetup, total
+from core.config.models import PromptStyle
+from core.context.segments import Context
+from core.context.visibility import KnownItems
+from core.domain.bank.item import Item
+from core.providers.base import OutputSchema
+from core.text.cleaning import clean_line
+from core.text.delimiters import SegmentName
+from core.text.graphemes import head
+
+MATCH: Final = "bank_match"
+UPDATE: Final = "bank_update"
+"""The names of the prompt files, and of the schemas."""
+MOST_ASKED: Final = 20
+"""Questions of one call."""
+_NONE: Final = "none"
+_SHOWN: Final = 500
+"""Characters of an item's text that are shown."""
+
+
+class Change(StrEnum):
+    """What something new does to what the bank has."""
+
+    NONE = "none"
+    """It says nothing that is not there."""
+    ADDS = "adds"
+    CONTRADICTS = "contradicts"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something new, and what is or may be the same, the nearest first."""
+
+    new: Item
+    known: KnownItems
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What something new does to the item that is the same, and a text that says what is true now."""
+
+    change: Change
+    text: str = ""
+
+
+def match_context(setup: AgentSetup, questions: Sequence[Question]) -> Context:
+    """Return the input that asks which item each new one is the same as."""
+    listed = [_choices(number, one) for number, one in enumerate(questions, start=1)]
+    answers = {f"n{number}": one_of(*_letters(one), _NONE) for number, one in enumerate(questions, start=1)}
+    return _context(setup, listed, OutputSchema(MATCH, record(**answers)))
+
+
+def update_context(setup: AgentSetup, questions: Sequence[Question]) -> Context:
+    """Return the input that asks what each new item changes about the first of those that are known."""
+    listed = [_pair(number, one) for number, one in enumerate(questions, start=1)]
+    text = {} if setup.style is PromptStyle.SMALL else {"text": {"type": "string", "maxLength": LONGEST_TEXT}}
+    answers = {
+        f"n{number}": record(change=one_of(*Change), **text) for number in range(1, len(questions) + 1)
+    }
+    return _context(setup, listed, OutputSchema(UPDATE, record(**answers)))
+
+
+def as_many_as_fit(setup: AgentSetup, questions: Sequence[Question]) -> int:
+    """Return how many questions one call can ask; at least one."""
+    room = setup.budget - total((*setup.beginning, *setup.cue()))
+    listed = [_choices(number, one) for number, one in enumerate(questions[:MOST_ASKED], start=1)]
+    for count in range(len(listed), 1, -1):
+        if setup.fenced(SegmentName.TASK, "\n".join(listed[:count])).tokens <= room:
+            return count
+    return 1
+
+
+def read_match(text: str, questions: Sequence[Question]) -> list[Item | None]:
+    """Return the item that each new one is the same as; raise InvalidMemoryError without any answer."""
+    answer = read_object(text).value
+    chosen = [line(answer, f"n{number}", 10) for number in range(1, len(questions) + 1)]
+    if not any(chosen):
+        raise InvalidMemoryError(["The object has no key n1, n2, …, one for each number."])
+    return [
+        dict(zip(_letters(one), one.known, strict=True)).get(letter)
+        for one, letter in zip(questions, chosen, strict=True)
+    ]
+
+
+def read_update(text: str, questions: Sequence[Question]) -> list[Update]:
+    """Return what each new item changes; raise InvalidMemoryError without any answer.
+
+    Where the answer has no text, the new item's own counts.
+    """
+    answer = read_object(text).value
+    entries = [answer.get(f"n{number}") for number in range(1, len(questions) + 1)]
+    if not any(isinstance(entry, Mapping) for entry in entries):
+        raise InvalidMemoryError(["The object has no key n1, n2, …, with an object for each number."])
+    return [_update(entry, one.new) for entry, one in zip(entries, questions, strict=True)]
+
+
+def _update(entry: object, new: Item) -> Update:
+    if not isinstance(entry, Mapping):
+        return Update(Change.NONE)
+    change = line(entry, "change", 20)
+    kept = Change(change) if change in set(Change) else Change.NONE
+    return Update(kept, line(entry, "text", LONGEST_TEXT) or new.text)
+
+
+def _context(setup: AgentSetup, listed: Sequence[str], schema: OutputSchema) -> Context:
+    task = setup.fenced(SegmentName.TASK, "\n".join(listed))
+    return setup.context(AGENT_ID, (task, *setup.cue()), schema=schema)
+
+
+def _choices(number: int, one: Question) -> str:
+    options = (f"   {letter}. {_text(item)}" for letter, item in zip(_letters(one), one.known, strict=True))
+    return "\n".join((f"{number}. NEW {_text(one.new)}", *options))
+
+
+def _pair(number: int, one: Question) -> str:
+    return f"{number}. OLD {_text(one.known[0])}\n   NEW {_text(one.new)}"
+
+
+def _letters(one: Question) -> str:
+    return ascii_lowercase[: len(one.known)]
+
+
+def _text(item: Item) -> str:
+    return f"[{item.kind}] {clean_line(item.name)}: {head(clean_line(item.text), _SHOWN)}"

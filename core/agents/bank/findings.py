@@ -1,0 +1,165 @@
+"""What a model found in a part of play, and the words of an event that prove it (design 15)."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from core.domain.audience import Audience
+from core.domain.bank.checks import problems_of
+from core.domain.bank.details import Aspect, Details, ItemKind, PersonDetails, QuoteDetails, StateDetails
+from core.domain.bank.evidence import Evidence, find_words
+from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, Item
+from core.domain.ids import ItemId, RequestId, SessionId, new_uuid
+from core.domain.session.carry_over import person_key
+from core.domain.slot import Slot
+from core.domain.story.event import Event, Role
+from core.text.cleaning import is_blank
+from core.text.graphemes import head
+
+CERTAIN: Final = 0.9
+"""How certain is what the GM tells: it happened."""
+SAID: Final = 0.6
+"""How certain is what a character says: it is what that one believes or tries."""
+DECAY_OF: Final[Mapping[ItemKind, float]] = {
+    ItemKind.EVENT: 0.004,
+    ItemKind.FACT: 0.002,
+    ItemKind.PERSON: 0.001,
+    ItemKind.PLACE: 0.001,
+    ItemKind.THREAD: 0.002,
+    ItemKind.QUOTE: 0.005,
+    ItemKind.TRAIT: 0.001,
+    ItemKind.STATE: 0.004,
+}
+"""What a prompt takes of the importance of each kind."""
+LASTS: Final[Mapping[Aspect, int]] = {Aspect.MOOD: 20, Aspect.WHEREABOUTS: 60}
+"""For how many prompts such a state is taken to hold; others hold until something ends them."""
+_NAME_OF_WORDS: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that a model says was played; `words` are to prove it."""
+
+    details: Details
+    name: str
+    text: str
+    words: str
+    prompt: int | None = None
+    """The prompt in whose events the words are; None for the first event that has them."""
+    about: Slot | None = None
+    importance: float = 0.5
+    sentiment: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What a part of play is: the events that may prove something, who was given them, and where it ends."""
+
+    session_id: SessionId
+    request_id: RequestId
+    label: Audience
+    events: tuple[Event, ...]
+    prompt_index: int
+    """The last prompt of the chunk, on which what is made of it depends."""
+    take: int
+    names: Mapping[Slot, str]
+    """The cast."""
+    other_names: Collection[str] = ()
+    """Further names that mean a character of the cast."""
+
+
+def items_of(findings: Iterable[Finding], source: Source, now: datetime) -> tuple[list[Item], list[Finding]]:
+    """Return the items of what is proved, and what is not."""
+    cast = set(map(person_key, (*source.names.values(), *source.other_names)))
+    items, unproved = list[Item](), list[Finding]()
+    for finding in findings:
+        if isinstance(finding.details, PersonDetails) and person_key(finding.name) in cast:
+            continue  # Someone of the cast: what is new of it is a state, a trait or a fact.
+        item = _item(finding, source, now)
+        if item is None:
+            unproved.append(finding)
+        else:
+            items.append(item)
+    return items, unproved
+
+
+def unproved_in_words(unproved: Sequence[Finding]) -> tuple[str, ...]:
+    """Return the note on a call whose answer had something without a proof."""
+    return _noted(
+        [finding.name for finding in unproved],
+        "had no evidence and was dropped",
+        "had no evidence and were dropped",
+    )
+
+
+def known_in_words(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the note on a call that found what the bank has."""
+    return _noted(names, "is in the bank already", "are in the bank already")
+
+
+def rejected_in_words(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the note on a call that found what the GM has rejected."""
+    return _noted(names, "was rejected before", "were rejected before")
+
+
+def _noted(names: Sequence[str], one: str, several: str) -> tuple[str, ...]:
+    if not names:
+        return ()
+    listed = ", ".join(f"“{head(name, _NAME_OF_WORDS)}”" for name in names)
+    return (f"1 item {one}: {listed}" if len(names) == 1 else f"{len(names):,} items {several}: {listed}",)
+
+
+def _item(finding: Finding, source: Source, now: datetime) -> Item | None:
+    proof = _proof(finding, source.events)
+    if proof is None:
+        return None
+    event, evidence = proof
+    details, about, text = finding.details, finding.about, finding.text
+    if isinstance(details, QuoteDetails):
+        text = " ".join(event.text[evidence.start : evidence.end].split())
+        if event.slot is not None:
+            details, about = replace(details, speaker=source.names.get(event.slot, "")), event.slot
+    text, name = head(text, LONGEST_TEXT), head(finding.name or text, LONGEST_NAME)
+    if is_blank(text) or is_blank(name):
+        return None
+    lasts = LASTS.get(details.aspect) if isinstance(details, StateDetails) else None
+    item = Item(
+        id=ItemId(new_uuid()),
+        session_id=source.session_id,
+        name=name.strip(),
+        text=text.strip(),
+        details=details,
+        about=about,
+        label=source.label,
+        importance=finding.importance,
+        confidence=SAID if event.role is Role.AGENT else CERTAIN,
+        sentiment=finding.sentiment,
+        decay_rate=DECAY_OF[details.kind],
+        prompt_index=source.prompt_index,
+        take=source.take,
+        evidence=(evidence,),
+        expires_at=None if lasts is None else source.prompt_index + lasts,
+        request_id=source.request_id,
+        created_at=now,
+        updated_at=now,
+    )
+    return None if any(problems_of(item)) else item
+
+
+def _proof(finding: Finding, events: Sequence[Event]) -> tuple[Event, Evidence] | None:
+    for event in events:
+        if finding.prompt is not None and event.prompt_index != finding.prompt:
+            continue
+        place = find_words(event.text, finding.words)
+        if place is not None:
+            start, end = place
+            return event, Evidence(
+                prompt_index=event.prompt_index,
+                take=event.take,
+                ordinal=event.ordinal,
+                words=event.text[start:end],
+                start=start,
+                end=end,
+            )
+    return None

@@ -1,0 +1,170 @@
+"""What an input may draw on of the memory bank: the sheet of a character, and what was recalled (design 15).
+
+`core.context.visibility` decides which of it a character may know.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from core.domain.audience import Audience
+from core.domain.bank.details import StateDetails
+from core.domain.bank.fading import has_expired
+from core.domain.bank.item import Item
+from core.domain.bank.matching import state_key
+from core.domain.ids import SessionId
+from core.domain.session.carry_over import person_key
+from core.domain.session.cast import Character
+from core.domain.session.session import Session
+from core.domain.slot import Slot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BankChapter:
+    """A chapter whose items an input may draw on: the one that is played, or an earlier one of its book."""
+
+    session_id: SessionId
+    number: int = 0
+    """Its number in the book; 0 for the chapter that is played."""
+    now: int = 0
+    """The number that the newest prompt of the chapter that is played has, counted on from its own."""
+    slots: Mapping[Slot, Slot]
+    """Of its cast, those who play here too: the slot there, and the one here."""
+
+    def label_of(self, item: Item, session: Session) -> Audience:
+        """Return who of the chapter that is played may know an item of this one.
+
+        What everyone knew in an earlier chapter is known to those who were in its cast.
+        """
+        return session.audience_of(self.slots[slot] for slot in item.label if slot in self.slots)
+
+    def remembered(self, item: Item, session: Session) -> "Remembered":
+        """Return an item of this chapter as the chapter that is played has it."""
+        about = None if item.about is None else self.slots.get(item.about)
+        return Remembered(
+            item=item,
+            label=self.label_of(item, session),
+            about=about,
+            chapter=self.number,
+            has_expired=has_expired(item, self.now),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """An item, and what it is in the chapter that is played."""
+
+    item: Item
+    label: Audience
+    """Who of this chapter may know it."""
+    about: Slot | None = None
+    """The slot here of the character that it belongs to."""
+    chapter: int = 0
+    """The number in the book of the earlier chapter that it is from; 0 for this one."""
+    has_expired: bool = False
+
+    @property
+    def place(self) -> str:
+        """The prompt that proves it, in words: “prompt 12”, or “chapter 2, prompt 12”."""
+        prompt = f"prompt {self.item.proved_at}"
+        return f"chapter {self.chapter}, {prompt}" if self.chapter else prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """An item that was found for an input, and why; `rank` is 1 for the best."""
+
+    found: Remembered
+    rank: int
+    words: tuple[str, ...] = ()
+    """The words of the query that it has."""
+    similarity: float | None = None
+    """The cosine of its meaning and the query's; None where it was found by words alone."""
+    strength: float = 1.0
+    """What is left of its importance."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChapterBank:
+    """What an input may draw on; in a chapter without a bank it is empty."""
+
+    sheet: tuple[Remembered, ...] = ()
+    """The lines of character sheets."""
+    recalled: tuple[Recalled, ...] = ()
+    """The best first."""
+    left_out: tuple[str, ...] = ()
+    """Why there is nothing, or less, in words for the GM."""
+
+    def __bool__(self) -> bool:
+        """Whether there is anything in it."""
+        return bool(self.sheet or self.recalled or self.left_out)
+
+
+NO_BANK: Final = ChapterBank()
+
+
+def this_chapter(session: Session) -> BankChapter:
+    """Return the chapter that is played as one whose items an input may draw on."""
+    slots = {slot: slot for slot in session.slots}
+    return BankChapter(session_id=session.id, now=session.prompt_index, slots=slots)
+
+
+def sheet_of(lines: Iterable[Remembered], slot: Slot) -> tuple[Remembered, ...]:
+    """Return the sheet of a character, as far as it may know it; `lines` are in the order of play.
+
+    It is where it went last, and feels as it felt last; of two lines about the same the later one counts.
+    """
+    sheet: dict[tuple[str, ...], Remembered] = {}
+    for line in lines:
+        details = line.item.details
+        if line.about is slot and slot in line.label and isinstance(details, StateDetails):
+            key = state_key(line.item.name, details)
+            sheet.pop(key, None)
+            sheet[key] = line
+    return tuple(line for line in sheet.values() if not (line.has_expired or _is_over(line.item)))
+
+
+def _is_over(item: Item) -> bool:
+    return isinstance(item.details, StateDetails) and item.details.is_over
+
+
+def same_characters(there: Sequence[Character], here: Sequence[Character]) -> dict[Slot, Slot]:
+    """Return which characters of another chapter play here: the slot there, and the one here.
+
+    The same is who is from the same character of the library; else who has the same name; else one of whose
+    other names means the other. Of two who are from different characters of the library neither is the other,
+    and where several could be meant no one is.
+    """
+    found: dict[Slot, Slot] = {}
+    for is_same in (_same_origin, _same_name, _shared_name):
+        old = [one for one in there if one.slot not in found]
+        new = [one for one in here if one.slot not in found.values()]
+        pairs = [(one.slot, other.slot) for one in old for other in new if is_same(one, other)]
+        found |= {
+            one: other
+            for one, other in pairs
+            if sum(one == slot for slot, _ in pairs) == 1 and sum(other == slot for _, slot in pairs) == 1
+        }
+    return found
+
+
+def _same_origin(one: Character, other: Character) -> bool:
+    return one.profile.character_id is not None and one.profile.character_id == other.profile.character_id
+
+
+def _same_name(one: Character, other: Character) -> bool:
+    return not _are_different(one, other) and person_key(one.name) == person_key(other.name)
+
+
+def _shared_name(one: Character, other: Character) -> bool:
+    return not _are_different(one, other) and not _names(one).isdisjoint(_names(other))
+
+
+def _names(one: Character) -> set[str]:
+    return {person_key(name) for name in (one.name, *one.profile.aliases)}
+
+
+def _are_different(one: Character, other: Character) -> bool:
+    """Whether they are from two characters of the library."""
+    ids = (one.profile.character_id, other.profile.character_id)
+    return None not in ids and ids[0] != ids[1]

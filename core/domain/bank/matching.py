@@ -1,0 +1,158 @@
+"""Finds what the bank already has of something new, by names and words (design 15).
+
+What is clearly the same, and what is clearly new, needs no model; only what may be the same is asked about.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from core.domain.bank.details import Aspect, ItemKind, QuoteDetails, StateDetails
+from core.domain.bank.item import Item
+from core.domain.ids import ItemId
+from core.domain.session.carry_over import person_key
+from core.text.repetition import words_of
+
+Similar = Callable[[Item, Item], float]
+"""Returns how near two items are by meaning: the cosine of their vectors, -1 to 1."""
+
+SAME_BY_MEANING: Final = 0.85
+"""The least cosine by which two items say the same."""
+SAME_BY_WORDS: Final = 0.75
+"""The least share of common words by which two items say the same."""
+SAME_IF_NAMED_ALIKE: Final = 0.4
+"""The same for two that have one name."""
+DOUBTFUL_BY_WORDS: Final = 0.3
+SAME_TEXT: Final = 0.95
+MOST_ASKED: Final = 3
+"""Items that one new item is compared with by a model, at most."""
+_SHORT: Final = 2
+"""Words of up to so many letters say little, but for numbers and for scripts without spaces."""
+_NAMED: Final = frozenset({ItemKind.PERSON, ItemKind.PLACE})
+_COMPARED_BY_WORDS: Final = frozenset({ItemKind.EVENT, ItemKind.FACT, ItemKind.THREAD, ItemKind.TRAIT})
+
+
+class Likeness(StrEnum):
+    """How something new is to what the bank has."""
+
+    NEW = "new"
+    DOUBTFUL = "doubtful"
+    SAME = "same"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What the bank has of something new: what is the same, or what may be, the nearest first."""
+
+    likeness: Likeness = Likeness.NEW
+    items: tuple[Item, ...] = ()
+
+
+class BankIndex:
+    """Items by kind, name and words. Making it takes some 20 µs for each: make it in a thread."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._by_kind: dict[ItemKind, list[Item]] = defaultdict(list)
+        self._known: dict[ItemId, tuple[Item, frozenset[str]]] = {}
+        self._with_word: dict[tuple[ItemKind, str], list[ItemId]] = defaultdict(list)
+        for item in items:
+            self.add(item)
+
+    def add(self, item: Item) -> None:
+        """Add an item."""
+        self._by_kind[item.kind].append(item)
+        words = content_words(item)
+        self._known[item.id] = item, words
+        for word in words:
+            self._with_word[item.kind, word].append(item.id)
+
+    def match(self, new: Item, similar: Similar | None = None) -> Match:
+        """Return what there is of something new; with `similar` also by meaning."""
+        same = self._same(new, similar)
+        if same is not None:
+            return Match(Likeness.SAME, (same,))
+        doubtful = self._doubtful(new)
+        return Match(Likeness.DOUBTFUL, doubtful) if doubtful else Match()
+
+    def _same(self, new: Item, similar: Similar | None) -> Item | None:
+        found: list[tuple[float, Item]] = []
+        for item, shared in self._near(new):
+            if self._says_the_same(new, item, shared):
+                found.append((shared, item))
+        if not found and similar is not None and new.kind in _COMPARED_BY_WORDS | _NAMED:
+            near = ((similar(new, item), item) for item in self._by_kind[new.kind] if _fits(new, item))
+            found = [(cosine, item) for cosine, item in near if cosine >= SAME_BY_MEANING]
+        return max(found, key=lambda pair: (pair[0], pair[1].prompt_index, pair[1].id))[1] if found else None
+
+    def _says_the_same(self, new: Item, item: Item, shared: float) -> bool:
+        if isinstance(new.details, StateDetails) and isinstance(item.details, StateDetails):
+            return state_key(new.name, new.details) == state_key(item.name, item.details)
+        if isinstance(new.details, QuoteDetails):
+            return words_of(new.text) == words_of(item.text)
+        is_named_alike = name_key(new.name) == name_key(item.name)
+        if new.kind in _NAMED:
+            return is_named_alike
+        return shared >= (SAME_IF_NAMED_ALIKE if is_named_alike else SAME_BY_WORDS)
+
+    def _doubtful(self, new: Item) -> tuple[Item, ...]:
+        if new.kind in _NAMED:
+            own = set(words_of(new.name))
+            near = [(len(own & set(words_of(item.name))), item) for item, _ in self._near(new)]
+            found = [(float(count), item) for count, item in near if count]
+        elif new.kind in _COMPARED_BY_WORDS:
+            found = [
+                (shared, item)
+                for item, shared in self._near(new)
+                if shared >= DOUBTFUL_BY_WORDS or name_key(new.name) == name_key(item.name)
+            ]
+        else:
+            return ()
+        found.sort(key=lambda pair: (-pair[0], -pair[1].prompt_index, pair[1].id))
+        return tuple(item for _, item in found[:MOST_ASKED])
+
+    def _near(self, new: Item) -> list[tuple[Item, float]]:
+        """Return the items that it can be compared with, each with the share of words that both have."""
+        if new.kind is ItemKind.STATE:
+            return [(item, 0.0) for item in self._by_kind[new.kind] if _fits(new, item)]
+        words = content_words(new)
+        common = Counter(one for word in words for one in self._with_word.get((new.kind, word), ()))
+        near = ((*self._known[one], count) for one, count in common.items())
+        return [(item, count / len(words | others)) for item, others, count in near if _fits(new, item)]
+
+
+def name_key(name: str) -> str:
+    """Return what two spellings of the name of an item have in common."""
+    return " ".join(words_of(name)) or person_key(name)
+
+
+def state_key(name: str, details: StateDetails) -> tuple[str, ...]:
+    """Return what two states of a character have in common where the newer one replaces the other.
+
+    A character is in one place and one mood, and to another as it is to that one last.
+    """
+    match details.aspect:
+        case Aspect.MOOD | Aspect.WHEREABOUTS:
+            return (details.aspect,)
+        case Aspect.RELATION if details.other.strip():
+            return (details.aspect, name_key(details.other))
+        case _:
+            return (details.aspect, name_key(name))
+
+
+def content_words(item: Item) -> frozenset[str]:
+    """Return the words of an item that say something."""
+    words = words_of(f"{item.name} {item.text}")
+    return frozenset(word for word in words if len(word) > _SHORT or not word.isascii() or word.isdecimal())
+
+
+def has_same_text(one: Item, other: Item) -> bool:
+    """Whether two items say the same in nearly the same words."""
+    words, others = content_words(one), content_words(other)
+    return bool(words) and len(words & others) / len(words | others) >= SAME_TEXT
+
+
+def _fits(new: Item, item: Item) -> bool:
+    """Whether both are about the same character, if about one."""
+    return new.about is item.about

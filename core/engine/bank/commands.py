@@ -1,0 +1,33 @@
+"""The GM's command about whether a chapter keeps a memory bank, as a pure function (design 15)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from core.domain.session.state_machine import Command
+from core.domain.story.event import Event
+from core.engine.changes.moves import given_up, move
+from core.engine.kinds.extraction.requests import Read, extractions, is_extraction
+from core.snapshot import Changes, Snapshot
+
+
+def keep_bank(
+    snapshot: Snapshot, now: datetime, *, is_on: bool, events: Sequence[Event] = (), read: Read = ()
+) -> Changes:
+    """Store whether the chapter keeps a memory bank from here on.
+
+    Switched on, what is in memory already is read, oldest first, but for what was read before; the memory of
+    `snapshot` and the `events` of canon are known then. Switched off, what waits to be read is given up, and
+    what was drawn stays, and is recalled again when the bank is switched on.
+    """
+    session = move(snapshot, snapshot.session, Command.KEEP_BANK, now)
+    if session.keeps_bank is is_on:
+        return Changes(session_id=session.id)
+    if is_on and not snapshot.is_memory_known:
+        raise ValueError("the memory must be known, as its blocks say what is to be read")
+    if is_on:
+        requests = tuple(extractions(snapshot, snapshot.blocks, events, now, read))
+    else:
+        waiting = (one for one in snapshot.requests if is_extraction(one) and not one.is_processing)
+        requests = tuple(given_up(one, now) for one in waiting)
+    return Changes(session_id=session.id, session=replace(session, keeps_bank=is_on), requests=requests)

@@ -1,0 +1,1 @@
+"""Draws items from chunks of play into the memory bank (design 15)."""

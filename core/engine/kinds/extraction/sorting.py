@@ -1,0 +1,153 @@
+"""Sorts what was found in play by what the bank has of it, and makes the items that are stored (design 15).
+
+Nothing that is there is changed: what brings something up to date is a new item that supersedes it. The GM's
+words, and what the GM confirmed or pinned, are not superseded; what is newer is added beside them. Nor does
+what only some know supersede what others know.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
+
+from core.agents.bank.compare import Change, Question, Update
+from core.context.visibility import items_known_to_all_of
+from core.domain.audience import Audience
+from core.domain.bank.details import Details, ItemKind
+from core.domain.bank.item import MOST_EVIDENCE, Item, Validation
+from core.domain.bank.matching import BankIndex, Likeness, Match, Similar, has_same_text
+from core.domain.ids import ItemId
+
+_SAID_ONCE: Final = frozenset({ItemKind.EVENT, ItemKind.QUOTE})
+"""Kinds of which another one that is the same says nothing new."""
+
+
+@dataclass(slots=True)
+class Sorted:
+    """What was found, by what is to be done with it."""
+
+    new: list[Item] = field(default_factory=list)
+    doubtful: list[Question] = field(default_factory=list)
+    """What may be the same as something that is there."""
+    changing: list[Question] = field(default_factory=list)
+    """What is the same as something that is there, and may change it."""
+    known: list[str] = field(default_factory=list)
+    """The names of what is there as it is."""
+    rejected: list[str] = field(default_factory=list)
+
+
+class Sorter:
+    """What the bank has for an audience, as far as each of it may know it. Make it in a thread."""
+
+    def __init__(self, audience: Audience, items: Iterable[Item], taken_out: Iterable[Item]) -> None:
+        """Use the items that count, and those that the GM rejected or merged."""
+        self._audience = audience
+        known = items_known_to_all_of(audience, items)
+        self._by_id = {item.id: item for item in known}
+        out = items_known_to_all_of(audience, taken_out)
+        self._index = BankIndex(known)
+        self._out = BankIndex(out)
+        self._replaced: dict[ItemId, Item] = {}
+        self._made: list[Item] = []
+
+    @property
+    def made(self) -> tuple[Item, ...]:
+        """The items to be stored, in the order of play."""
+        return tuple(self._made)
+
+    def sort(self, found: Iterable[Item], similar: Similar | None = None) -> Sorted:
+        """Sort what was found; what is new is made at once. `similar` compares by meaning."""
+        result = Sorted()
+        for item in found:
+            match = self._match(item, similar)
+            if match.likeness is Likeness.NEW:
+                result.new.append(item)
+                self._add(item)
+            elif match.likeness is Likeness.SAME:
+                self._is_same(item, match.items[0], result)
+            else:
+                result.doubtful.append(self._question(item, match.items))
+        return result
+
+    def settle_doubts(self, questions: Sequence[Question], chosen: Sequence[Item | None]) -> Sorted:
+        """Sort what was doubtful by the item that each is the same as."""
+        result = Sorted()
+        for question, same in zip(questions, chosen, strict=True):
+            if same is None:
+                result.new.append(question.new)
+                self._add(question.new)
+            else:
+                self._is_same(question.new, same, result)
+        return result
+
+    def update(self, questions: Sequence[Question], updates: Sequence[Update]) -> list[str]:
+        """Make what brings items up to date; return the names of what changes nothing."""
+        known: list[str] = []
+        for question, update in zip(questions, updates, strict=True):
+            if update.change is Change.NONE:
+                known.append(question.new.name)
+            else:
+                self._supersede(question.new, question.known[0], update.text)
+        return known
+
+    def _match(self, item: Item, similar: Similar | None) -> Match:
+        match = self._index.match(item, similar)
+        if match.likeness is Likeness.SAME:
+            return match
+        out = self._out.match(item, similar)
+        if out.likeness is Likeness.SAME or match.likeness is Likeness.NEW:
+            return out
+        return Match(Likeness.DOUBTFUL, (*match.items, *out.items))
+
+    def _is_same(self, item: Item, same: Item, result: Sorted) -> None:
+        if same.merged_into is not None and same.merged_into in self._by_id:
+            same = self._by_id[same.merged_into]
+        if same.validation is Validation.REJECTED:
+            result.rejected.append(item.name)
+        elif same.is_out or item.kind in _SAID_ONCE or has_same_text(item, same):
+            result.known.append(item.name)
+        elif item.kind is ItemKind.STATE:
+            self._supersede(item, same, item.text)
+        else:
+            result.changing.append(self._question(item, (same,)))
+
+    def _question(self, item: Item, known: Collection[Item]) -> Question:
+        return Question(item, items_known_to_all_of(self._audience, known))
+
+    def _supersede(self, new: Item, old: Item, text: str) -> None:
+        while old.id in self._replaced:
+            old = self._replaced[old.id]
+        if _is_kept(old) or old.label != new.label:
+            self._add(new)
+            return
+        is_state = new.kind is ItemKind.STATE
+        made = replace(
+            new,
+            name=old.name,
+            text=text,
+            details=new.details if is_state else _filled(new.details, old.details),
+            importance=max(new.importance, old.importance),
+            confidence=max(new.confidence, old.confidence),
+            evidence=new.evidence if is_state else (*new.evidence, *old.evidence)[:MOST_EVIDENCE],
+            supersedes=old.id,
+        )
+        self._replaced[old.id] = made
+        self._add(made)
+
+    def _add(self, item: Item) -> None:
+        self._made.append(item)
+        self._by_id[item.id] = item
+        self._index.add(item)
+
+
+def _is_kept(item: Item) -> bool:
+    """Whether nothing that a model says supersedes an item."""
+    return item.is_by_gm or item.is_pinned or item.validation is Validation.CONFIRMED
+
+
+def _filled(new: Details, old: Details) -> Details:
+    """Return the details of something new, with those that were known where it says nothing."""
+    if type(new) is not type(old):
+        return new
+    said: dict[str, Any] = {one.name: getattr(new, one.name) for one in fields(new)}
+    known = {name: getattr(old, name) for name, value in said.items() if value in ("", ())}
+    return replace(new, **known)

@@ -1,0 +1,49 @@
+"""The memory bank of a chapter is switched on and off in the palette, and what that means is said."""
+
+from functools import partial
+
+import pytest
+
+from storyengine_tui.screens.chapter.bank_switch import KEPT, STOPPED, UNREAD
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.shell.palette import commands_of
+from tests.tui.engine_app import Desktop, make_active, until
+from tests.tui.shell.test_app import make_played
+
+pytestmark = pytest.mark.anyio
+KEEP, STOP = "Keep a memory bank", "Stop the memory bank"
+
+
+def offered(app: StoryEngineApp) -> list[str]:
+    return [one.title for one in commands_of(app, lambda: None) if one.title in (KEEP, STOP)]
+
+
+def choose(app: StoryEngineApp, title: str) -> None:
+    next(one for one in commands_of(app, lambda: None) if one.title == title).callback()
+
+
+def says(app: StoryEngineApp, text: str) -> bool:
+    return any(note.message == text for note in app._notifications)
+
+
+async def test_a_new_chapter_keeps_no_bank_until_the_gm_says_so(desktop: Desktop) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        assert app.session is not None
+        assert not app.session.snapshot.session.keeps_bank
+        assert offered(app) == [KEEP]
+        choose(app, KEEP)
+        await until(pilot, partial(says, app, KEPT))
+        assert app.session.snapshot.session.keeps_bank
+        assert offered(app) == [STOP]
+        choose(app, STOP)
+        await until(pilot, partial(says, app, STOPPED))
+        assert not app.session.snapshot.session.keeps_bank
+
+
+async def test_how_much_is_read_first_is_said(desktop: Desktop) -> None:
+    async with desktop.window(make_played) as (pilot, app):
+        choose(app, KEEP)
+        await until(pilot, lambda: says(app, UNREAD.format("1 part")) or says(app, KEPT))
+        assert app.session is not None
+        blocks = [one for one in app.session.snapshot.blocks if one.last]
+        assert says(app, UNREAD.format("1 part")) is bool(blocks)
