@@ -113,12 +113,19 @@ def sheet_of(lines: Iterable[Remembered], slot: Slot) -> tuple[Remembered, ...]:
     """Return the sheet of a character, as far as it may know it; `lines` are in the order of play.
 
     It is where it went last, and feels as it felt last; of two lines about the same the later one counts.
+    What a model says after the GM is beside it, until the GM says more.
     """
     sheet: dict[tuple[str, ...], Remembered] = {}
     for line in lines:
         details = line.item.details
         if line.about is slot and slot in line.label and isinstance(details, StateDetails):
             key = state_key(line.item.name, details)
+            beside = (*key, "")
+            earlier = sheet.get(key)
+            if earlier is not None and earlier.item.is_kept and not line.item.is_kept:
+                key = beside
+            else:
+                sheet.pop(beside, None)
             sheet.pop(key, None)
             sheet[key] = line
     return tuple(line for line in sheet.values() if not (line.has_expired or _is_over(line.item)))

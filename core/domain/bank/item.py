@@ -104,6 +104,11 @@ class Item:
         return not (self.is_pinned or self.validation is Validation.CONFIRMED)
 
     @property
+    def is_kept(self) -> bool:
+        """Whether nothing that a model says supersedes it: what the GM wrote, confirmed or pinned."""
+        return self.is_by_gm or not self.is_fading
+
+    @property
     def is_out(self) -> bool:
         """Whether the GM took it out: rejected, or merged into another."""
         return self.validation is Validation.REJECTED or self.merged_into is not None

@@ -56,6 +56,8 @@ class BankIndex:
     def __init__(self, items: Iterable[Item]) -> None:
         self._by_kind: dict[ItemKind, list[Item]] = defaultdict(list)
         self._known: dict[ItemId, tuple[Item, frozenset[str]]] = {}
+        self._names: dict[ItemId, str] = {}
+        """The keys of the names: making one takes longer than all else in a comparison."""
         self._with_word: dict[tuple[ItemKind, str], list[ItemId]] = defaultdict(list)
         for item in items:
             self.add(item)
@@ -65,6 +67,7 @@ class BankIndex:
         self._by_kind[item.kind].append(item)
         words = content_words(item)
         self._known[item.id] = item, words
+        self._names[item.id] = name_key(item.name)
         for word in words:
             self._with_word[item.kind, word].append(item.id)
 
@@ -77,21 +80,21 @@ class BankIndex:
         return Match(Likeness.DOUBTFUL, doubtful) if doubtful else Match()
 
     def _same(self, new: Item, similar: Similar | None) -> Item | None:
-        found: list[tuple[float, Item]] = []
-        for item, shared in self._near(new):
-            if self._says_the_same(new, item, shared):
-                found.append((shared, item))
+        key = name_key(new.name)
+        found = [
+            (shared, item) for item, shared in self._near(new) if self._says_the_same(new, key, item, shared)
+        ]
         if not found and similar is not None and new.kind in _COMPARED_BY_WORDS | _NAMED:
             near = ((similar(new, item), item) for item in self._by_kind[new.kind] if _fits(new, item))
             found = [(cosine, item) for cosine, item in near if cosine >= SAME_BY_MEANING]
         return max(found, key=lambda pair: (pair[0], pair[1].prompt_index, pair[1].id))[1] if found else None
 
-    def _says_the_same(self, new: Item, item: Item, shared: float) -> bool:
+    def _says_the_same(self, new: Item, key: str, item: Item, shared: float) -> bool:
         if isinstance(new.details, StateDetails) and isinstance(item.details, StateDetails):
             return state_key(new.name, new.details) == state_key(item.name, item.details)
         if isinstance(new.details, QuoteDetails):
             return words_of(new.text) == words_of(item.text)
-        is_named_alike = name_key(new.name) == name_key(item.name)
+        is_named_alike = key == self._names[item.id]
         if new.kind in _NAMED:
             return is_named_alike
         return shared >= (SAME_IF_NAMED_ALIKE if is_named_alike else SAME_BY_WORDS)
@@ -99,13 +102,14 @@ class BankIndex:
     def _doubtful(self, new: Item) -> tuple[Item, ...]:
         if new.kind in _NAMED:
             own = set(words_of(new.name))
-            near = [(len(own & set(words_of(item.name))), item) for item, _ in self._near(new)]
+            near = [(len(own & set(self._names[item.id].split())), item) for item, _ in self._near(new)]
             found = [(float(count), item) for count, item in near if count]
         elif new.kind in _COMPARED_BY_WORDS:
+            key = name_key(new.name)
             found = [
                 (shared, item)
                 for item, shared in self._near(new)
-                if shared >= DOUBTFUL_BY_WORDS or name_key(new.name) == name_key(item.name)
+                if shared >= DOUBTFUL_BY_WORDS or key == self._names[item.id]
             ]
         else:
             return ()

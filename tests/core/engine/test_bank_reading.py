@@ -74,6 +74,19 @@ async def test_the_sheet_has_the_newest_line_of_each_thing_that_its_character_kn
     assert [line.item.text for line in (await read(store, session, Slot.ORANGE)).sheet] == ["Of another."]
 
 
+async def test_a_line_of_the_gms_stays_beside_what_is_newer_until_the_gm_writes_another() -> None:
+    store = MemoryStore()
+    session = await chapter(store)
+    mine = state(1, session, "A deep cut.", name="The arm", is_by_gm=True)
+    await put(store, mine, state(2, session, "It heals.", name="The arm"))
+    await put(store, state(3, session, "It is well.", name="the arm"))
+    found = await read(store, session, Slot.RED)
+    assert [line.item.text for line in found.sheet] == ["A deep cut.", "It is well."]
+    await put(store, state(4, session, "A scar.", name="The arm", is_pinned=True))
+    found = await read(store, session, Slot.RED)
+    assert [line.item.text for line in found.sheet] == ["A scar."]
+
+
 async def test_the_sheet_goes_on_from_chapter_to_chapter_of_a_book() -> None:
     store = MemoryStore()
     first = await chapter(store, names={Slot.RED: "Kara"})

@@ -116,7 +116,7 @@ class Sorter:
     def _supersede(self, new: Item, old: Item, text: str) -> None:
         while old.id in self._replaced:
             old = self._replaced[old.id]
-        if _is_kept(old) or old.label != new.label:
+        if old.is_kept or old.label != new.label:
             self._add(new)
             return
         is_state = new.kind is ItemKind.STATE
@@ -137,11 +137,6 @@ class Sorter:
         self._made.append(item)
         self._by_id[item.id] = item
         self._index.add(item)
-
-
-def _is_kept(item: Item) -> bool:
-    """Whether nothing that a model says supersedes an item."""
-    return item.is_by_gm or item.is_pinned or item.validation is Validation.CONFIRMED
 
 
 def _filled(new: Details, old: Details) -> Details:
