@@ -87,7 +87,7 @@ def rows_of(items: Iterable[Item], accesses: Mapping[ItemId, ItemAccess], prompt
         strength = strength_of(item, prompt_index, None if access is None else access.last_accessed)
         words = f"{item.name} {item.text} {about_of(item)}".casefold()
         rows.append(BankRow(item, strength, words))
-    return sorted(rows, key=lambda row: (-row.item.prompt_index, row.item.id))
+    return sorted(rows, key=lambda row: (-row.item.proved_at, row.item.id))
 
 
 def found(
@@ -141,7 +141,7 @@ def cells_of(row: BankRow, session: Session, columns: Sequence[Column], *, is_ma
         ASPECT: item.details.aspect.value if isinstance(item.details, StateDetails) else "",
         "Name": clean_line(item.name),
         "Text": spoken(item),
-        "Prompt": str(item.prompt_index) if item.prompt_index else "–",
+        "Prompt": str(item.proved_at) if item.proved_at else "–",
         "Known to": "" if item.label.is_everyone else names_of(item.label, session),
         "Left": f"{row.strength:.2f}"[-3:] if row.strength < 1 else "1.0",
     }
@@ -156,6 +156,8 @@ def mark_of(item: Item) -> str:
         return "rejected"
     if isinstance(item.details, ThreadDetails) and item.details.is_closed:
         return "closed"
+    if isinstance(item.details, StateDetails) and item.details.is_over:
+        return "over"
     sign = "✓" if item.validation is Validation.CONFIRMED else ""
     if item.is_pinned:
         return f"pinned {sign}".strip()

@@ -10,7 +10,8 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from core.domain.bank.details import ItemKind
+from core.domain.bank.details import ItemKind, StateDetails
+from core.domain.bank.item import Item
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 
 NOTHING: Final = "Play has changed nothing about this character yet, as far as the bank knows."
 KEYS: Final = "c confirms · e edits · p pins · x rejects · u undoes · Enter shows the proof · Esc closes"
+
+
+def is_over(item: Item) -> bool:
+    """Whether a line of a sheet no longer holds."""
+    return isinstance(item.details, StateDetails) and item.details.is_over
 
 
 class SheetModal(OverlayModal[None]):
@@ -72,7 +78,7 @@ class SheetModal(OverlayModal[None]):
         except StoryEngineError as error:
             nothing.update(Content(str(error)))
             return
-        own = [item for item in items if item.about is self._slot]
+        own = [item for item in items if item.about is self._slot and not is_over(item)]
         rows = await asyncio.to_thread(rows_of, own, accesses, self._session.snapshot.session.prompt_index)
         self._list.show_items(rows)
         nothing.update(Content("" if rows else NOTHING))

@@ -1,4 +1,4 @@
-"""`storyengine bank`: whether a chapter keeps a memory bank, the items that it has, and changes of them."""
+"""`storyengine bank`: whether a chapter keeps a memory bank, what is in it, and changes of that."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -208,7 +208,7 @@ def _cells(item: Item, session: Session) -> tuple[str, ...]:
         _short(item),
         item.kind.value,
         mark_of(item).replace("✓", "confirmed"),
-        str(item.prompt_index),
+        str(item.proved_at),
         names_of(item.label, session),
         clean_line(item.name),
         spoken(item),

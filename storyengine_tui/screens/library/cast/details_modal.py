@@ -34,8 +34,8 @@ class DetailsModal(FormModal[bool, Character]):
     HELP = (
         "The others on stage are told the short description. Other names find the character wherever you "
         "type a name. A secret or a lorebook for a group is for those who belong to it or see it; without a "
-        "group it is for General. Semicolons stand between several names or groups. The model is a note for "
-        "you: a chapter is played by the models that are set for its slots."
+        "group it is for General. Semicolons stand between several names or groups. The model "
+        "plays this character in every chapter that takes it, unless F6 sets another one for its slot."
     )
 
     def __init__(self, character: Character, store: Callable[[Character], Awaitable[None]]) -> None:
