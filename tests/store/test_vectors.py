@@ -7,9 +7,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from core.changes import Changes
 from core.domain.bank.recall import ItemVector, Query, Scope, query_words
 from core.domain.session.session import Session
-from core.snapshot import Changes
 from db.backups.dump import backup, restore
 from db.store import PostgresStore, open_store
 from tests.core.bank_samples import fact
