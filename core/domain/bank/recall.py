@@ -7,6 +7,7 @@ the items that the label and the chapters of the query allow.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import log
 from typing import Final
 
 from core.domain.bank.fading import has_expired, strength_of
@@ -25,6 +26,8 @@ LEAST_SIMILARITY: Final = 0.2
 """A cosine below it says that two texts are about different things."""
 _RANKS: Final = 60
 """The constant of the merging by ranks: how little a place more or less counts."""
+_RARE: Final = 0.002
+"""The share of the items that have a word which says by itself which one is meant."""
 _FADED: Final = 0.9
 """What an item that has wholly faded keeps of its merged rank."""
 _TOKEN: Final = re.compile(r"[^\W_]+")
@@ -111,6 +114,16 @@ class Found:
     access_count: int = 0
 
 
+def _fit(one: Candidate, query: Query) -> float:
+    """Return how much the words of an item tell, 0 to 1: all where it has a rare one, such as a name.
+
+    Words that many items have are met by chance; without this the best of them would count as much as the
+    item that is nearest by meaning.
+    """
+    rare = log(1 + query.size / (_RARE * query.size + 0.5))
+    return float(min(1.0, (one.score or 0.0) / rare) ** 2)
+
+
 def may_be_found(item: Item, scope: Scope) -> bool:
     """Whether an item that counts is one of those asked about."""
     begins = item.evidence[0].prompt_index if item.evidence else item.prompt_index
@@ -135,11 +148,15 @@ def merged(candidates: Iterable[Candidate], query: Query) -> tuple[Found, ...]:
     )
     found = []
     for one in listed:
-        ranks = [ranks[one.item.id] for ranks in (by_words, by_meaning) if one.item.id in ranks]
-        if not ranks:
+        share = 0.0
+        if one.item.id in by_words:
+            share += _fit(one, query) / (_RANKS + by_words[one.item.id])
+        if one.item.id in by_meaning:
+            share += 1 / (_RANKS + by_meaning[one.item.id])
+        if not share:
             continue
         strength = _strength(one, query)
-        share = sum(1 / (_RANKS + rank) for rank in ranks) * (_FADED + (1 - _FADED) * strength)
+        share *= _FADED + (1 - _FADED) * strength
         place = (not one.item.is_pinned, -share, *_newest_first(one.item))
         found.append((place, _found(one, strength)))
     found.sort(key=lambda pair: pair[0])

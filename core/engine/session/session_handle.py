@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 
 from core.agents.context_builder import ContextBuilder
 from core.agents.prompt_blocks import PromptOutline
@@ -104,9 +104,14 @@ class SessionHandle(OpenSession):
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
         self.takes = Takes(store, writer, worker, self._ask, clock)
         self.scene = Scene(writer, builder, clock)
-        self.bank = Bank(store.bank, self.id, clock, lambda: writer.listeners.publish(BankChanged()))
         writer.on_adopted = self._wake_workers
         writer.on_locked_out = self._follower.start
+
+    @cached_property
+    def bank(self) -> Bank:
+        """What the GM does with the items of this chapter; made where it is used first."""
+        publish = self._writer.listeners.publish
+        return Bank(self._store.bank, self.id, self._clock, lambda: publish(BankChanged()))
 
     async def edit_tab1(self, edit: Tab1Edit) -> None:
         """Store the GM's changes of tab 1."""
