@@ -14,6 +14,7 @@ from core.domain.ids import SessionId
 from core.domain.requests.request import Content
 from core.domain.session.session import SessionSummary
 from core.engine.save_points.service import SavePoints
+from core.exchange.bank_integrity import not_the_newest
 from core.exchange.session_export import SessionBody, problems_of, read_records
 from core.store import BrokenRule, SessionStore
 
@@ -93,6 +94,8 @@ class Verification:
         contents, wrong = await self._contents(body)
         problems += wrong
         problems += await asyncio.to_thread(lambda: list(problems_of(replace(body, contents=contents))))
+        items = await self._store.bank.items(session_id, with_all=True)
+        problems += not_the_newest(items, body.items)
         first = [1] * body.session.prompt_index
         if not body.session.canon_version and list(await self._store.takes(session_id)) != first:
             problems.append("its canon does not point at the first take of each prompt")

@@ -1,6 +1,6 @@
 """What no export of this program has in a memory bank; a forger can compute checksums too."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -12,10 +12,13 @@ from core.domain.session.limits import is_storable_time
 from core.domain.session.session import Session
 from core.domain.story.event import Event
 from core.text.cleaning import clean_line
+from core.text.graphemes import head
 
 MOST_VERSIONS: Final = 200_000
 """Versions of items in one chapter."""
 _MOST_COUNTED: Final = 2**31 - 1
+_SHOWN: Final = 60
+"""Characters of an item's name in a problem."""
 
 
 def problems_of_bank(
@@ -42,13 +45,23 @@ def problems_of_bank(
         for item in history:
             yield from (f"an item of its memory bank: {problem}" for problem in problems_of(item))
             if clean_line(item.name) != item.name or not _is_proved(item, log, takes):
-                yield "an item is not proved by what was played"
+                yield f"the item “{head(clean_line(item.name), _SHOWN)}” is not proved by what was played"
     if not all(_targets(item, newest) for item in newest.values()) or _has_circle(newest):
         yield "an item is replaced by one that is missing, or by itself"
     if not all(0 < one.access_count < _MOST_COUNTED and one.last_accessed > 0 for one in accesses):
         yield "an item was recalled less than once"
     if any(one.last_accessed > max(session.prompt_index, *(index for index, _ in takes)) for one in accesses):
         yield "an item was recalled at a prompt that was not played"
+
+
+def not_the_newest(items: Iterable[Item], versions: Iterable[Item]) -> Iterator[str]:
+    """Yield a problem for each item that is not its newest version: recall reads the one, undo the other."""
+    newest = {item.id: item for item in versions}
+    for item in items:
+        if newest.pop(item.id, None) != item:
+            yield f"the item “{head(clean_line(item.name), _SHOWN)}” is not its newest version"
+    if newest:
+        yield "an item that has versions is missing"
 
 
 def _kept(item: Item) -> tuple[object, ...]:

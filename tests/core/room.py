@@ -22,7 +22,7 @@ class Room:
     """An engine on a store in memory, and everything that its session has said."""
 
     def __init__(self, snapshot: Snapshot, *entries: Entry, backoff: float = 3_600.0) -> None:
-        self._backoff = backoff
+        self.waits = waiting(backoff)
         self.choices = defaults_for("scripted")
         self.options: dict[str, Any] = {}
         """Further arguments of the engine."""
@@ -38,7 +38,7 @@ class Room:
             self.provider,
             self.choices,
             label="here",
-            backoffs=waiting(self._backoff),
+            backoffs=self.waits,
             **self.options,
         )
         session = await engine.open(self.store.snapshot.session.id)

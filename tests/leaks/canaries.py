@@ -16,7 +16,7 @@ from core.domain.session.carry_over import CarriedLine, CarryKind, CarryOver
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
-from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
+from core.providers.base import Completion, ModelRequest, OutputSchema, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 
 TOKEN = re.compile(r"Q\d+z")
@@ -51,6 +51,8 @@ class Ledger:
     """The tokens of entries of lorebooks that are always active."""
     triggers: dict[str, tuple[str, Slots]] = field(default_factory=dict)
     """The tokens of entries that another token sets off, with that one, and those who may know the book."""
+    of_bank: set[str] = field(default_factory=set)
+    """The tokens that items of a memory bank alone have."""
     leaks: list[str] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
     inputs: int = 0
@@ -59,6 +61,8 @@ class Ledger:
     count: int = 0
     set_off_count: int = 0
     """How many times an entry was found that something set off."""
+    bank_count: int = 0
+    """How many times a token was found that only items have."""
 
     def new(self, label: Slots) -> str:
         """Return a token for those in `label`."""
@@ -119,6 +123,7 @@ class Ledger:
         for token in found:
             self.checked += 1
             self.set_off_count += token in self.triggers
+            self.bank_count += token in self.of_bank
             if slot not in self.label_of(token):
                 self.leaks.append(f"{where} of slot {slot} has {token} of {sorted(self.label_of(token))}")
         for token in expected - found:
@@ -143,6 +148,8 @@ class Spreader(ScriptedProvider):
         self.viewpoint: int | None = None
         self.in_library: dict[str, int] = {}
         """The slots of characters that the library has, by their names."""
+        self.draws: Callable[[OutputSchema, str, str], str] = lambda *_: "{}"
+        """Answers a question of the memory bank, by its input and the part of play that it is about."""
         self.adds_for: Slots = frozenset()
         """Those who hear what a character adds unasked."""
         self.decided = 0
@@ -164,6 +171,11 @@ class Spreader(ScriptedProvider):
             async for item in super().stream(request):
                 yield item
                 await _forever()
+        if request.schema is not None and request.schema.name.startswith("bank_"):
+            chunk = _section(text, "RECENT_CONTEXT_CHUNK")
+            yield TextDelta(self.draws(request.schema, text, chunk))
+            yield Completion(finish_reason="stop", model=request.model)
+            return
         if self.failures:
             self.failures -= 1
             raise ProviderError(ErrorCode.LLM_REQUEST_ERROR)

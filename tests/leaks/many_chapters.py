@@ -14,4 +14,5 @@ async def play_chapters(seeds: range, steps: int = 16) -> Ledger:
         together.inputs += found.inputs
         together.checked += found.checked
         together.set_off_count += found.set_off_count
+        together.bank_count += found.bank_count
     return together

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 
 from core.context.carry_over import label_in
@@ -16,6 +17,7 @@ from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.takes.commands import LockMark
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import from_json, read_body, to_json
+from tests.leaks import bank
 from tests.leaks.canaries import (
     Ledger,
     Slots,
@@ -58,6 +60,8 @@ class RandomChapter(RandomSetting):
             *(self._idle, self._strike, self._pin, self._pin),
             *[partial(mark_some, self)] * 4,
             partial(new_scene, self),
+            *[partial(bank.change, self)] * 3,
+            partial(bank.switch, self),
         ]
 
     # What the GM does.
@@ -302,7 +306,11 @@ class RandomChapter(RandomSetting):
             for slot in self.cast
             if (before := places[int(slot)]) != slot
         }
-        await self.session.edit_tab1(Tab1Edit(chapter="It goes on.", names=names))
+        profiles = {
+            slot: replace(profile, aliases=()) if places[int(slot)] is None else profile
+            for slot, profile in self.session.snapshot.tab1.profiles.items()
+        }
+        await self.session.edit_tab1(Tab1Edit(chapter="It goes on.", names=names, profiles=profiles))
         await self.session.scene.edit_secrets([self._secret(number) for number in (1, 2)])
         await self.session.wait(await self.session.lock())
         for _ in range(self.draw.randint(1, NEXT_STEPS)):
@@ -322,6 +330,7 @@ class RandomChapter(RandomSetting):
     async def _settle(self) -> None:
         async with asyncio.timeout(20):
             await self.session.wait_idle()
+            await self.session.keeping.wait_until_read()
 
     async def _expected(self) -> set[str]:
         """Return the tokens of canon as it is stored, and note which secrets it reveals to whom.
@@ -352,6 +361,7 @@ class RandomChapter(RandomSetting):
             for token in tokens_in(compact_json(block.payload)) - self.ledger.secrets.keys():
                 if not slots_of(block.audience) & self.ledger.cast <= self.ledger.label_of(token):
                     self.ledger.leaks.append(f"a block for {block.audience.mask} has {token}")
+        self.ledger.leaks += bank.mislabelled(self)
         assert await uses_are_those_stored(self.session, self.store)
         slot = self.draw.choice(self.cast)
         context = await self.engine.preview(self.session.id, slot, "And now?")

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from dataclasses import replace
+from functools import partial
 
 from core.config.models import defaults_for
 from core.domain.secret import Secret
@@ -14,6 +15,7 @@ from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from tests.core.idle_hours import IdleHours
 from tests.core.samples import waiting
+from tests.leaks import bank
 from tests.leaks.canaries import (
     Ledger,
     Slots,
@@ -36,6 +38,8 @@ class RandomSetting:
         self.store = MemoryStore()
         self.ledger = Ledger()
         self.model = Spreader(self.ledger, self._expected)
+        self.model.draws = partial(bank.answer, self.ledger)
+        self.keeps_bank = random.Random(f"bank of {seed}").random() < 0.5
         self.hours = IdleHours()
         late, hours = waiting(3600.0), self.hours.waiting
         self.engine = Engine(self.store, self.model, CHOICES, label="here", backoffs=late, waiting=hours)
@@ -89,6 +93,8 @@ class RandomSetting:
         await self.session.scene.edit_secrets([self._secret(number) for number in (1, 2, 3)])
         await self.session.wait(await self.session.lock())
         await self.session.afterthoughts.let_add(self.cast)
+        if self.keeps_bank:
+            await self.session.keeping.keep(is_on=True)
 
     def _of_tab1(self, label: Slots) -> str:
         """Return a token for a text of tab 1, which the places of the next chapter have as well."""

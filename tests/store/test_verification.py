@@ -49,8 +49,13 @@ async def _play(url: str) -> None:
     session = await engine.open(await create(store, chunk_size=2))
     await set_up(session)
     await session.attach_lore(await engine.library.lore.copy_of(book))
+    await session.keeping.keep(is_on=True)
     await done(session, await session.lock())
     await _tell(session)
+    await session.keeping.wait_until_read()
+    [said, *_] = await session.newest_canon()
+    quote = await session.bank.quote(session.snapshot.session, said, said.text)
+    await session.bank.pin([quote])
     await session.aclose()
     plain = await _open_and_locked(engine, store)
     await play(plain, 1)
@@ -177,6 +182,23 @@ BREAKS: Final = {
         " WHERE type = 'turn_delta' AND audience = 127 GROUP BY session_id HAVING count(*) = 2",
         "the condensed memory of prompts 1 to 4 is invalid",
     ),
+    "the proof of an item": (
+        """UPDATE bank_revision SET content = jsonb_set(content, '{evidence,0,words}', '"Other words"')""",
+        "is not proved by what was played",
+    ),
+    "the place of its proof": (
+        """UPDATE bank_revision SET content = jsonb_set(content, '{evidence,0,prompt_index}', '9')""",
+        "is not proved by what was played",
+    ),
+    "what recall reads of an item": (
+        "UPDATE bank_item SET label = 1 WHERE version = 2",
+        "is not its newest version",
+    ),
+    "a version of an item": (
+        "DELETE FROM bank_revision WHERE version = 2",
+        "of the table bank_item breaks the rule fk_bank_item_version",
+    ),
+    "an item": ("DELETE FROM bank_item WHERE version = 2", "an item that has versions is missing"),
     "the number of a draft": ("UPDATE narrative_draft SET version = 7", "its drafts are not numbered from 1"),
     "what a draft was built from": (
         f"UPDATE narrative_draft SET source_block_ids = ARRAY[{OTHER}]",

@@ -42,6 +42,8 @@ def commit_name(changes: Changes) -> str:
         return "reset chapter set aside"
     if session is not None and any(map(_is_new_summary, changes.requests)):
         return "early summary wanted"
+    if session is not None and any(map(_is_extraction, changes.requests)):
+        return "bank switched on" if session.keeps_bank else "bank switched off"
     if any(isinstance(one, ReplyRequest) and one.follows for one in changes.requests):
         kinds = {"further reply": changes.requests[0].state}
     if any(request.spec.is_background and _is_put_back(request) for request in changes.requests):
@@ -88,3 +90,7 @@ def _is_new_summary(request: Request) -> bool:
     """Whether a summary is asked for that no prompt made due and that was not tried before."""
     is_new = request.state is RequestState.PENDING and not request.attempts
     return request.kind is RequestKind.SUMMARY and is_new
+
+
+def _is_extraction(request: Request) -> bool:
+    return request.kind is RequestKind.EXTRACTION

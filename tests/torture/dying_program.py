@@ -38,6 +38,9 @@ _OF_SCHEMAS = {
     "gaps": "gaps",
     "changes": "ceremony",
     "condense": "condense",
+    "bank_scan": "scan",
+    "bank_match": "match",
+    "bank_update": "update",
 }
 _PROPOSES = "You help a human Game Master (GM) of Story Engine with one text of their own"
 """How the prompt begins for a proposal."""
@@ -201,6 +204,7 @@ def install(reaper: Reaper) -> None:
         SessionHandle, "edit_prompt_blocks", lambda _, edited: [block.text for block in edited.blocks]
     )
     _install_library(seams)
+    _install_bank(reaper, seams)
     _install_streams(reaper)
     _install_migration(reaper, seams)
     _install_backup(reaper, seams)
@@ -217,6 +221,20 @@ def _install_library(seams: Seams) -> None:
     seams.around(PostgresLibrary, "settle_proposals", "library: proposals settled")
     seams.around(db.library.library_store, "_put", "library: its row written")
     seams.around(db.library.library_store, "_create", "library: its chapter written")
+
+
+def _install_bank(reaper: Reaper, seams: Seams) -> None:
+    """Announce what is stored of a memory bank beside the commits of its chapter, and calls for vectors."""
+    from core.providers.embedding.scripted import ScriptedEmbedder
+    from db.bank.bank_store import PostgresBank
+
+    def called(*_: object, **__: object) -> str:
+        reaper.count_call("vectors")
+        return "vectors asked for"
+
+    seams.around(ScriptedEmbedder, "embed", called)
+    seams.around(PostgresBank, "put_vectors", "vectors stored")
+    seams.around(PostgresBank, "put", "items changed")
 
 
 def _turned(_: object, *, is_paused: bool) -> str:

@@ -63,7 +63,7 @@ async def _speak_up(engine: Engine, session: SessionHandle) -> None:
     request = await session.submit_prompt(Slot.RED, f"Is that all, {new_uuid()}?")
     require_done(await session.wait(request))
     await session.afterthoughts.let_add((Slot.RED, Slot.ORANGE))
-    await _until(session, lambda: _additions(session) > 0)
+    await until(session, lambda: _additions(session) > 0)
 
 
 async def _strike(engine: Engine, session: SessionHandle) -> None:
@@ -76,7 +76,7 @@ async def _point_out(engine: Engine, session: SessionHandle) -> None:
         require_done(await session.wait(await session.submit_prompt(slot, f"Speak, {new_uuid()}.")))
     await session.scene.set_hint(1)
     await session.heartbeats.hints()
-    await _until(session, lambda: not session.snapshot.background)
+    await until(session, lambda: not session.snapshot.background)
 
 
 def _additions(session: SessionHandle) -> int:
@@ -91,7 +91,7 @@ async def _propose(engine: Engine, session: SessionHandle) -> None:
 async def _make_room(engine: Engine, session: SessionHandle) -> None:
     """Ask for a proposal, and send a prompt that needs its place: the proposal is made after the reply."""
     async with _proposed(session, HANGS) as proposal:
-        await _until(session, lambda: _is_called(engine) or proposal.done())
+        await until(session, lambda: _is_called(engine) or proposal.done())
         request = await session.submit_prompt(Slot.RED, f"Make room for {new_uuid()}.")
         require_done(await session.wait(request))
         await proposal
@@ -152,14 +152,14 @@ async def _tidy(engine: Engine, session: SessionHandle) -> None:
     for failed in session.snapshot.failed(ReplyRequest):
         require_done(await session.wait(await session.retry(failed.id)))
     await _answer_further(session)
-    await _until(session, lambda: not session.snapshot.background)
+    await until(session, lambda: not session.snapshot.background)
     while _additions(session):
         await session.takes.strike_unasked()
     while session.snapshot.session.prompt_index > FIRST_PROMPTS:
         await session.takes.undo()
 
 
-async def _until(session: SessionHandle, holds: Callable[[], bool]) -> None:
+async def until(session: SessionHandle, holds: Callable[[], bool]) -> None:
     """Wait until something holds in a session; raise StoryEngineError when it takes too long.
 
     Some of it is told by no notification, and is looked for again and again.

@@ -16,6 +16,7 @@ from tests.e2e.program import machine
 from tests.leaks.many_chapters import play_chapters
 from tests.store.servers import plain_server
 from tests.torture.kill_additions import kill_corrections, kill_test_calls
+from tests.torture.kill_bank import kill_bank
 from tests.torture.kill_beside import kill_beside
 from tests.torture.kill_commands import kill_commands, kill_resets
 from tests.torture.kill_library import kill_library
@@ -42,6 +43,8 @@ FULL_MEMORY = 60
 """Points of the operations that withdraw memory or make it anew; each operation has its share."""
 FULL_BESIDE = 120
 """Points of the operations of the engine room; each operation has its share."""
+FULL_BANK = 120
+"""Points of what is read for a memory bank, and of changes of its items."""
 FULL_LIBRARY = 200
 """Points of what is stored in the library; each command has its share."""
 FULL_RUNS = 120
@@ -271,6 +274,7 @@ PHASES: dict[str, Phase] = {
     "takes and memory": on_machine((kill_memory, FULL_MEMORY)),
     "who knows what": on_machine((kill_scene, None), (kill_private_memory, None)),
     "library": on_machine((kill_library, FULL_LIBRARY)),
+    "memory bank": on_machine((kill_bank, FULL_BANK)),
     "engine room": on_machine((kill_beside, FULL_BESIDE)),
     "commands and resets": on_machine(
         (kill_commands, FULL_OPERATIONS), (kill_resets, FULL_OPERATIONS), (kill_purges, None)

@@ -13,6 +13,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import TupleRow
 
+from tests.torture.reader_of_bank import check_bank
 from tests.torture.reader_of_replies import check_missing, check_replies
 
 Connection = psycopg.Connection[TupleRow]
@@ -21,9 +22,15 @@ _OPEN = ("pending", "processing")
 _FINISHED = ("ENDED", "NARRATING")
 _LONG_PART = 40_000
 """Characters of prompts and replies that may be summarised before their chunk is full."""
-_BESIDE = ("assist", "afterthought", "heartbeat", "gaps", "ceremony", "condense")
+_BESIDE = (
+    *("assist", "afterthought", "heartbeat", "gaps", "ceremony", "condense"),
+    *("extraction", "embedding"),
+)
 """Kinds that run beside the play."""
-_MORE_ANSWERS = ("summary", "narrative", "afterthought", "heartbeat", "ceremony", "condense")
+_MORE_ANSWERS = (
+    *("summary", "narrative", "afterthought", "heartbeat", "ceremony", "condense"),
+    *("extraction", "embedding"),
+)
 """Kinds of which a request has more answers than one, or none and is done all the same."""
 _STATE_OF = {"LOCKING": "lock", "SUMMARIZING": "summary", "NARRATING": "narrative"}
 _KEPT: dict[str, LiteralString] = {
@@ -31,6 +38,9 @@ _KEPT: dict[str, LiteralString] = {
     "memory block": "SELECT session_id, block_id, md5(to_jsonb(memory_block)::text) FROM memory_block",
     "condensed memory": (
         "SELECT session_id, condensed_id, md5(to_jsonb(condensed_memory)::text) FROM condensed_memory"
+    ),
+    "version of an item": (
+        "SELECT session_id, (item_id, version)::text, md5(to_jsonb(bank_revision)::text) FROM bank_revision"
     ),
     "draft": "SELECT session_id, draft_id, md5(to_jsonb(narrative_draft)::text) FROM narrative_draft",
     "artifact": "SELECT session_id, artifact_id, md5(to_jsonb(llm_artifact)::text) FROM llm_artifact",
@@ -205,6 +215,7 @@ def check_session(connection: Connection, session_id: object, *, may_be_late: bo
     assert [version for (version,) in versions] == list(range(1, len(versions) + 1))
     assert not versions or state in ("ENDED", "NARRATING", "RESETTING")
     assert not is_ending or state in ("SUMMARIZING", "ACTIVE")
+    check_bank(connection, session_id)
 
 
 def _without_gaps(events: list[TupleRow]) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.program import machine
 from tests.torture.kill_additions import kill_corrections, kill_test_calls
+from tests.torture.kill_bank import kill_bank
 from tests.torture.kill_beside import kill_beside
 from tests.torture.kill_commands import kill_commands, kill_resets
 from tests.torture.kill_library import kill_library
@@ -151,6 +152,14 @@ def test_a_prompt_to_several_an_addition_and_a_queue_that_are_killed_are_finishe
     torturer: Torturer,
 ) -> None:
     kill_beside(torturer, 4)
+    held(torturer.close(), 4)
+
+
+@pytest.mark.torture
+def test_a_memory_bank_that_is_read_or_changed_when_killed_has_each_item_once_and_with_its_proof(
+    torturer: Torturer,
+) -> None:
+    kill_bank(torturer, 4)
     held(torturer.close(), 4)
 
 

@@ -4,7 +4,7 @@ What is to be analysed is kept apart from what is given to understand it. A part
 can take; a chunk that is longer is read in several parts.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -62,6 +62,8 @@ class Known:
 
     cast: Mapping[str, Slot]
     """Every name that means a character; of each character its own name first."""
+    heard: Collection[str] = ()
+    """The other names that the audience has heard. No more are told: the GM alone knows whom they mean."""
     people: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
 
@@ -69,7 +71,7 @@ class Known:
         """Return the section that lists them."""
         lines = ["Cast:"]
         for slot, name in session.roster:
-            others = [other for other, of in self.cast.items() if of is slot and other != name]
+            others = [one for one in self.heard if self.cast.get(one) is slot and one != name]
             lines.append(f"- {name} (also {', '.join(others)})" if others else f"- {name}")
         for title, names in (("Other people", self.people), ("Places", self.places)):
             if names:

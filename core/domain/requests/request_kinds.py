@@ -4,7 +4,7 @@ The handler of each kind, in `core.engine.kinds`, makes its calls and applies it
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -61,6 +61,10 @@ _MANUAL: Final = RetryPolicy()
 _AUTOMATIC: Final = RetryPolicy(is_automatic=True, waits_for_the_gm=NEEDS_THE_GM)
 _UNLESS_OF_NO_USE: Final = RetryPolicy(is_automatic=True, waits_for_the_gm=frozenset(ErrorCode) - PASSING)
 """The GM judges an answer of no use before another is paid for."""
+_READS_AS_IT_GOES: Final = replace(
+    _UNLESS_OF_NO_USE, waits_for_the_gm=_UNLESS_OF_NO_USE.waits_for_the_gm - {ErrorCode.STORAGE_LOAD_FAILED}
+)
+"""For work that reads the database between its calls, and keeps each answer: nothing is paid for twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +182,7 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
             {SessionState.ACTIVE, SessionState.SUMMARIZING, SessionState.ENDED, SessionState.NARRATING}
         ),
         is_background=True,
-        retry=_UNLESS_OF_NO_USE,
+        retry=_READS_AS_IT_GOES,
     ),
     RequestKind.EMBEDDING: KindSpec(
         priority=Level.LOW.first + 40,

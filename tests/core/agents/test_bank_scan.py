@@ -46,7 +46,11 @@ SESSION = Session(
     updated_at=NOW,
 )
 CAST = {"mira": Slot.RED, "the light": Slot.RED, "jonas": Slot.ORANGE}
-KNOWN = Known(cast={"Mira": Slot.RED, "The Light": Slot.RED, "Jonas": Slot.ORANGE}, people=("Old Tam",))
+KNOWN = Known(
+    cast={"Mira": Slot.RED, "The Light": Slot.RED, "M.": Slot.RED, "Jonas": Slot.ORANGE},
+    heard=("The Light",),
+    people=("Old Tam",),
+)
 FULL = defaults_for("scripted")[AgentRole.CONTEXT_SUMMARY]
 SMALL = replace(FULL, style=PromptStyle.SMALL, max_output_tokens=1_600)
 

@@ -26,6 +26,7 @@ from core.config.models import AgentRole, ModelConfig, PromptStyle
 from core.context.segments import Context
 from core.context.visibility import Knowledge
 from core.domain.bank.details import ItemKind
+from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
 from core.domain.bank.matching import Similar
 from core.domain.requests.request import BackgroundRequest
@@ -171,7 +172,7 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
         return None
     items = await job.store.bank.items(session.id)
     taken_out = await job.store.bank.taken_out(session.id)
-    known = await _known(job, request, items)
+    known = await _known(job, request, items, knowledge.events)
     choice, _ = called_with(job, AgentRole.CONTEXT_SUMMARY, None, request.model)
     return _Work(
         asking=Asking(job, request, choice, await earlier_answers(job.store, request)),
@@ -201,7 +202,9 @@ async def _was_read(job: Job, request: BackgroundRequest) -> bool:
     return any((one.text, one.audience) == (request.text, request.audience) for one in readings)
 
 
-async def _known(job: Job, request: BackgroundRequest, items: Sequence[Item]) -> Known:
+async def _known(
+    job: Job, request: BackgroundRequest, items: Sequence[Item], events: Sequence[Event]
+) -> Known:
     """Return the names of the cast, and of people and places that the audience may know, newest first."""
     session, cast = job.snapshot.session, job.snapshot.cast
     own = {name: slot for slot, name in session.roster}
@@ -216,7 +219,8 @@ async def _known(job: Job, request: BackgroundRequest, items: Sequence[Item]) ->
             if chapter.label_of(item, session).includes(request.audience):
                 names[item.kind][item.name] = None
     people, places = (tuple(names[kind]) for kind in named)
-    return Known(cast={**own, **cast.other_names}, people=people, places=places)
+    heard = [name for name in cast.other_names if any(find_words(one.text, name) for one in events)]
+    return Known(cast={**own, **cast.other_names}, heard=heard, people=people, places=places)
 
 
 def _take_at(prompt_index: int, events: Sequence[Event]) -> int:
