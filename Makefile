@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help run play test test-fast test-without-extensions e2e e2e-lines torture check screenshots format lint types bench voices dependencies lock mutants wheel image clean run-environment dev-environment
+.PHONY: help run play test test-fast test-without-extensions e2e e2e-lines torture check screenshots format lint types bench canon voices dependencies lock mutants wheel image clean run-environment dev-environment
 
 # PYTHON chooses the interpreter, ARGS goes to the command, CHAPTER and OUT say what to play and where to put it.
 PYTHON ?=
@@ -64,6 +64,9 @@ types: dev-environment ## check the types, strictly
 
 bench: dev-environment ## measure everything beside its floor, one table at the end (ARGS="--quick" for a try)
 	@$(BIN)/python -m bench $(ARGS)
+
+canon: dev-environment ## measure whether canon holds (ARGS="--seed N --prompts N --json FILE")
+	@$(BIN)/python -m bench.canon $(ARGS)
 
 voices: dev-environment ## measure how the characters of a model sound (ARGS="--model FILE.gguf --style small full")
 	@$(BIN)/python -m bench.voices $(ARGS)

@@ -1,0 +1,162 @@
+"""Draws made-up facts, the questions that ask for them, and others that are easily mistaken for them."""
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from bench.canon.concepts import (
+    DEEDS,
+    FIRST,
+    LAST,
+    LOOKS,
+    MIDDLE,
+    PLACES,
+    STATES,
+    THINGS,
+    TRADES,
+    Concept,
+)
+
+_COMMON: Final = (
+    "a about an and any are as at be been before by can did do does down for from get give goes got "
+    "had has have he her him his how i in into is it its like made makes many me not now of off on "
+    "one only or other out over own people past put she so some something someone that the their "
+    "them then there they thing things this to two up very was way were what when where which who "
+    "whom will with without works you "
+)
+
+
+class FactKind(StrEnum):
+    """What a fact says."""
+
+    NAME = "a name"
+    NUMBER = "a number"
+    PROMISE = "a promise"
+    POSSESSION = "who has what"
+    STATE = "a change of state"
+    SECRET = "a secret"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that a character says in the story, and how it is asked about later.
+
+    `said` is a whole sentence, which no other fact of the story has. `question` shares no word with it, but
+    for those that every sentence has.
+    """
+
+    kind: FactKind
+    about: str
+    said: str
+    question: str
+
+
+COMMON: Final = frozenset(_COMMON.split())
+"""Words that say nothing of what a sentence is about."""
+
+
+def content_words(text: str) -> set[str]:
+    """Return the words of a text that say what it is about, without their endings."""
+    words = re.findall(r"[a-z]+", text.lower())
+    return {re.sub(r"(?:ing|ed|es|s)$", "", word) for word in words if word not in COMMON}
+
+
+class FactMaker:
+    """Draws facts that all differ, from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._draw = random.Random(seed)
+        self._used: set[str] = set()
+        self._names: set[str] = set()
+
+    def facts(self, kind: FactKind) -> Iterator[Fact]:
+        """Yield facts of one kind, without end."""
+        make = {
+            FactKind.NAME: self._name_fact,
+            FactKind.NUMBER: self._number,
+            FactKind.PROMISE: self._promise,
+            FactKind.POSSESSION: self._possession,
+            FactKind.STATE: self._state,
+            FactKind.SECRET: self._secret,
+        }[kind]
+        while True:
+            fact = make()
+            key = f"{kind}/{fact.about}"
+            if key not in self._used and not content_words(fact.said) & content_words(fact.question):
+                self._used.add(key)
+                yield fact
+
+    def _name_fact(self) -> Fact:
+        trade, place = self._one(TRADES), self._one(PLACES)
+        return Fact(
+            FactKind.NAME,
+            f"{trade.name}, {place.name}",
+            f"The {trade.name} of {place.name} is called {self._name()}.",
+            f"How do people address the one {trade.described}, there {place.described}?",
+        )
+
+    def _number(self) -> Fact:
+        look, thing, place = self._one(LOOKS), self._one(THINGS), self._one(PLACES)
+        count = self._draw.randrange(12, 998)
+        return Fact(
+            FactKind.NUMBER,
+            f"{look.name} {thing.name}, {place.name}",
+            f"Exactly {count} of the {look.name} {_plural(thing.name)} were counted in {place.name}.",
+            f"How many are there, {place.described}: each a {look.described} {thing.described}?",
+        )
+
+    def _promise(self) -> Fact:
+        trade, place, deed = self._one(TRADES), self._one(PLACES), self._one(DEEDS)
+        return Fact(
+            FactKind.PROMISE,
+            f"{trade.name}, {place.name}",
+            f"The {trade.name} from {place.name} gave a promise to {deed.name}.",
+            f"What oath did the one {trade.described} swear, there {place.described}?",
+        )
+
+    def _possession(self) -> Fact:
+        look, thing, trade, place = self._one(LOOKS), self._one(THINGS), self._one(TRADES), self._one(PLACES)
+        return Fact(
+            FactKind.POSSESSION,
+            f"{look.name} {thing.name}",
+            f"The {look.name} {thing.name} belongs to the {trade.name} of {place.name} now.",
+            f"Who owns that {look.described} {thing.described}?",
+        )
+
+    def _state(self) -> Fact:
+        place, state = self._one(PLACES), self._one(STATES)
+        who = self._one(TRADES)
+        return Fact(
+            FactKind.STATE,
+            f"{who.name}'s house, {place.name}",
+            f"The house of the {who.name} near {place.name} was {state.name}.",
+            f"What happened to the home where someone lives {who.described}, close to {place.described}?",
+        )
+
+    def _secret(self) -> Fact:
+        trade, place, deed = self._one(TRADES), self._one(PLACES), self._one(DEEDS)
+        return Fact(
+            FactKind.SECRET,
+            f"{trade.name}, {place.name}",
+            f"In secret the {trade.name} of {place.name} plans to {deed.name}.",
+            f"What hidden intention has the one {trade.described}, there {place.described}?",
+        )
+
+    def _one(self, concepts: tuple[Concept, ...]) -> Concept:
+        return self._draw.choice(concepts)
+
+    def _name(self) -> str:
+        while True:
+            parts = (self._draw.choice(FIRST), self._draw.choice(MIDDLE), self._draw.choice(LAST))
+            family = (self._draw.choice(FIRST), self._draw.choice(MIDDLE), self._draw.choice(LAST))
+            name = f"{''.join(parts)} {''.join(family)}"
+            if name not in self._names:
+                self._names.add(name)
+                return name
+
+
+def _plural(thing: str) -> str:
+    return thing if thing.endswith("s") else f"{thing}s"

@@ -1,0 +1,236 @@
+"""Asks a stored chapter for what was planted in it, by each way of remembering."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from statistics import median
+from time import perf_counter
+from typing import Final
+
+from bench.canon.story import DOES_NOT, KNOWS, Planted, Story
+from core.agents.context_builder import Context, ContextBuilder
+from core.bank_store import BankStore
+from core.context.bank import NO_BANK
+from core.domain.bank.recall import Found, ItemVector, Query
+from core.domain.ids import SessionId
+from core.domain.slot import Slot
+from core.engine.kinds.embedding import text_of
+from core.engine.recall.asking import Asked, Meaning
+from core.engine.recall.reading import BankReader
+from core.providers.embedding.base import Embedder
+from core.snapshot import Snapshot
+from core.store import SessionStore
+from core.text.delimiters import SegmentName
+
+BATCH: Final = 64
+SECONDS: Final = 120.0
+"""How long one batch of vectors may take."""
+
+
+class Way(StrEnum):
+    """How an input remembers."""
+
+    RECENT = "recent context only"
+    BLOCKS = "blocks of memory too"
+    WORDS = "bank by words"
+    MEANING = "bank by meaning"
+    BOTH = "bank by both"
+
+
+BANK_WAYS: Final = (Way.WORDS, Way.MEANING, Way.BOTH)
+
+
+@dataclass
+class Result:
+    """What the inputs of one way had, for the questions of one distance or kind."""
+
+    asked: int = 0
+    found: int = 0
+    kept_asked: int = 0
+    kept_found: int = 0
+    recalled: int = 0
+    """Lines that were recalled."""
+    right: int = 0
+    """Those of them that answer the question."""
+    leaks: int = 0
+    over_budget: int = 0
+    tokens: list[int] = field(default_factory=list)
+    milliseconds: list[float] = field(default_factory=list)
+    """Of one whole input, without the vector of its question."""
+    recall_milliseconds: list[float] = field(default_factory=list)
+
+    @property
+    def recall(self) -> float:
+        """The share of the questions whose input has the fact."""
+        return self.found / self.asked if self.asked else 0.0
+
+    @property
+    def kept_recall(self) -> float:
+        """The same for what the GM pinned or confirmed."""
+        return self.kept_found / self.kept_asked if self.kept_asked else 1.0
+
+    @property
+    def precision(self) -> float:
+        """The share of the recalled lines that answer the question; an input recalls several."""
+        return self.right / self.recalled if self.recalled else 0.0
+
+    def add(self, other: "Result") -> None:
+        """Count another result in."""
+        for name in (
+            "asked",
+            "found",
+            "kept_asked",
+            "kept_found",
+            "recalled",
+            "right",
+            "leaks",
+            "over_budget",
+        ):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.tokens += other.tokens
+        self.milliseconds += other.milliseconds
+        self.recall_milliseconds += other.recall_milliseconds
+
+    def as_json(self) -> dict[str, object]:
+        """Return the figures as plain values."""
+        return {
+            "asked": self.asked,
+            "recall": self.recall,
+            "kept_recall": self.kept_recall,
+            "precision": self.precision,
+            "leaks": self.leaks,
+            "over_budget": self.over_budget,
+            "tokens": median(self.tokens) if self.tokens else None,
+            "milliseconds": median(self.milliseconds) if self.milliseconds else None,
+            "recall_milliseconds": median(self.recall_milliseconds) if self.recall_milliseconds else None,
+        }
+
+
+Results = dict[tuple[Way, int], Result]
+"""By the way of remembering and the distance."""
+
+
+class MeaningAlone:
+    """A bank that is asked by meaning alone: what it does otherwise is that of the store."""
+
+    def __init__(self, bank: BankStore) -> None:
+        self._bank = bank
+
+    async def recall(self, query: Query) -> Sequence[Found]:
+        """Recall without the words of the query."""
+        return await self._bank.recall(replace(query, words=()))
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._bank, name)
+
+
+class MeaningAloneStore:
+    """A store whose bank is asked by meaning alone."""
+
+    def __init__(self, store: SessionStore) -> None:
+        self._store = store
+        self.bank = MeaningAlone(store.bank)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+
+async def embed_items(store: SessionStore, embedder: Embedder, story: Story) -> float:
+    """Store the vector of each item; return the seconds that it took."""
+    began = perf_counter()
+    await store.bank.can_recall_by_meaning()
+    items = story.items
+    for first in range(0, len(items), BATCH):
+        batch = items[first : first + BATCH]
+        made = await embedder.embed([text_of(item) for item in batch], SECONDS)
+        await store.bank.put_vectors(
+            embedder.model,
+            [
+                ItemVector(session_id=item.session_id, item_id=item.id, version=item.version, vector=vector)
+                for item, vector in zip(batch, made.vectors, strict=True)
+            ],
+        )
+    return perf_counter() - began
+
+
+class Questioner:
+    """Builds the inputs that answer questions about what was planted."""
+
+    def __init__(self, store: SessionStore, builder: ContextBuilder, embedder: Embedder) -> None:
+        self._builder = builder
+        self._embedder = embedder
+        self._readers = {way: BankReader(store, longest_wait=SECONDS) for way in BANK_WAYS}
+        self._readers[Way.MEANING] = BankReader(MeaningAloneStore(store), longest_wait=SECONDS)  # type: ignore[arg-type]
+        self._meanings: dict[str, Meaning] = {}
+        self.embed_milliseconds: list[float] = []
+
+    async def ask(self, snapshot: Snapshot, planted: Sequence[Planted], secrets: Sequence[str]) -> Results:
+        """Ask for each fact once by each way; `secrets` must never reach who did not hear them."""
+        results: Results = {}
+        for one in planted:
+            for way in Way:
+                made, taken = await self._input(snapshot, KNOWS, one.fact.question, way)
+                result = _judged(made, one, way)
+                if way in BANK_WAYS:
+                    result.milliseconds.append(taken[0])
+                    result.recall_milliseconds.append(taken[1])
+                    other, _ = await self._input(snapshot, DOES_NOT, one.fact.question, way)
+                    result.leaks = sum(secret in _text(other) for secret in secrets)
+                results.setdefault((way, one.distance), Result()).add(result)
+        return results
+
+    async def _input(
+        self, snapshot: Snapshot, slot: Slot, question: str, way: Way
+    ) -> tuple[Context, tuple[float, float]]:
+        """Return an input, and the milliseconds that it and its recall took."""
+        if way in (Way.WORDS, Way.BOTH, Way.MEANING):
+            await self._meaning(question)
+        began = perf_counter()
+        bank = NO_BANK
+        if way in BANK_WAYS:
+            recent_from = self._builder.recent_from(snapshot.session)
+            embed = None if way is Way.WORDS else self._meaning
+            asked = Asked(text=question, recent_from=recent_from, embed=embed)
+            bank = await self._readers[way].read(snapshot, slot, asked)
+        recalled = perf_counter()
+        made = self._builder.character(snapshot.known_to(slot, bank), question)
+        done = perf_counter()
+        return made, ((done - began) * 1e3, (recalled - began) * 1e3)
+
+    async def _meaning(self, text: str) -> Meaning:
+        """Return the vector of a question; the same for all ways."""
+        if text not in self._meanings:
+            began = perf_counter()
+            made = await self._embedder.embed([text], SECONDS)
+            self.embed_milliseconds.append((perf_counter() - began) * 1e3)
+            self._meanings[text] = Meaning(made.vectors[0], self._embedder.model)
+        return self._meanings[text]
+
+
+def _judged(made: Context, one: Planted, way: Way) -> Result:
+    result = Result(asked=1, kept_asked=int(one.is_kept))
+    recalled = _text(made, SegmentName.RECALLED)
+    match way:
+        case Way.RECENT:
+            text = _text(made, SegmentName.RECENT_CONTEXT)
+        case Way.BLOCKS:
+            text = _text(made, SegmentName.RECENT_CONTEXT) + _text(made, SegmentName.STRUCTURED_MEMORY)
+        case _:
+            text = _text(made)
+            result.recalled = max(0, recalled.count("\n- "))
+            result.right = recalled.count(one.fact.said)
+    result.found = int(one.fact.said in text)
+    result.kept_found = result.found * int(one.is_kept)
+    result.over_budget = int(made.tokens > made.max_input_tokens)
+    result.tokens.append(made.tokens)
+    return result
+
+
+def _text(made: Context, name: SegmentName | None = None) -> str:
+    return "\n".join(segment.text for segment in made.segments if name in (None, segment.name))
+
+
+async def opened(store: SessionStore, session_id: SessionId) -> Snapshot:
+    """Return a chapter as the window that plays it has it, with its memory."""
+    snapshot = await store.load(session_id)
+    return replace(snapshot, blocks=tuple(await store.memory(session_id)), is_memory_known=True)

@@ -1,0 +1,51 @@
+"""The facts that `make canon` plants, and what it asks about them."""
+
+import pytest
+
+from bench.canon.concepts import DEEDS, LOOKS, PLACES, STATES, THINGS, TRADES
+from bench.canon.facts import FactKind, FactMaker, content_words
+from bench.canon.story import DISTANCES, write_story
+from core.domain.bank.checks import problems_of
+from core.domain.bank.item import Validation
+from core.domain.slot import Slot
+from core.domain.story.event import Role
+
+CONCEPTS = (*TRADES, *PLACES, *THINGS, *LOOKS, *DEEDS, *STATES)
+
+
+def test_a_concept_is_described_without_a_word_of_its_name() -> None:
+    shared = {one.name: content_words(one.name) & content_words(one.described) for one in CONCEPTS}
+    assert not {name: words for name, words in shared.items() if words}
+    assert len({one.name for one in CONCEPTS}) == len({one.described for one in CONCEPTS}) == len(CONCEPTS)
+
+
+@pytest.mark.parametrize("kind", FactKind)
+def test_a_question_shares_no_word_with_its_fact_and_no_two_facts_are_about_the_same(kind: FactKind) -> None:
+    maker = FactMaker(7)
+    facts = [fact for fact, _ in zip(maker.facts(kind), range(300), strict=False)]
+    assert all(not content_words(fact.said) & content_words(fact.question) for fact in facts)
+    assert len({fact.about for fact in facts}) == len({fact.said for fact in facts}) == 300
+
+
+def test_the_same_seed_draws_the_same_facts_and_another_one_others() -> None:
+    first, again, other = (next(FactMaker(seed).facts(FactKind.NAME)) for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_a_story_says_each_fact_once_and_its_bank_has_it_with_its_proof() -> None:
+    story = write_story(seed=3, prompts=140, items=120, questions=2)
+    replies = [event for event in story.changes.events if event.role is Role.AGENT]
+    assert len(replies) == 140
+    assert len(story.items) == 120
+    assert not [problem for item in story.items for problem in problems_of(item)]
+    for item in story.items:
+        saying = [event for event in replies if item.text in event.text]
+        assert [event.prompt_index for event in saying] == [item.prompt_index]
+        assert saying[0].audience == item.label
+    near = [distance for distance in DISTANCES if distance <= 140]
+    assert {one.distance for one in story.planted} == {*near}
+    assert len(story.planted) == len(near) * len(FactKind) * 2
+    secret = [one for one in story.planted if one.fact.kind is FactKind.SECRET]
+    assert all(one.label.slots == {Slot.RED} for one in secret)
+    kept = {item.text for item in story.items if item.is_pinned or item.validation is Validation.CONFIRMED}
+    assert kept == {one.fact.said for one in story.planted if one.is_kept}
