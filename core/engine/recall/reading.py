@@ -59,16 +59,19 @@ class BankReader:
         try:
             async with asyncio.timeout(self._longest_wait):
                 return await self._read(snapshot, slot, asked)
-        except (TimeoutError, StorageError) as error:
-            log.warning("the memory bank was left out of an input: %r", error)
-            return ChapterBank(left_out=(NOT_IN_TIME,))
+        except* (TimeoutError, StorageError) as errors:
+            log.warning("the memory bank was left out of an input: %r", errors.exceptions)
+        return ChapterBank(left_out=(NOT_IN_TIME,))
 
     async def _read(self, snapshot: Snapshot, slot: Slot, asked: Asked | None) -> ChapterBank:
         chapters = await chapters_of(self._store, snapshot)
-        sheet = await self._sheet(snapshot, chapters, slot)
         if asked is None or not self._most_items:
-            return ChapterBank(sheet=sheet)
-        return ChapterBank(sheet=sheet, recalled=await self._recalled(snapshot, chapters, slot, asked))
+            return ChapterBank(sheet=await self._sheet(snapshot, chapters, slot))
+        # Each waits for the database on a connection of its own.
+        async with asyncio.TaskGroup() as reading:
+            sheet = reading.create_task(self._sheet(snapshot, chapters, slot))
+            recalled = reading.create_task(self._recalled(snapshot, chapters, slot, asked))
+        return ChapterBank(sheet=sheet.result(), recalled=recalled.result())
 
     async def _recalled(
         self, snapshot: Snapshot, chapters: Sequence[BankChapter], slot: Slot, asked: Asked
