@@ -1,5 +1,6 @@
 """Items of the memory bank for tests."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -37,3 +38,9 @@ def fact(
         created_at=NOW,
         updated_at=NOW,
     )
+
+
+def walked(number: int, session_id: SessionId, name: str = "The walk") -> Item:
+    """Return a fact with its proof in the third reply that `tests.store.chapters` plays."""
+    proof = Evidence(prompt_index=3, ordinal=1, words="walk on", start=2, end=9)
+    return replace(fact(number, session_id=session_id, name=name), evidence=(proof,))

@@ -8,10 +8,9 @@ import psycopg
 import pytest
 
 from core.changes import Changes
-from core.domain.bank.evidence import Evidence
 from core.domain.ids import SessionId
 from db.store import open_store
-from tests.core.bank_samples import fact
+from tests.core.bank_samples import walked
 from tests.store import chapters
 from tests.store.servers import as_administrator, cloned, plain_url
 from tests.torture.reader_of_bank import check_bank
@@ -33,9 +32,7 @@ async def _keep(url: str) -> SessionId:
     store = await open_store(url)
     session, lease = await chapters.locked_session(store, keeps_bank=True)
     await chapters.play(store, session, lease, 3)
-    proof = Evidence(prompt_index=3, ordinal=1, words="walk on", start=2, end=9)
-    found = (fact(1, session_id=session.id), fact(2, session_id=session.id, name="The mill"))
-    items = tuple(replace(one, evidence=(proof,)) for one in found)
+    items = (walked(1, session.id), walked(2, session.id, "The mill"))
     await store.commit(Changes(session_id=session.id, items=items), lease)
     await store.bank.put([replace(items[0], version=2, is_pinned=True)])
     await lease.aclose()
