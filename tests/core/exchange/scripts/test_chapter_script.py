@@ -123,7 +123,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
         (
             with_prompts('text = "Go."\nzzz = 1'),
             'prompt 1: "zzz" is not a known key; the keys here are to, then, text, takes, undo, branch_at, '
-            "branch_title, away, present, heard_by, whisper, line, roll.",
+            "branch_title, away, present, heard_by, whisper, scene, line, roll.",
         ),
         (with_prompts('to = "Kara"'), "prompt 1: text is missing."),
         (with_prompts('text = "  "'), "prompt 1: text is blank."),
