@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,10 @@ def words_for(where: str, command: Any) -> list[str]:
     words = where.split()
     for parameter in command.params:
         if parameter.required:
-            words += ["1"] if parameter.param_type_name == "argument" else [parameter.opts[0], "1"]
+            kind = parameter.type_descriptor.annotation
+            is_choice = isinstance(kind, type) and issubclass(kind, Enum)
+            value = str(next(iter(kind)).value) if is_choice else "1"
+            words += [value] if parameter.param_type_name == "argument" else [parameter.opts[0], value]
     return words
 
 

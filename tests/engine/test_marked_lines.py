@@ -208,7 +208,7 @@ async def test_a_chapter_without_a_status_is_exported_as_it_always_was(store: Po
         await play(session, 1)
         document = json.loads(to_json(await read_body(store, session.id)))
     assert "statuses" not in document["body"]
-    assert document["version"] == 6
+    assert document["version"] == 7
 
 
 async def test_an_export_with_a_status_of_a_line_that_is_missing_is_refused(store: PostgresStore) -> None:

@@ -137,9 +137,9 @@ async def edit(
     importance: Annotated[float | None, typer.Option(min=0, max=1, help="Its importance, 0 to 1.")] = None,
 ) -> None:
     """Change the words of an item; no model replaces yours."""
-    if name is None and text is None and importance is None:
-        raise IllegalCommandError("Say what is to be changed: --name, --text or --importance.")
     async with _bank_of(session) as (bank, _, _):
+        if name is None and text is None and importance is None:
+            raise IllegalCommandError("Say what is to be changed: --name, --text or --importance.")
         (found,) = await _found(bank, [item])
         typed = replace(
             found,
