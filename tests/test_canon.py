@@ -49,3 +49,9 @@ def test_a_story_says_each_fact_once_and_its_bank_has_it_with_its_proof() -> Non
     assert all(one.label.slots == {Slot.RED} for one in secret)
     kept = {item.text for item in story.items if item.is_pinned or item.validation is Validation.CONFIRMED}
     assert kept == {one.fact.said for one in story.planted if one.is_kept}
+
+
+def test_a_kind_that_is_used_up_ends_and_the_others_fill_the_bank() -> None:
+    things = list(FactMaker(5).facts(FactKind.POSSESSION))
+    assert len({fact.about for fact in things}) == len(things) <= len(LOOKS) * len(THINGS)
+    assert len(write_story(seed=2, prompts=1_400, items=3_500, questions=1).items) == 3_500

@@ -64,6 +64,10 @@ def content_words(text: str) -> set[str]:
     return {re.sub(r"(?:ing|ed|es|s)$", "", word) for word in words if word not in COMMON}
 
 
+_MOST_FAILURES: Final = 500
+"""Facts in a row that were drawn before, after which a kind is used up."""
+
+
 class FactMaker:
     """Draws facts that all differ, from a seed."""
 
@@ -73,7 +77,7 @@ class FactMaker:
         self._names: set[str] = set()
 
     def facts(self, kind: FactKind) -> Iterator[Fact]:
-        """Yield facts of one kind, without end."""
+        """Yield facts of one kind, until there are hardly any others."""
         make = {
             FactKind.NAME: self._name_fact,
             FactKind.NUMBER: self._number,
@@ -82,11 +86,14 @@ class FactMaker:
             FactKind.STATE: self._state,
             FactKind.SECRET: self._secret,
         }[kind]
-        while True:
+        failures = 0
+        while failures < _MOST_FAILURES:
             fact = make()
+            failures += 1
             key = f"{kind}/{fact.about}"
             if key not in self._used and not content_words(fact.said) & content_words(fact.question):
                 self._used.add(key)
+                failures = 0
                 yield fact
 
     def _name_fact(self) -> Fact:

@@ -73,14 +73,11 @@ def write_story(seed: int, prompts: int, items: int, questions: int) -> Story:
     said: dict[int, list[Planted]] = defaultdict(list)
     for one in planted:
         said[one.prompt_index].append(one)
-    kinds = list(FactKind)
-    at = 0
-    while sum(map(len, said.values())) < items:
-        kind = kinds[at % len(kinds)]
-        at += 1
+    for fact in islice(_by_turns(facts), items - len(planted)):
         place = draw.randint(1, max(1, prompts - CHUNK))
-        if len(said[place]) < _MOST_IN_A_PROMPT:
-            said[place].append(Planted(next(facts[kind]), place, 0, is_kept=False))
+        while len(said[place]) >= _MOST_IN_A_PROMPT:
+            place = draw.randint(1, max(1, prompts - CHUNK))
+        said[place].append(Planted(fact, place, 0, is_kept=False))
     events = tuple(
         event for index in range(1, prompts + 1) for event in _prompt(session_id, index, said[index])
     )
@@ -95,6 +92,18 @@ def write_story(seed: int, prompts: int, items: int, questions: int) -> Story:
         items=stored,
     )
     return Story(made, tuple(planted))
+
+
+def _by_turns(facts: dict[FactKind, Iterator[Fact]]) -> Iterator[Fact]:
+    """Yield facts of each kind by turns, while a kind has some."""
+    left = list(facts.values())
+    while left:
+        for kind in tuple(left):
+            fact = next(kind, None)
+            if fact is None:
+                left.remove(kind)
+            else:
+                yield fact
 
 
 def _planted(facts: dict[FactKind, Iterator[Fact]], prompts: int, questions: int) -> Iterator[Planted]:
