@@ -160,7 +160,9 @@ class Questioner:
         self._builder = builder
         self._embedder = embedder
         self._readers = {way: BankReader(store, longest_wait=SECONDS) for way in BANK_WAYS}
-        self._readers[Way.MEANING] = BankReader(MeaningAloneStore(store), longest_wait=SECONDS)  # type: ignore[arg-type]
+        alone = MeaningAloneStore(store)
+        reader = BankReader(alone, longest_wait=SECONDS)  # type: ignore[arg-type]  # it hands the rest on
+        self._readers[Way.MEANING] = reader
         self._meanings: dict[str, Meaning] = {}
         self.embed_milliseconds: list[float] = []
 

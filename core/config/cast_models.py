@@ -15,7 +15,7 @@ from core.domain.session.profile import Profiles
 from core.domain.slot import Slot
 
 FindKey = Callable[[Account], object]
-"""Returns the key of an account; None where there is none."""
+"""Returns the key of an account; None for an account without one."""
 
 
 def look_up(

@@ -32,7 +32,7 @@ class _Step:
 
 
 def undone(history: Iterable[Item], now: datetime) -> list[Item]:
-    """Return the versions that undo the newest change; raise IllegalCommandError if there is none."""
+    """Return the versions that undo the newest change; raise IllegalCommandError without one."""
     steps = [step for versions in _by_item(history) if (step := _to_undo(versions)) is not None]
     return _taken_back(steps, now, NOTHING_TO_UNDO)
 
