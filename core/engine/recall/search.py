@@ -9,7 +9,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from core.domain.bank.recall import Found, Query, Scope, query_words
 from core.domain.ids import SessionId
@@ -48,10 +48,17 @@ class Hit:
     place: Place
     prompt: int | None = None
     """The last prompt that it is from; None for a draft."""
+    source: str
+    """What the text is of: the ordinal of an event, the id of a block or an item, the number of a version."""
+    part: int = 0
+    """Which of the texts of a block it is, from 0."""
     who: str = ""
     """The name of the speaker, or of the item."""
     excerpt: str
     text: str
+    start: int = 0
+    end: int
+    """The first word that was found, as characters of the text; all of it where its meaning was."""
     similarity: float | None = None
     """The cosine of an item that was found by its meaning."""
 
@@ -76,23 +83,23 @@ async def search(
     return tuple(sorted(hits, key=lambda hit: order.index(hit.place)))
 
 
-Matcher = Callable[[str], int | None]
-"""Returns where the first word of a search is in a text that has all of them; None where it has not."""
+Matcher = Callable[[str], tuple[int, int] | None]
+"""Returns where the first word of a search begins and ends in a text that has all; None where it has not."""
 
 
 def matcher_of(text: str) -> Matcher | None:
     """Return what finds the words of a search; None where it has none."""
-    words = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in text.split()]
+    words = [re.compile(rf"(?<!\w){re.escape(word)}\w*", re.IGNORECASE) for word in text.split()]
     if not words:
         return None
 
-    def first(searched: str) -> int | None:
+    def first(searched: str) -> tuple[int, int] | None:
         places = []
         for word in words:
             found = word.search(searched)
             if found is None:
                 return None
-            places.append(found.start())
+            places.append(found.span())
         return min(places)
 
     return first
@@ -121,13 +128,13 @@ class _Chapter:
     def _of_event(self, event: Event) -> "_Text":
         name = self.names.get(int(event.slot), "") if event.slot else ""
         who = name or ("GM" if event.role is Role.USER else "")
-        return event.prompt_index, who, event.text
+        return _Text(event.text, event.prompt_index, str(event.ordinal), who)
 
     def _found(self, matches: Matcher, place: Place, texts: Iterator["_Text"]) -> Iterator[Hit]:
         count = 0
-        for prompt, who, text in texts:
-            start = matches(text)
-            if start is None:
+        for one in texts:
+            span = matches(one.text)
+            if span is None:
                 continue
             count += 1
             if count > MOST_HITS:
@@ -136,15 +143,25 @@ class _Chapter:
                 session_id=self.session_id,
                 chapter=self.number,
                 place=place,
-                prompt=prompt,
-                who=who,
-                excerpt=excerpt_of(text, start),
-                text=text,
+                prompt=one.prompt,
+                source=one.source,
+                part=one.part,
+                who=one.who,
+                excerpt=excerpt_of(one.text, span[0]),
+                text=one.text,
+                start=span[0],
+                end=span[1],
             )
 
 
-_Text = tuple[int | None, str, str]
-"""The prompt of a text, who it is from, and the text."""
+class _Text(NamedTuple):
+    """A text that is searched, and what a hit says of it."""
+
+    text: str
+    prompt: int | None
+    source: str
+    who: str = ""
+    part: int = 0
 
 
 def excerpt_of(text: str, start: int) -> str:
@@ -181,31 +198,34 @@ def _of_item(one: Found, chapters: Sequence[SessionId]) -> Hit:
         chapter=chapters.index(item.session_id) + 1,
         place=Place.BANK,
         prompt=item.proved_at,
+        source=str(item.id),
         who=clean_line(item.name),
         excerpt=excerpt_of(item.text, 0),
         text=item.text,
+        end=len(item.text),
         similarity=one.similarity,
     )
 
 
 def _of_blocks(blocks: Sequence[MemoryBlock]) -> Iterator[_Text]:
     for block in reversed(blocks):
-        for text in _texts(block.payload):
-            yield block.last, "", text
+        for part, text in enumerate(texts_of(block.payload)):
+            yield _Text(text, block.last, str(block.id), part=part)
 
 
-def _texts(value: object) -> Iterator[str]:
+def texts_of(value: object) -> Iterator[str]:
+    """Yield the texts of a block of memory, in their order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for key, one in value.items():
             if key != "memory_type":
-                yield from _texts(one)
+                yield from texts_of(one)
     elif isinstance(value, list | tuple):
         for one in value:
-            yield from _texts(one)
+            yield from texts_of(one)
 
 
 def _of_drafts(drafts: Sequence[NarrativeDraft]) -> Iterator[_Text]:
     for draft in reversed(drafts):
-        yield None, f"version {draft.version}", draft.text
+        yield _Text(draft.text, None, str(draft.version), f"version {draft.version}")

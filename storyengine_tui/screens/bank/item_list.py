@@ -90,6 +90,12 @@ class ItemList(RowList[BankRow]):
         self._marked &= {row.item.id for row in rows}
         self.show_rows(rows, self._fitted(rows), cursor)
 
+    def go_to(self, item_id: ItemId) -> None:
+        """Put the cursor on an item, if it is in the list."""
+        for number, row in enumerate(self.rows):
+            if row.item.id == item_id:
+                self.move_to(number)
+
     def _fitted(self, rows: Sequence[BankRow]) -> list[Column]:
         return columns_of(rows, self.size.width or 80, kind=self.kind)
 

@@ -27,6 +27,8 @@ class MemoryLoader:
         """Every block that was read, known to everyone or not."""
         self._unseen: list[MemoryBlock] = []
         """Blocks that arrived while the page was hidden."""
+        self._then: Callable[[], None] | None = None
+        """What is done once memory is read."""
         self.viewpoint: Slot | None = None
         """The character as which memory is shown; None for the GM, who knows all of it."""
 
@@ -42,7 +44,7 @@ class MemoryLoader:
     def forget(self) -> None:
         """Drop every block, before another session is shown."""
         self._is_read = False
-        self.viewpoint = None
+        self.viewpoint = self._then = None
         self._blocks.clear()
         self._unseen.clear()
         self._cell.forget()
@@ -71,6 +73,15 @@ class MemoryLoader:
             self._page.run_worker(work, group="memory", exclusive=True, exit_on_error=False)
         self._show_unseen()
 
+    def when_read(self, then: Callable[[], None]) -> None:
+        """Do something once memory is read: at once if it is."""
+        if self._cell.is_known and self._is_read:
+            self._show_unseen()
+            then()
+        else:
+            self._then = then
+            self.read()
+
     async def _load(self, session: "SessionHandle") -> None:
         try:
             blocks = await session.memory_blocks()
@@ -81,7 +92,10 @@ class MemoryLoader:
         if self._page.shows(session):
             self._blocks = list(blocks)
             self._show()
-            if self._page.is_in_view:
+            then, self._then = self._then, None
+            if then is not None:
+                then()
+            elif self._page.is_in_view:
                 self._on_loaded()
 
     def append(self, block: MemoryBlock) -> None:

@@ -22,6 +22,7 @@ from core.domain.story.draft import NarrativeDraft
 from core.engine.sync import notifications
 from core.ledger.words import dollars
 from storyengine_tui.screens.bank.item_list import ItemList
+from storyengine_tui.screens.narrative.arrivals import Arrivals
 from storyengine_tui.screens.narrative.bank_part import BankPart
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell, DefinitionSaver
 from storyengine_tui.screens.narrative.download_row import CopyRequested, DeliveryRow
@@ -85,7 +86,7 @@ class NarrativePane(SessionTab):
         self.memory = MemoryLoader(self, self._go_on)
         self._revisions = MemoryRevisions(self)
         self._bank = BankPart(self, self.memory)
-        self.adopt(self._bank)
+        self.adopt(self._bank, Arrivals(self, self.memory))
         self._viewpoints = Viewpoints(self, self.memory, self._build)
         self._request_id: RequestId | None = None
         """The build whose text streams in."""
@@ -168,8 +169,6 @@ class NarrativePane(SessionTab):
                 self._draft.restart()
             case notifications.RequestFailed(NarrativeRequest()):
                 self._draft.fail()
-            case _:
-                pass
 
     def refresh_view(self) -> None:
         """Show the session as it is now."""

@@ -1,6 +1,6 @@
 """The memory cell of a chapter that keeps a bank: blocks and, beside them, the lists of items (design 15)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 from textual import getters, on
@@ -8,14 +8,27 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from storyengine_tui.screens.bank.bank_rows import KIND, BankList, BankRow, Wanted, found, to_confirm
+from storyengine_tui.screens.bank.bank_rows import (
+    KIND,
+    KINDS,
+    BankList,
+    BankRow,
+    Wanted,
+    found,
+    to_confirm,
+)
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.memory_cell import ENTRIES, MemoryCell
 from storyengine_tui.screens.narrative.memory_pages import title_text
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 from storyengine_tui.widgets.reading.row_list import RowList
+from storyengine_tui.widgets.reading.transcript_lines import Paragraph, SourcePos
+
+Place = tuple[SourcePos, SourcePos]
+"""The beginning and the end of words in a view."""
 
 BANK_ENTRIES: Final = (
     *ENTRIES,
@@ -55,6 +68,8 @@ class RememberedCell(MemoryCell):
     _outcome = ""
     """What was just done, shown beside the name of the list."""
     _own_work = ""
+    _wanted_item: ItemId | None = None
+    """The item to which the cursor goes once the bank is read."""
     shown: BankList | None = None
     """The list that shows; None for blocks of memory."""
     wanted = Wanted.ALL
@@ -83,6 +98,7 @@ class RememberedCell(MemoryCell):
             self.query_one(".cell").mount(*lines, before=self.query_one(".foot"))
         if not self.keeps_bank:
             self._rows, self._waiting, self.shown, self.wanted = None, 0, None, Wanted.ALL
+            self._wanted_item = None
         self._show_mode()
 
     def _chapter(self) -> Session:
@@ -95,6 +111,8 @@ class RememberedCell(MemoryCell):
         self._rows, self._knower, self._waiting = rows, viewpoint, to_confirm(rows)
         self._show_items()
         self.say_work(self._own_work)
+        if self._wanted_item is not None:
+            self.go_to_item(self._wanted_item)
 
     def show_viewpoint(self, viewpoint: Slot | None) -> None:
         """Show what a character may know; None shows everything."""
@@ -111,6 +129,34 @@ class RememberedCell(MemoryCell):
     def list_rows(self) -> Sequence[BankRow]:
         """The rows that show."""
         return self._list.rows
+
+    # Going to a place
+
+    def go_to_block(self, number: int, find: Callable[[Sequence[Paragraph]], Place | None]) -> None:
+        """Show a block of memory, and select there what `find` returns of its paragraphs."""
+        if self.keeps_bank:
+            self.go_to_list(None)
+        self._pages.show(number)
+        self._show_blocks()
+        first, stop = (*self._titles, len(self._passages))[number - self._pages.start :][:2]
+        place = find(self.view.lines.paragraphs[first:stop])
+        if place is None:
+            self.view.pin(first)
+        else:
+            self.view.unpin()
+            self.view.mark_at(*(SourcePos(first + one.paragraph, one.offset) for one in place))
+
+    def go_to_item(self, item_id: ItemId) -> None:
+        """Show the list that has an item, with the cursor on it; once the bank is read."""
+        self._wanted_item = item_id if self._rows is None else None
+        item = next((row.item for row in self._rows or () if row.item.id == item_id), None)
+        if item is None:
+            return
+        self.wanted = Wanted.OUT if item.is_out else Wanted.ALL
+        self.query_one("#memory-search", Input).value = ""
+        self.go_to_list(next(one for one, kinds in KINDS.items() if item.kind in kinds))
+        self._list.go_to(item_id)
+        self.screen.set_focus(self._list, scroll_visible=True)
 
     # What shows
 

@@ -28,10 +28,14 @@ async def test_words_are_found_in_story_memory_and_bank_whoever_may_know_them() 
     word = prompt.text.split()[-1].strip(".")
     hits = await search(store, [session.id], f"{word[:3].upper()} ")
     assert {hit.place for hit in hits} >= {Place.TRANSCRIPT}
+    said = next(hit for hit in hits if hit.place is Place.TRANSCRIPT)
+    assert said.text[said.start : said.end].casefold().startswith(word[:3].casefold())
+    assert (said.prompt, int(said.source)) in {event.place for event in await store.canon(session.id)}
     numbers = [hit.prompt for hit in hits if hit.place is Place.TRANSCRIPT]
     assert numbers == sorted(numbers, key=lambda number: -(number or 0)), "the newest come first"
     [found] = await search(store, [session.id], "brass key")
     assert (found.place, found.prompt, found.text) == (Place.BANK, 3, private.text)
+    assert found.source == str(private.id)
     assert not await search(store, [session.id], "  ")
     assert not await search(store, [session.id], "zeppelin")
     await lease.aclose()
@@ -70,16 +74,16 @@ async def test_chapters_of_a_book_are_numbered_and_one_without_a_bank_is_searche
 @given(text=st.text(max_size=80), words=st.text(max_size=20))
 def test_a_search_never_fails_and_finds_what_it_says(text: str, words: str) -> None:
     matches = matcher_of(clean_line(words))
-    start = matches(text) if matches else None
-    if start is not None:
-        assert 0 <= start < len(text)
-        assert excerpt_of(text, start) is not None
+    place = matches(text) if matches else None
+    if place is not None:
+        assert 0 <= place[0] < place[1] <= len(text)
+        assert excerpt_of(text, place[0]) is not None
     assert matcher_of("   ") is None
 
 
 def test_all_words_must_begin_a_word() -> None:
     matches = matcher_of("bra key")
     assert matches is not None
-    assert matches("The Brass keys") == 4
+    assert matches("The Brass keys") == (4, 9), "the whole word is found"
     assert matches("umbra key") is None
     assert matches("brass") is None
