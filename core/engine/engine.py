@@ -8,7 +8,7 @@ from core.agents.context_builder import Context, ContextBuilder
 from core.config.consent import Consent
 from core.config.models import AgentRole, ModelAssignments, ModelConfig
 from core.domain.clock import Clock, utc_now
-from core.domain.errors import StorageError
+from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.profile import Profiles
@@ -113,9 +113,9 @@ class Engine(SessionCatalog):
         return opened
 
     async def _make_vectors(self, opened: SessionHandle) -> None:
-        """Ask for vectors that items lack: another model makes them now, or the last time none did."""
+        """Ask for vectors that items lack: the GM changed some, or another model makes them now."""
         session = opened.snapshot.session
-        if not session.keeps_bank or not await self.embeddings.is_available():
+        if opened.is_read_only or not session.keeps_bank or not await self.embeddings.is_available():
             return
         model = self.embeddings.model or ""
         bank = self.store.bank
@@ -123,8 +123,9 @@ class Engine(SessionCatalog):
             chapters = [session.id, *(one.session_id for one in await bank.earlier_chapters(session.id))]
             if await bank.unembedded(chapters, model, 1):
                 await opened.background.make_vectors()
-        except StorageError as error:
-            log.warning("vectors are not looked for at this opening: %r", error)
+        except StoryEngineError as error:
+            # What asked for them is stored; the next opening asks again.
+            log.warning("vectors are not looked for now: %r", error)
 
     def _opened(self, snapshot: Snapshot, acquired: Lease | WriterInfo) -> SessionHandle:
         writer = SessionWriter(
@@ -162,6 +163,7 @@ class Engine(SessionCatalog):
         opened.condenser = Condenser(writer, background, builder, self._clock, self.choices.condensing)
         opened.money = Money(self.store, writer, builder, self._gateway, self._guard, self._bank)
         opened.assist = Assist(self.store, writer, background, self._gateway, self._clock)
+        opened.make_vectors = partial(self._make_vectors, opened)
         opened.cast_work = CastWork(self.store, writer, background, self._gateway, self._clock)
         return opened
 
