@@ -205,11 +205,11 @@ def as_title(name: str) -> str:
 
 def _search(app: "OverlayApp") -> None:
     """Open the search over the chapter."""
-    from storyengine_tui.screens.search.search_screen import go_to, search_in
+    from storyengine_tui.screens.search.search_screen import place_wanted, search_in
 
     def chosen(hit: "Hit | None") -> None:
         if hit is not None:
-            app.do(go_to(app.workspace, app.chapter, hit), group="search")
+            app.chapter.post_message(place_wanted(hit))
 
     async def shown() -> None:
         if app.engine is not None and app.session is not None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
+from core.context.bank import BankChapter, Remembered
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
 from core.domain.requests.request import Request
@@ -10,6 +11,7 @@ from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.changes.moves import why_not
+from core.engine.recall.reading import chapters_of
 from core.engine.session.session_reader import SessionReader
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listener
@@ -55,6 +57,15 @@ class OpenSession(SessionReader):
         """Return the newest events of the story, or of what a character witnessed, for the transcript."""
         length = self.snapshot.session.limits.transcript
         return await self._store.newest_canon(self.id, length, known_to=known_to)
+
+    async def earlier_chapters(self) -> Sequence[BankChapter]:
+        """Return the earlier chapters of the book, as this one sees their items; none for one in no book."""
+        return (await chapters_of(self._store, self.snapshot))[:-1]
+
+    async def items_of(self, chapter: BankChapter) -> Sequence[Remembered]:
+        """Return the items that count of an earlier chapter, as this one sees them."""
+        items = await self._store.bank.items(chapter.session_id)
+        return [chapter.remembered(item, self.snapshot.session) for item in items]
 
     async def wait(self, request_id: RequestId) -> Request:
         """Wait until a request is settled and return it.

@@ -57,9 +57,12 @@ def _facts(item: Item, access: ItemAccess | None, session: Session) -> Iterator[
     mark = mark_of(item).replace("✓", "confirmed")
     if mark:
         yield f"State: {mark}"
-    left = strength_of(item, session.prompt_index, last)
-    fades = "" if item.is_fading else ", and it does not fade"
-    yield f"Importance: {item.importance:.2f}, of which {left:.2f} is left{fades}"
+    if item.session_id != session.id:
+        yield f"Importance: {item.importance:.2f}; it is from an earlier chapter of the book"
+    else:
+        left = strength_of(item, session.prompt_index, last)
+        fades = "" if item.is_fading else ", and it does not fade"
+        yield f"Importance: {item.importance:.2f}, of which {left:.2f} is left{fades}"
     if access is None:
         yield "Recalled: never"
     else:

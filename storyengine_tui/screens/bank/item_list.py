@@ -29,6 +29,7 @@ class Act(StrEnum):
     REDO = "redo"
     ADD = "add"
     OPEN = "open"
+    GO = "go"
 
 
 class ItemList(RowList[BankRow]):
@@ -45,6 +46,7 @@ class ItemList(RowList[BankRow]):
         Binding("plus", "ask('add')", "Add", key_display="+"),
         Binding("U,shift+u", "ask('redo')", "Redo", key_display="U", show=False),
         Binding("t", "ask('close')", "Close a thread, or open it again", show=False),
+        Binding("o", "ask('go')", "Open the chapter that it is from", show=False),
     ]
 
     @dataclass
@@ -66,7 +68,9 @@ class ItemList(RowList[BankRow]):
         "Enter shows the proofs, the changes and how often it was recalled.\n\n"
         "c confirms, e edits, p pins, x rejects, m merges, t closes a thread; the same key again takes it "
         "back. Space marks several, which a key then acts on at once. u undoes the last change, U does it "
-        "again, + adds one of your own."
+        "again, + adds one of your own.\n\n"
+        "In a chapter of a book, b shows the items of the earlier chapters too, with the number of their "
+        "chapter. They are changed there; o opens it."
     )
 
     def __init__(self, session: Callable[[], Session], *, kind: str = "", id: str) -> None:

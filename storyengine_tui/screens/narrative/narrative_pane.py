@@ -318,7 +318,8 @@ class NarrativePane(SessionTab):
 
     @on(ItemList.Asked)
     @on(ItemList.Left)
-    def _handle_items(self, event: ItemList.Asked | ItemList.Left) -> None:
+    @on(RememberedCell.Widened)
+    def _handle_items(self, event: ItemList.Asked | ItemList.Left | RememberedCell.Widened) -> None:
         self._bank.handle(event)
 
     def action_build_as(self) -> None:

@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 from textual import getters, on
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import Input, Static
 
 from core.domain.ids import ItemId
@@ -52,6 +53,7 @@ class RememberedCell(MemoryCell):
             for entry in BANK_ENTRIES[len(ENTRIES) :]
         ),
         Binding("f", "filter", "Only some", show=False),
+        Binding("b", "widen", "The whole book, or this chapter", show=False),
     ]
 
     _list = getters.query_one("#items", ItemList)
@@ -74,6 +76,13 @@ class RememberedCell(MemoryCell):
     """The list that shows; None for blocks of memory."""
     wanted = Wanted.ALL
     """Which items of the list show."""
+    has_book = False
+    """Whether there are earlier chapters in a book."""
+    is_wide = False
+    """Whether items of the earlier chapters show too."""
+
+    class Widened(Message):
+        """The GM wants to see the items of the whole book, or of this chapter again."""
 
     # What there is
 
@@ -98,7 +107,7 @@ class RememberedCell(MemoryCell):
             self.query_one(".cell").mount(*lines, before=self.query_one(".foot"))
         if not self.keeps_bank:
             self._rows, self._waiting, self.shown, self.wanted = None, 0, None, Wanted.ALL
-            self._wanted_item = None
+            self._wanted_item, self.has_book, self.is_wide = None, False, False
         self._show_mode()
 
     def _chapter(self) -> Session:
@@ -106,8 +115,9 @@ class RememberedCell(MemoryCell):
             raise RuntimeError("the chapter keeps no bank")
         return self._session
 
-    def show_rows(self, rows: Sequence[BankRow], viewpoint: Slot | None) -> None:
+    def show_rows(self, rows: Sequence[BankRow], viewpoint: Slot | None, *, has_book: bool = False) -> None:
         """Show what the bank has; of what a character may know, with a viewpoint."""
+        self.has_book = has_book
         self._rows, self._knower, self._waiting = rows, viewpoint, to_confirm(rows)
         self._show_items()
         self.say_work(self._own_work)
@@ -228,9 +238,10 @@ class RememberedCell(MemoryCell):
         if self.shown is None:
             self.query_one("#memory-title", Static).update(Content(title_text(self.viewpoint)))
             return
+        name = self.shown.value.capitalize() + (" of the book" if self.is_wide else "")
         who = f", as {self.viewpoint} knows them" if self.viewpoint else ""
         said = f" · {self._outcome}" if self._outcome else ""
-        self.query_one("#memory-title", Static).update(Content(f"{self.shown.value.capitalize()}{who}{said}"))
+        self.query_one("#memory-title", Static).update(Content(f"{name}{who}{said}"))
         count, marked = len(self._list.rows), self._list.marked_count
         parts = (
             f"{count:,} {self.wanted or ('item' if count == 1 else 'items')}",
@@ -252,6 +263,12 @@ class RememberedCell(MemoryCell):
         self.wanted = every[(every.index(self.wanted) + 1) % len(every)]
         self._outcome = ""
         self._show_items()
+
+    def action_widen(self) -> None:
+        """Show the items of the earlier chapters of the book too, or those of this chapter alone."""
+        self.is_wide, self._outcome = not self.is_wide, ""
+        self._show_heading()
+        self.post_message(self.Widened())
 
     def action_leave_search(self) -> None:
         """Go back to the list or the text."""
@@ -291,8 +308,10 @@ class RememberedCell(MemoryCell):
         if action == "show" and parameters[0] in set(BankList):
             return self.keeps_bank
         if self.shown is None:
-            return action != "filter" and super().check_action(action, parameters)
+            return action not in ("filter", "widen") and super().check_action(action, parameters)
         match action:
+            case "widen":
+                return self.has_book or None  # Not False, as below.
             case "revise" | "turn" | "next_match" | "correct":
                 return False
             case "copy_all":

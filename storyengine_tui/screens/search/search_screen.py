@@ -15,13 +15,12 @@ from core.domain.ids import SessionId
 from core.engine.recall.search import Hit, Place
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.library.list_screen import ListScreen
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.one_line import EntryField
 
 if TYPE_CHECKING:
     from core.engine.engine import Engine
-    from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
-    from storyengine_tui.screens.chapter.workspace import Workspace
 
 NOTHING = "Type words to find; each may be the beginning of one."
 NOT_FOUND = "Nothing has all of these words."
@@ -143,16 +142,16 @@ def place_of(hit: Hit, *, with_chapter: bool) -> str:
     return ", ".join([*where, *([] if hit.prompt is None else [f"prompt {hit.prompt}"])])
 
 
-async def go_to(workspace: "Workspace", chapter: "ChapterScreen", hit: Hit) -> None:
-    """Open the chapter of a hit, and go to its place there; raises StoryEngineError."""
-    await workspace.open(hit.session_id)
+def place_wanted(hit: Hit) -> SessionTab.ElsewhereWanted:
+    """Return what says that the GM goes to the place of a hit."""
     words = f"{hit.start}, {hit.end}"
     match hit.place:
         case Place.TRANSCRIPT:
-            chapter.do_there("play", f"go_to({hit.prompt}, {hit.source}, {words})")
+            tab, action = "play", f"go_to({hit.prompt}, {hit.source}, {words})"
         case Place.MEMORY:
-            chapter.do_there("narrative", f"go_to_block('{hit.source}', {hit.part}, {words})")
+            tab, action = "narrative", f"go_to_block('{hit.source}', {hit.part}, {words})"
         case Place.BANK:
-            chapter.do_there("narrative", f"go_to_item('{hit.source}')")
+            tab, action = "narrative", f"go_to_item('{hit.source}')"
         case Place.DRAFT:
-            chapter.do_there("narrative", f"go_to_version({hit.source}, {words})")
+            tab, action = "narrative", f"go_to_version({hit.source}, {words})"
+    return SessionTab.ElsewhereWanted(tab, action, hit.session_id)

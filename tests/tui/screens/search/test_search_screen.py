@@ -17,7 +17,7 @@ from storyengine_tui.screens.narrative.remembered_cell import RememberedCell
 from storyengine_tui.screens.play.place_actions import PromptScreen
 from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
-from storyengine_tui.screens.search.search_screen import SearchScreen, go_to, search_in
+from storyengine_tui.screens.search.search_screen import SearchScreen, place_wanted, search_in
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.bank_desk import SCRIPT, make_banked
 from tests.tui.conftest import PicturesMatch
@@ -45,7 +45,7 @@ async def searching(pilot: Pilot[Any], app: Any, words: str) -> SearchScreen:
 
     def chosen(hit: Hit | None) -> None:
         if hit is not None:
-            app.do(go_to(app.workspace, app.chapter, hit))
+            app.chapter.post_message(place_wanted(hit))
 
     app.push_screen(await search_in(app.engine, app.session.id), chosen)
     await until(pilot, lambda: isinstance(app.screen, SearchScreen))
