@@ -1,12 +1,13 @@
 """The GM's search: over transcript, memory, bank and drafts of a chapter, or of a whole book (design 15).
 
 Every word must be in a text, or begin a word of it. Items of the bank are also found by their meaning, and
-come first; the others by how new they are. The GM knows everything, so that no label counts here.
+come first, and so are the events that prove them, after those that have the words; the others come by how
+new they are. The GM knows everything, so that no label counts here.
 """
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -60,7 +61,7 @@ class Hit:
     end: int
     """The first word that was found, as characters of the text; all of it where its meaning was."""
     similarity: float | None = None
-    """The cosine of an item that was found by its meaning."""
+    """The cosine of an item that was found by its meaning, or of one that this event proves."""
 
 
 async def search(
@@ -71,7 +72,8 @@ async def search(
     matches = matcher_of(text)
     if matches is None:
         return ()
-    hits = [hit async for hit in _of_bank(store, chapters, text, embed)]
+    items = await _recalled(store, chapters, text, embed)
+    hits = [_of_item(one, chapters) for one in items]
     for number, session_id in enumerate(chapters, start=1):
         names = dict((await store.load(session_id)).session.roster)
         events = await store.canon(session_id)
@@ -79,6 +81,8 @@ async def search(
         found = _Chapter(session_id, number, {int(slot): name for slot, name in names.items()})
         # A long chapter takes some tenths of a second.
         hits += await asyncio.to_thread(found.hits, matches, events, blocks, drafts)
+        proved = [one for one in items if one.item.session_id == session_id]
+        hits += found.of_proofs(proved, events, hits)
     order = list(Place)
     return tuple(sorted(hits, key=lambda hit: order.index(hit.place)))
 
@@ -125,6 +129,23 @@ class _Chapter:
             *self._found(matches, Place.DRAFT, _of_drafts(drafts)),
         ]
 
+    def of_proofs(
+        self, items: Sequence[Found], events: Sequence[Event], known: Sequence[Hit]
+    ) -> Iterator[Hit]:
+        """Yield the events that prove items which were found by their meaning, the best first, each once."""
+        there = {(self.session_id, hit.prompt, hit.source) for hit in known if hit.place is Place.TRANSCRIPT}
+        played = {(event.prompt_index, event.take, event.ordinal): event for event in events}
+        for one in items:
+            for proof in one.item.evidence if one.similarity is not None else ():
+                event = played.get(proof.place)
+                place = self.session_id, proof.prompt_index, str(proof.ordinal)
+                if event is None or place in there:
+                    continue
+                there.add(place)
+                yield self._hit(
+                    Place.TRANSCRIPT, self._of_event(event), (proof.start, proof.end), one.similarity
+                )
+
     def _of_event(self, event: Event) -> "_Text":
         name = self.names.get(int(event.slot), "") if event.slot else ""
         who = name or ("GM" if event.role is Role.USER else "")
@@ -139,19 +160,23 @@ class _Chapter:
             count += 1
             if count > MOST_HITS:
                 return
-            yield Hit(
-                session_id=self.session_id,
-                chapter=self.number,
-                place=place,
-                prompt=one.prompt,
-                source=one.source,
-                part=one.part,
-                who=one.who,
-                excerpt=excerpt_of(one.text, span[0]),
-                text=one.text,
-                start=span[0],
-                end=span[1],
-            )
+            yield self._hit(place, one, span)
+
+    def _hit(self, place: Place, one: "_Text", span: tuple[int, int], similarity: float | None = None) -> Hit:
+        return Hit(
+            session_id=self.session_id,
+            chapter=self.number,
+            place=place,
+            prompt=one.prompt,
+            source=one.source,
+            part=one.part,
+            who=one.who,
+            excerpt=excerpt_of(one.text, span[0]),
+            text=one.text,
+            start=span[0],
+            end=span[1],
+            similarity=similarity,
+        )
 
 
 class _Text(NamedTuple):
@@ -171,13 +196,13 @@ def excerpt_of(text: str, start: int) -> str:
     return f"{ends[0]}{clean_line(before + after)}{ends[1]}"
 
 
-async def _of_bank(
+async def _recalled(
     store: SessionStore, chapters: Sequence[SessionId], text: str, embed: Embed | None
-) -> AsyncIterator[Hit]:
-    """Yield items that have the words or the meaning, the best first; nothing where no bank is kept."""
+) -> Sequence[Found]:
+    """Return items that have the words or the meaning, the best first; nothing where no bank is kept."""
     kept = [one for one in chapters if (await store.load(one)).session.keeps_bank]
     if not kept:
-        return
+        return ()
     meaning = await embed(text) if embed is not None else None
     query = Query(
         session_id=kept[-1],
@@ -187,8 +212,7 @@ async def _of_bank(
         model="" if meaning is None else meaning.model,
         limit=MOST_HITS,
     )
-    for one in await store.bank.recall(query):
-        yield _of_item(one, chapters)
+    return await store.bank.recall(query)
 
 
 def _of_item(one: Found, chapters: Sequence[SessionId]) -> Hit:

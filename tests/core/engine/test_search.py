@@ -41,7 +41,7 @@ async def test_words_are_found_in_story_memory_and_bank_whoever_may_know_them() 
     await lease.aclose()
 
 
-async def test_items_are_found_by_meaning_and_come_first() -> None:
+async def test_items_are_found_by_meaning_and_come_first_and_lead_to_the_events_that_prove_them() -> None:
     store = MemoryStore()
     session, lease = await chapters.locked_session(store, keeps_bank=True)
     session = await chapters.play(store, session, lease, 3)
@@ -53,8 +53,16 @@ async def test_items_are_found_by_meaning_and_come_first() -> None:
     async def embed(text: str) -> Meaning:
         return Meaning((1.0, 0.0), "m")
 
-    [found] = await search(store, [session.id], "something that opens a door", embed)
+    [found, said] = await search(store, [session.id], "something that opens a door", embed)
     assert found.similarity == pytest.approx(1.0)
+    # The event that proves it is found with it, where its take is canon.
+    [proof] = item.evidence
+    assert (said.place, said.prompt, int(said.source)) == (
+        Place.TRANSCRIPT,
+        proof.prompt_index,
+        proof.ordinal,
+    )
+    assert (said.start, said.end, said.similarity) == (proof.start, proof.end, found.similarity)
     await lease.aclose()
 
 
