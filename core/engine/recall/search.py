@@ -2,16 +2,18 @@
 
 Every word must be in a text, or begin a word of it. Items of the bank are also found by their meaning, and
 come first, and so are the events that prove them, after those that have the words; the others come by how
-new they are. The GM knows everything, so that no label counts here.
+new they are. The GM knows everything, so that no label counts here. Where nothing has the words, a name may
+be spelled otherwise than in the story, and what is most like it is looked for instead.
 """
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from core.domain.bank.details import ItemKind
 from core.domain.bank.recall import Found, Query, Scope, query_words
 from core.domain.ids import SessionId
 from core.domain.story.draft import NarrativeDraft
@@ -22,10 +24,12 @@ from core.engine.recall.asking import Embed
 from core.store import SessionStore
 from core.text.cleaning import clean_line
 from core.text.graphemes import head, tail
+from core.text.trigrams import FEWEST_LETTERS, nearest
 
 MOST_HITS: Final = 50
 """Hits of each place."""
 LONGEST_SEARCH: Final = 500
+_MARKS: Final = ".,;:!?…'’\"“”„()[]"
 _BEFORE, _AFTER = 60, 140
 """Characters of an excerpt before and after the first word."""
 
@@ -60,8 +64,15 @@ class Hit:
     start: int = 0
     end: int
     """The first word that was found, as characters of the text; all of it where its meaning was."""
+    instead: str = ""
+    """The search that found it, where nothing has the words that were typed."""
     similarity: float | None = None
     """The cosine of an item that was found by its meaning, or of one that this event proves."""
+
+    @property
+    def where(self) -> tuple[SessionId, Place, int | None, str, int]:
+        """Which text it is."""
+        return self.session_id, self.place, self.prompt, self.source, self.part
 
 
 async def search(
@@ -69,9 +80,51 @@ async def search(
 ) -> tuple[Hit, ...]:
     """Return what is found in these chapters; raises StorageError."""
     text = head(clean_line(text), LONGEST_SEARCH)
+    hits, has_words = await _search(store, chapters, text, embed)
+    if has_words or not text:
+        return hits
+    names = await _names(store, chapters)
+    other = await asyncio.to_thread(respelled, text, names)
+    if other == text:
+        return hits
+    found, _ = await _search(store, chapters, other, None)
+    places = {hit.where for hit in found}
+    return (
+        *(replace(hit, instead=other) for hit in found),
+        *(hit for hit in hits if hit.where not in places),
+    )
+
+
+def respelled(text: str, names: Collection[str]) -> str:
+    """Return a search with the names of the story that are most like its words, where these are no names."""
+    known = {name.casefold() for name in names}
+    words = text.split()
+    return " ".join(
+        word if word.casefold() in known else nearest(word.strip(_MARKS), names) or word for word in words
+    )
+
+
+async def _names(store: SessionStore, chapters: Sequence[SessionId]) -> Collection[str]:
+    """Return the words of the names of the cast, and of the people and places of the banks."""
+    names: list[str] = []
+    for one in chapters:
+        snapshot = await store.load(one)
+        for character in snapshot.cast.playing:
+            names += (character.name, *character.profile.aliases)
+        if snapshot.session.keeps_bank:
+            items = await store.bank.items(one, kinds={ItemKind.PERSON, ItemKind.PLACE})
+            names += (item.name for item in items)
+    words = (word.strip(_MARKS) for name in names for word in clean_line(name).split())
+    return {word for word in words if len(word) >= FEWEST_LETTERS - 1}
+
+
+async def _search(
+    store: SessionStore, chapters: Sequence[SessionId], text: str, embed: Embed | None
+) -> tuple[tuple[Hit, ...], bool]:
+    """Return what is found, and whether some of it has the words."""
     matches = matcher_of(text)
     if matches is None:
-        return ()
+        return (), False
     items = await _recalled(store, chapters, text, embed)
     hits = [_of_item(one, chapters) for one in items]
     for number, session_id in enumerate(chapters, start=1):
@@ -84,7 +137,12 @@ async def search(
         proved = [one for one in items if one.item.session_id == session_id]
         hits += found.of_proofs(proved, events, hits)
     order = list(Place)
-    return tuple(sorted(hits, key=lambda hit: order.index(hit.place)))
+    # The bank is searched for some of the words; here all of them count.
+    has_words = any(
+        matches(f"{hit.who} {hit.text}") if hit.place is Place.BANK else hit.similarity is None
+        for hit in hits
+    )
+    return tuple(sorted(hits, key=lambda hit: order.index(hit.place))), has_words
 
 
 Matcher = Callable[[str], tuple[int, int] | None]
@@ -189,9 +247,9 @@ class _Text(NamedTuple):
     part: int = 0
 
 
-def excerpt_of(text: str, start: int) -> str:
-    """Return the words around a place, on one line."""
-    before, after = tail(text[:start], _BEFORE), head(text[start:], _AFTER)
+def excerpt_of(text: str, start: int, before_it: int = _BEFORE) -> str:
+    """Return the words around a place, on one line, of those before it so many characters."""
+    before, after = tail(text[:start], before_it), head(text[start:], _AFTER)
     ends = ("…" if len(before) < start else "", "…" if len(after) < len(text) - start else "")
     return f"{ends[0]}{clean_line(before + after)}{ends[1]}"
 

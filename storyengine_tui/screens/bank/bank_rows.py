@@ -173,7 +173,7 @@ def cells_of(row: BankRow, session: Session, columns: Sequence[Column], *, is_ma
         "Ch.": str(row.chapter or ""),
         "Prompt": str(item.proved_at) if item.proved_at else "–",
         "Known to": "" if item.label.is_everyone else names_of(item.label, session),
-        "Left": f"{row.strength:.2f}"[-3:] if row.strength < 1 else "1.0",
+        "Left": "1.0" if row.strength >= 0.995 else f"{row.strength:.2f}"[-3:],
     }
     return ["*" if is_marked else "", mark_of(item), *(texts[one.title] for one in columns[2:])]
 

@@ -29,6 +29,8 @@ class Arrivals:
         """Select words of a text of a block of memory, once memory is read."""
 
         def arrive() -> None:
+            if self._memory.viewpoint is not None:
+                self._memory.view_as(None)
             cell = self._cell
             number = next((n for n, one in enumerate(cell.blocks) if str(one.id) == block_id), None)
             if number is None:
@@ -38,7 +40,6 @@ class Arrivals:
             cell.go_to_block(number, lambda shown: place_of(shown, text, start, end))
             self._page.set_focus(cell.view, scroll_visible=True)
 
-        self._memory.view_as(None)
         self._memory.when_read(arrive)
 
     def action_go_to_item(self, item_id: str) -> None:

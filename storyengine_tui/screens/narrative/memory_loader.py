@@ -23,6 +23,8 @@ class MemoryLoader:
         self._page = page
         self._on_loaded = on_loaded
         self._is_read = False
+        """Whether it was read, or is being read."""
+        self._has_come = False
         self._blocks: list[MemoryBlock] = []
         """Every block that was read, known to everyone or not."""
         self._unseen: list[MemoryBlock] = []
@@ -43,7 +45,7 @@ class MemoryLoader:
 
     def forget(self) -> None:
         """Drop every block, before another session is shown."""
-        self._is_read = False
+        self._is_read = self._has_come = False
         self.viewpoint = self._then = None
         self._blocks.clear()
         self._unseen.clear()
@@ -51,7 +53,7 @@ class MemoryLoader:
 
     def reread(self) -> None:
         """Read every block again, at once if the page is visible; until then what is shown stays."""
-        self._is_read = False
+        self._is_read = self._has_come = False
         self._unseen.clear()
         if self._page.is_in_view:
             self.read()
@@ -75,7 +77,7 @@ class MemoryLoader:
 
     def when_read(self, then: Callable[[], None]) -> None:
         """Do something once memory is read: at once if it is."""
-        if self._cell.is_known and self._is_read:
+        if self._has_come:
             self._show_unseen()
             then()
         else:
@@ -90,7 +92,7 @@ class MemoryLoader:
             self._page.post_message(SessionTab.CommandFailed(error))
             return
         if self._page.shows(session):
-            self._blocks = list(blocks)
+            self._blocks, self._has_come = list(blocks), True
             self._show()
             then, self._then = self._then, None
             if then is not None:

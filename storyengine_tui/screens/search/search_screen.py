@@ -12,7 +12,7 @@ from textual.widgets import DataTable, Input, Static
 
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
-from core.engine.recall.search import Hit, Place
+from core.engine.recall.search import Hit, Place, excerpt_of
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.screens.shared.session_tab import SessionTab
@@ -76,6 +76,9 @@ class SearchScreen(ListScreen[Hit, Hit]):
         words = self.query_one("#find", EntryField).value.strip()
         found = await self._search(words, self._is_wide) if words else ()
         self.query_one("#empty", Static).update(NOT_FOUND if words else NOTHING)
+        instead = next((hit.instead for hit in found if hit.instead), "")
+        said = f" · nothing has “{clean_line(words)}”, this is for “{instead}”" if instead else ""
+        self.query_one("#heading", Static).update(f"{self._heading}{said}")
         where = max(20, min(34, self.size.width // 3))
         columns = {"Where": where, "What": max(20, self.size.width - where - 6)}
         self.fill(found, columns, self._cells, takes_focus=False)
@@ -118,9 +121,11 @@ class SearchScreen(ListScreen[Hit, Hit]):
 
     def _cells(self, hit: Hit) -> tuple[Text, Text]:
         who = f"{clean_line(hit.who)}: " if hit.who else ""
+        # Fewer words than on the command line: what was found is to be in view.
+        excerpt = clean_line(excerpt_of(hit.text, hit.start, self.size.width // 6))
         return (
             Text(place_of(hit, with_chapter=self._is_wide), no_wrap=True, overflow="ellipsis"),
-            Text(f"{who}{clean_line(hit.excerpt)}", no_wrap=True, overflow="ellipsis"),
+            Text(f"{who}{excerpt}", no_wrap=True, overflow="ellipsis"),
         )
 
 

@@ -1,11 +1,14 @@
 """The GM's search: what is found where, and in which order."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.changes import Changes
 from core.domain.audience import Audience
+from core.domain.bank.details import PersonDetails
 from core.domain.bank.recall import ItemVector
 from core.domain.slot import Slot
 from core.engine.recall.asking import Meaning
@@ -77,6 +80,24 @@ async def test_chapters_of_a_book_are_numbered_and_one_without_a_bank_is_searche
     assert {hit.chapter for hit in hits if hit.place is Place.TRANSCRIPT} == {1, 2}
     await first_lease.aclose()
     await second_lease.aclose()
+
+
+async def test_a_name_that_is_spelled_otherwise_finds_what_has_the_name() -> None:
+    store = MemoryStore()
+    names = {Slot.RED: "Kara", Slot.ORANGE: "Bea"}
+    session, lease = await chapters.locked_session(store, keeps_bank=True, names=names)
+    session = await chapters.play(store, session, lease, 3)
+    item = fact(1, session_id=session.id)
+    person = replace(fact(2, session_id=session.id), name="Old Tobias", details=PersonDetails())
+    await store.commit(Changes(session_id=session.id, items=(item, person)), lease)
+    found = await search(store, [session.id], "Karra hid")
+    assert {hit.instead for hit in found} == {"Kara hid"}
+    assert item.text in {hit.text for hit in found}
+    [said] = {hit.instead for hit in await search(store, [session.id], "tobbias")}
+    assert said == "Tobias", "the people of the bank have names too"
+    assert not {hit.instead for hit in await search(store, [session.id], "Kara hid")} - {""}
+    assert not await search(store, [session.id], "zeppelin")
+    await lease.aclose()
 
 
 @given(text=st.text(max_size=80), words=st.text(max_size=20))

@@ -7,12 +7,14 @@ from textual.pilot import Pilot
 
 from core.engine.engine import Engine
 from storyengine_tui.screens.bank.bank_desk import NOT_HERE
+from storyengine_tui.screens.bank.bank_rows import BankRow, cells_of, columns_of
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.narrative.remembered_cell import RememberedCell
 from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
 from storyengine_tui.shell.app import StoryEngineApp
-from tests.tui.bank_desk import SCRIPT, keep, make_banked
+from tests.core.simulation import active
+from tests.tui.bank_desk import ITEMS, SCRIPT, keep, make_banked
 from tests.tui.conftest import PicturesMatch, settled
 from tests.tui.engine_app import Desktop, opened, screen_text, until
 
@@ -100,6 +102,15 @@ async def test_a_chapter_in_no_book_does_not_offer_the_book(desktop: Desktop) ->
         await pilot.press("b")
         assert app.chapter.query_one(RememberedCell).check_action("widen", ()) is None
         assert {row.chapter for row in items.rows} == {0}
+
+
+def test_what_is_left_of_an_item_that_has_hardly_faded_is_not_shown_as_nothing() -> None:
+    session = active().snapshot.session
+    strengths = {1.0: "1.0", 0.998: "1.0", 0.994: ".99", 0.5: ".50", 0.004: ".00"}
+    for strength, shown_as in strengths.items():
+        row = BankRow(ITEMS[0], strength, "")
+        columns = columns_of([row], 80, kind="")
+        assert cells_of(row, session, columns, is_marked=False)[-1] == shown_as
 
 
 def test_picture_of_the_facts_of_a_book(desktop: Desktop, pictures_match: PicturesMatch) -> None:
