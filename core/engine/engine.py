@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 
 from core.agents.context_builder import Context, ContextBuilder
@@ -80,7 +81,7 @@ class Engine(SessionCatalog):
         self._backoffs = backoffs or Backoffs()
         self._afterthoughts, self._hints, self._waiting = afterthoughts, hints, waiting
         self._switch = QueueSwitch()
-        self._bank = BankReader(store, most_items=choices.recall_items)
+        self._bank = BankReader(store, most_items=choices.recall_items, fades_at=self._fades_at)
         self._lanes = lanes or {}
         for name, lane in self._lanes.items():
             lane.share(name, store.queue)
@@ -127,6 +128,10 @@ class Engine(SessionCatalog):
             # What asked for them is stored; the next opening asks again.
             log.warning("vectors are not looked for now: %r", error)
 
+    def _fades_at(self) -> datetime | None:
+        """Return the time that it is, where items of the memory bank fade by hours."""
+        return self._clock() if self.choices.recall_fading == "hours" else None
+
     def _opened(self, snapshot: Snapshot, acquired: Lease | WriterInfo) -> SessionHandle:
         writer = SessionWriter(
             store=self.store,
@@ -163,6 +168,7 @@ class Engine(SessionCatalog):
         opened.condenser = Condenser(writer, background, builder, self._clock, self.choices.condensing)
         opened.money = Money(self.store, writer, builder, self._gateway, self._guard, self._bank)
         opened.assist = Assist(self.store, writer, background, self._gateway, self._clock)
+        opened.fades_at = self._fades_at
         opened.make_vectors = partial(self._make_vectors, opened)
         opened.cast_work = CastWork(self.store, writer, background, self._gateway, self._clock)
         return opened

@@ -1,7 +1,8 @@
 """What an open session is asked without changing anything in it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 
 from core.context.bank import BankChapter, Remembered
 from core.domain.errors import IllegalCommandError
@@ -25,6 +26,8 @@ class OpenSession(SessionReader):
     def __init__(self, store: SessionStore, writer: SessionWriter) -> None:
         super().__init__(store, writer.snapshot.session.id)
         self._writer = writer
+        self.fades_at: Callable[[], datetime | None] = lambda: None
+        """Returns the time that it is, where items of the memory bank fade by hours."""
 
     @property
     def snapshot(self) -> Snapshot:

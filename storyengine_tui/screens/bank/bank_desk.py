@@ -147,7 +147,7 @@ class BankDesk:
         from storyengine_tui.screens.bank.item_screen import ItemScreen
 
         session = self._session()
-        screen = ItemScreen(item, session.bank, lambda: session.snapshot.session)
+        screen = ItemScreen(item, session.bank, lambda: session.snapshot.session, session.fades_at)
         self._push(screen, partial(self._go_to_proof, item))
 
     def _go_to_proof(self, item: Item, proof: Evidence | None) -> None:

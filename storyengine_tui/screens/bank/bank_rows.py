@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -92,28 +93,34 @@ def rows_of(
     accesses: Mapping[ItemId, ItemAccess],
     prompt_index: int,
     earlier: Iterable[tuple[BankChapter, Sequence[Remembered]]] = (),
+    at: datetime | None = None,
 ) -> list[BankRow]:
     """Return the rows of items, the newest first, and after them those of earlier chapters of the book.
 
-    An item of an earlier chapter has the label and the character that it has in this one.
+    An item of an earlier chapter has the label and the character that it has in this one. `at` is the time
+    that it is, where items fade by hours.
     """
-    rows = [_row(item, accesses.get(item.id), prompt_index) for item in items]
+    rows = [_row(item, accesses.get(item.id), prompt_index, at) for item in items]
     for chapter, found in earlier:
         for one in found:
             seen = replace(one.item, label=one.label, about=one.about)
-            rows.append(_row(seen, accesses.get(seen.id), prompt_index, chapter))
+            rows.append(_row(seen, accesses.get(seen.id), prompt_index, at, chapter))
     return sorted(rows, key=lambda row: row.place)
 
 
 def _row(
-    item: Item, access: ItemAccess | None, prompt_index: int, chapter: BankChapter | None = None
+    item: Item,
+    access: ItemAccess | None,
+    prompt_index: int,
+    at: datetime | None,
+    chapter: BankChapter | None = None,
 ) -> BankRow:
     # The prompts of this chapter are counted on from those of the item's own.
     now = prompt_index if chapter is None else chapter.now
     last = None if access is None else access.last_accessed + now - prompt_index
     number = 0 if chapter is None else chapter.number
     return BankRow(
-        item, strength_of(item, now, last), f"{item.name} {item.text} {about_of(item)}".casefold(), number
+        item, strength_of(item, now, last, at), f"{item.name} {item.text} {about_of(item)}".casefold(), number
     )
 
 

@@ -80,7 +80,8 @@ class SheetModal(OverlayModal[None]):
             nothing.update(Content(str(error)))
             return
         own = [item for item in items if item.about is self._slot and not is_over(item)]
-        rows = await asyncio.to_thread(rows_of, own, accesses, self._session.snapshot.session.prompt_index)
+        now, at = self._session.snapshot.session.prompt_index, self._session.fades_at()
+        rows = await asyncio.to_thread(rows_of, own, accesses, now, (), at)
         self._list.show_items(rows)
         nothing.update(Content("" if rows else NOTHING))
         nothing.display = not rows
