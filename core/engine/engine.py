@@ -27,6 +27,7 @@ from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import BankReader
 from core.engine.recall.search import Hit, search
+from core.engine.recall.texts import lacking_pieces
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.commands import due_reveals
 from core.engine.session.assist import Assist
@@ -113,8 +114,11 @@ class Engine(SessionCatalog):
             raise
         return opened
 
-    async def _make_vectors(self, opened: SessionHandle) -> None:
-        """Ask for vectors that items lack: the GM changed some, or another model makes them now."""
+    async def _make_vectors(self, opened: SessionHandle, *, of_texts: bool = False) -> None:
+        """Ask for vectors that items lack: the GM changed some, or another model makes them now.
+
+        With `of_texts` also for those that the texts of the chapter and of the earlier ones of its book lack.
+        """
         session = opened.snapshot.session
         if opened.is_read_only or not session.keeps_bank or not await self.embeddings.is_available():
             return
@@ -122,7 +126,11 @@ class Engine(SessionCatalog):
         bank = self.store.bank
         try:
             chapters = [session.id, *(one.session_id for one in await bank.earlier_chapters(session.id))]
-            if await bank.unembedded(chapters, model, 1):
+            # Those of a service would cost money for each line of the story.
+            has_to = of_texts and self.embeddings.stays_here and await bank.can_recall_by_meaning()
+            if has_to and await lacking_pieces(self.store, chapters, model):
+                await opened.background.make_vectors(of_texts=True)
+            elif await bank.unembedded(chapters, model, 1):
                 await opened.background.make_vectors()
         except StoryEngineError as error:
             # What asked for them is stored; the next opening asks again.
@@ -169,6 +177,7 @@ class Engine(SessionCatalog):
         opened.money = Money(self.store, writer, builder, self._gateway, self._guard, self._bank)
         opened.assist = Assist(self.store, writer, background, self._gateway, self._clock)
         opened.fades_at = self._fades_at
+        opened.prepare_search = partial(self._make_vectors, opened, of_texts=True)
         opened.make_vectors = partial(self._make_vectors, opened)
         opened.cast_work = CastWork(self.store, writer, background, self._gateway, self._clock)
         return opened

@@ -213,7 +213,10 @@ def _search(app: "OverlayApp") -> None:
 
     async def shown() -> None:
         if app.engine is not None and app.session is not None:
-            app.push_screen(await search_in(app.engine, app.session.id), chosen)
+            session = app.session
+            app.push_screen(await search_in(app.engine, session.id), chosen)
+            if session.prepare_search is not None:
+                await session.prepare_search()
 
     app.do(shown(), group="search")
 

@@ -8,19 +8,17 @@ be spelled otherwise than in the story, and what is most like it is looked for i
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Final, NamedTuple
+from itertools import islice
+from typing import Final
 
 from core.domain.bank.details import ItemKind
+from core.domain.bank.pieces import pieces_of
 from core.domain.bank.recall import Found, Query, Scope, query_words
 from core.domain.ids import SessionId
-from core.domain.story.draft import NarrativeDraft
-from core.domain.story.event import Event, Role
-from core.domain.story.memory import MemoryBlock
-from core.domain.story.transcript import in_order
-from core.engine.recall.asking import Embed
+from core.engine.recall.asking import Embed, Meaning
+from core.engine.recall.texts import PLACES, ChapterTexts, Place, Text, read_texts
 from core.store import SessionStore
 from core.text.cleaning import clean_line
 from core.text.graphemes import head, tail
@@ -29,18 +27,13 @@ from core.text.trigrams import FEWEST_LETTERS, nearest
 MOST_HITS: Final = 50
 """Hits of each place."""
 LONGEST_SEARCH: Final = 500
+MOST_NEAR: Final = 20
+"""Pieces of texts that are found by their meaning."""
+LEAST_NEAR: Final = 0.35
+"""The cosine of a piece that is near enough: prose is about more than one thing, and an item is not."""
 _MARKS: Final = ".,;:!?…'’\"“”„()[]"
 _BEFORE, _AFTER = 60, 140
 """Characters of an excerpt before and after the first word."""
-
-
-class Place(StrEnum):
-    """Where something was found; the values are for people."""
-
-    BANK = "memory bank"
-    TRANSCRIPT = "transcript"
-    MEMORY = "memory"
-    DRAFT = "draft"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +60,7 @@ class Hit:
     instead: str = ""
     """The search that found it, where nothing has the words that were typed."""
     similarity: float | None = None
-    """The cosine of an item that was found by its meaning, or of one that this event proves."""
+    """The cosine of what was found by its meaning, or of an item that this event proves."""
 
     @property
     def where(self) -> tuple[SessionId, Place, int | None, str, int]:
@@ -125,17 +118,17 @@ async def _search(
     matches = matcher_of(text)
     if matches is None:
         return (), False
-    items = await _recalled(store, chapters, text, embed)
+    kept = [one for one in chapters if (await store.load(one)).session.keeps_bank]
+    meaning = await embed(text) if embed is not None and kept else None
+    items = await _recalled(store, kept, text, meaning)
+    near = await _near(store, kept, meaning)
     hits = [_of_item(one, chapters) for one in items]
     for number, session_id in enumerate(chapters, start=1):
-        names = dict((await store.load(session_id)).session.roster)
-        events = await store.canon(session_id)
-        blocks, drafts = await store.blocks(session_id), await store.drafts(session_id)
-        found = _Chapter(session_id, number, {int(slot): name for slot, name in names.items()})
+        found = _Chapter(session_id, number, await read_texts(store, session_id))
         # A long chapter takes some tenths of a second.
-        hits += await asyncio.to_thread(found.hits, matches, events, blocks, drafts)
+        hits += await asyncio.to_thread(found.hits, matches, near.get(session_id, {}))
         proved = [one for one in items if one.item.session_id == session_id]
-        hits += found.of_proofs(proved, events, hits)
+        hits += found.of_proofs(proved, hits)
     order = list(Place)
     # The bank is searched for some of the words; here all of them count.
     has_words = any(
@@ -171,60 +164,55 @@ def matcher_of(text: str) -> Matcher | None:
 class _Chapter:
     session_id: SessionId
     number: int
-    names: dict[int, str]
+    read: ChapterTexts
 
-    def hits(
-        self,
-        matches: Matcher,
-        events: Sequence[Event],
-        blocks: Sequence[MemoryBlock],
-        drafts: Sequence[NarrativeDraft],
-    ) -> list[Hit]:
-        """Return what is found, the newest first."""
-        return [
-            *self._found(matches, Place.TRANSCRIPT, map(self._of_event, reversed(in_order(events)))),
-            *self._found(matches, Place.MEMORY, _of_blocks(blocks)),
-            *self._found(matches, Place.DRAFT, _of_drafts(drafts)),
-        ]
+    def hits(self, matches: Matcher, near: Mapping[str, float]) -> list[Hit]:
+        """Return what has the words, the newest first, and then what is near by its meaning, the best first.
 
-    def of_proofs(
-        self, items: Sequence[Found], events: Sequence[Event], known: Sequence[Hit]
-    ) -> Iterator[Hit]:
+        `near` are the cosines of pieces by their hashes.
+        """
+        found = []
+        for place in PLACES:
+            by_words = list(islice(self._by_words(matches, place), MOST_HITS))
+            known = {hit.where for hit in by_words}
+            by_meaning = [hit for hit in self._by_meaning(near, place) if hit.where not in known]
+            by_meaning.sort(key=lambda hit: -(hit.similarity or 0.0))
+            found += [*by_words, *by_meaning]
+        return found
+
+    def _by_words(self, matches: Matcher, place: Place) -> Iterator[Hit]:
+        for one in self.read.texts(place):
+            span = matches(one.text)
+            if span is not None:
+                yield self._hit(one, span)
+
+    def _by_meaning(self, near: Mapping[str, float], place: Place) -> Iterator[Hit]:
+        """Yield each text that has a piece which is near, at the nearest of them."""
+        for one in self.read.texts(place) if near else ():
+            pieces = [(near[piece.hash], piece) for piece in pieces_of(one.text) if piece.hash in near]
+            if pieces:
+                similarity, piece = max(pieces, key=lambda pair: pair[0])
+                yield self._hit(one, (piece.start, piece.end), similarity)
+
+    def of_proofs(self, items: Sequence[Found], known: Sequence[Hit]) -> Iterator[Hit]:
         """Yield the events that prove items which were found by their meaning, the best first, each once."""
-        there = {(self.session_id, hit.prompt, hit.source) for hit in known if hit.place is Place.TRANSCRIPT}
-        played = {(event.prompt_index, event.take, event.ordinal): event for event in events}
+        there = {hit.where for hit in known}
+        played = {(event.prompt_index, event.take, event.ordinal): event for event in self.read.events}
         for one in items:
             for proof in one.item.evidence if one.similarity is not None else ():
                 event = played.get(proof.place)
-                place = self.session_id, proof.prompt_index, str(proof.ordinal)
-                if event is None or place in there:
+                if event is None:
                     continue
-                there.add(place)
-                yield self._hit(
-                    Place.TRANSCRIPT, self._of_event(event), (proof.start, proof.end), one.similarity
-                )
+                hit = self._hit(self.read.of_event(event), (proof.start, proof.end), one.similarity)
+                if hit.where not in there:
+                    there.add(hit.where)
+                    yield hit
 
-    def _of_event(self, event: Event) -> "_Text":
-        name = self.names.get(int(event.slot), "") if event.slot else ""
-        who = name or ("GM" if event.role is Role.USER else "")
-        return _Text(event.text, event.prompt_index, str(event.ordinal), who)
-
-    def _found(self, matches: Matcher, place: Place, texts: Iterator["_Text"]) -> Iterator[Hit]:
-        count = 0
-        for one in texts:
-            span = matches(one.text)
-            if span is None:
-                continue
-            count += 1
-            if count > MOST_HITS:
-                return
-            yield self._hit(place, one, span)
-
-    def _hit(self, place: Place, one: "_Text", span: tuple[int, int], similarity: float | None = None) -> Hit:
+    def _hit(self, one: Text, span: tuple[int, int], similarity: float | None = None) -> Hit:
         return Hit(
             session_id=self.session_id,
             chapter=self.number,
-            place=place,
+            place=one.place,
             prompt=one.prompt,
             source=one.source,
             part=one.part,
@@ -237,16 +225,6 @@ class _Chapter:
         )
 
 
-class _Text(NamedTuple):
-    """A text that is searched, and what a hit says of it."""
-
-    text: str
-    prompt: int | None
-    source: str
-    who: str = ""
-    part: int = 0
-
-
 def excerpt_of(text: str, start: int, before_it: int = _BEFORE) -> str:
     """Return the words around a place, on one line, of those before it so many characters."""
     before, after = tail(text[:start], before_it), head(text[start:], _AFTER)
@@ -255,13 +233,11 @@ def excerpt_of(text: str, start: int, before_it: int = _BEFORE) -> str:
 
 
 async def _recalled(
-    store: SessionStore, chapters: Sequence[SessionId], text: str, embed: Embed | None
+    store: SessionStore, kept: Sequence[SessionId], text: str, meaning: Meaning | None
 ) -> Sequence[Found]:
-    """Return items that have the words or the meaning, the best first; nothing where no bank is kept."""
-    kept = [one for one in chapters if (await store.load(one)).session.keeps_bank]
+    """Return items that have the words or the meaning, the best first, of chapters that keep a bank."""
     if not kept:
         return ()
-    meaning = await embed(text) if embed is not None else None
     query = Query(
         session_id=kept[-1],
         scopes=tuple(Scope(session_id=one, mask=0, now=0) for one in kept),
@@ -271,6 +247,18 @@ async def _recalled(
         limit=MOST_HITS,
     )
     return await store.bank.recall(query)
+
+
+async def _near(
+    store: SessionStore, kept: Sequence[SessionId], meaning: Meaning | None
+) -> Mapping[SessionId, Mapping[str, float]]:
+    """Return the cosines of the pieces of texts that are near enough, by chapter and hash."""
+    near: dict[SessionId, dict[str, float]] = {}
+    if meaning is not None:
+        for one in await store.bank.near_pieces(kept, meaning.model, meaning.numbers, MOST_NEAR):
+            if one.similarity >= LEAST_NEAR:
+                near.setdefault(one.session_id, {})[one.hash] = one.similarity
+    return near
 
 
 def _of_item(one: Found, chapters: Sequence[SessionId]) -> Hit:
@@ -287,27 +275,3 @@ def _of_item(one: Found, chapters: Sequence[SessionId]) -> Hit:
         end=len(item.text),
         similarity=one.similarity,
     )
-
-
-def _of_blocks(blocks: Sequence[MemoryBlock]) -> Iterator[_Text]:
-    for block in reversed(blocks):
-        for part, text in enumerate(texts_of(block.payload)):
-            yield _Text(text, block.last, str(block.id), part=part)
-
-
-def texts_of(value: object) -> Iterator[str]:
-    """Yield the texts of a block of memory, in their order."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, one in value.items():
-            if key != "memory_type":
-                yield from texts_of(one)
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from texts_of(one)
-
-
-def _of_drafts(drafts: Sequence[NarrativeDraft]) -> Iterator[_Text]:
-    for draft in reversed(drafts):
-        yield _Text(draft.text, None, str(draft.version), f"version {draft.version}")

@@ -1,6 +1,6 @@
 """What an open session is asked without changing anything in it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 
@@ -28,6 +28,8 @@ class OpenSession(SessionReader):
         self._writer = writer
         self.fades_at: Callable[[], datetime | None] = lambda: None
         """Returns the time that it is, where items of the memory bank fade by hours."""
+        self.prepare_search: Callable[[], Awaitable[None]] | None = None
+        """Asks for what a search by meaning lacks; nothing in a chapter that keeps no bank."""
 
     @property
     def snapshot(self) -> Snapshot:

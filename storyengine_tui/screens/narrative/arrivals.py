@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from core.domain.ids import ItemId
-from core.engine.recall.search import texts_of
+from core.engine.recall.texts import texts_of
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
 from storyengine_tui.screens.narrative.memory_loader import MemoryLoader

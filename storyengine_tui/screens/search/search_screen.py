@@ -12,7 +12,8 @@ from textual.widgets import DataTable, Input, Static
 
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
-from core.engine.recall.search import Hit, Place, excerpt_of
+from core.engine.recall.search import Hit, excerpt_of
+from core.engine.recall.texts import Place
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.screens.shared.session_tab import SessionTab
@@ -37,8 +38,8 @@ class SearchScreen(ListScreen[Hit, Hit]):
     CSS_PATH = "search.tcss"
     HELP = (
         "Type words to find in transcript, memory, memory bank and drafts; the list narrows as you type. "
-        "Items of the memory bank are found by their meaning too. Enter goes to the place under the cursor, "
-        "in another chapter too; Ctrl+B searches the whole book, and then this chapter again."
+        "In a chapter with a memory bank all of it is found by meaning too. Enter goes to the place under "
+        "the cursor, in another chapter too; Ctrl+B searches the whole book, and then this chapter again."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority: the cursor of the list moves while the field has the focus.

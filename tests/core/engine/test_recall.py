@@ -15,6 +15,7 @@ from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.audience import Audience
 from core.domain.bank.details import FactDetails
 from core.domain.bank.item import Item
+from core.domain.bank.pieces import pieces_of
 from core.domain.errors import ErrorCode
 from core.domain.ids import ItemId, new_uuid
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
@@ -192,6 +193,23 @@ async def test_where_no_model_makes_vectors_a_change_of_the_gm_asks_for_none() -
             session.snapshot.session, name="The ferry", text="It runs at low tide.", details=FactDetails()
         )
         assert len(await embeddings(session)) == asked
+
+
+async def test_a_search_has_vectors_made_of_the_texts_of_the_chapter_once() -> None:
+    scene = keeping(makes_vectors=True)
+    async with played(scene) as session:
+        await settled(session)
+        assert not scene.store.bank.pieces, "nobody has searched"
+        assert session.prepare_search is not None
+        await session.prepare_search()
+        await settled(session)
+        texts = {event.text for event in await session.canon()}
+        pieces = [piece.hash for text in texts for piece in pieces_of(text)]
+        assert pieces
+        assert {*pieces} <= {one for _, one in scene.store.bank.pieces}
+        asked = len(await embeddings(session))
+        await session.prepare_search()
+        assert len(await embeddings(session)) == asked, "each has its vector"
 
 
 class Breaking(ScriptedEmbedder):

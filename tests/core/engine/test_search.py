@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from core.changes import Changes
 from core.domain.audience import Audience
 from core.domain.bank.details import PersonDetails
+from core.domain.bank.pieces import PieceVector
 from core.domain.bank.recall import ItemVector
 from core.domain.slot import Slot
 from core.engine.recall.asking import Meaning
-from core.engine.recall.search import Place, excerpt_of, matcher_of, search
+from core.engine.recall.search import excerpt_of, matcher_of, search
+from core.engine.recall.texts import Place, lacking_pieces
 from core.text.cleaning import clean_line
 from tests.core.bank_samples import fact
 from tests.store import chapters
@@ -80,6 +82,35 @@ async def test_chapters_of_a_book_are_numbered_and_one_without_a_bank_is_searche
     assert {hit.chapter for hit in hits if hit.place is Place.TRANSCRIPT} == {1, 2}
     await first_lease.aclose()
     await second_lease.aclose()
+
+
+async def test_story_memory_and_drafts_are_found_by_meaning_at_the_nearest_piece() -> None:
+    store = MemoryStore()
+    session, lease = await chapters.locked_session(store, keeps_bank=True)
+    session = await chapters.play(store, session, lease, 3)
+    [(_, gate)] = await lacking_pieces(store, [session.id], "m")
+    assert gate.text == "the gate is shut", "shorter lines say too little"
+    made = [PieceVector(gate.hash, (1.0, 0.0))]
+    await store.bank.put_piece_vectors(session.id, "m", made)
+    assert not await lacking_pieces(store, [session.id], "m"), "each has its vector"
+    assert await lacking_pieces(store, [session.id], "other"), "another model makes others"
+
+    async def embed(text: str) -> Meaning:
+        return Meaning((1.0, 0.0), "m")
+
+    found = await search(store, [session.id], "zeppelins of another word", embed)
+    assert {(hit.place, hit.text, hit.similarity) for hit in found} == {(Place.MEMORY, gate.text, 1.0)}
+    hits = await search(store, [session.id], "gate", embed)
+    assert {hit.similarity for hit in hits} == {None}, "what has the words is there once"
+    await lease.aclose()
+
+
+async def test_a_chapter_without_a_bank_has_no_pieces_to_be_made_into_vectors() -> None:
+    store = MemoryStore()
+    session, lease = await chapters.locked_session(store)
+    session = await chapters.play(store, session, lease, 1)
+    assert not await lacking_pieces(store, [session.id], "m")
+    await lease.aclose()
 
 
 async def test_a_name_that_is_spelled_otherwise_finds_what_has_the_name() -> None:

@@ -9,7 +9,8 @@ from textual.widgets import DataTable, Input, Static
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.recall.search import Hit, texts_of
+from core.engine.recall.search import Hit
+from core.engine.recall.texts import texts_of
 from storyengine_tui.screens.bank.bank_rows import BankList
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
