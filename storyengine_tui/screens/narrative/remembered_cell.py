@@ -25,6 +25,7 @@ from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.memory_cell import ENTRIES, MemoryCell
 from storyengine_tui.screens.narrative.memory_pages import title_text
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
+from storyengine_tui.widgets.reading.memory_outline import MemoryForm
 from storyengine_tui.widgets.reading.row_list import RowList
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, SourcePos
 
@@ -32,7 +33,8 @@ Place = tuple[SourcePos, SourcePos]
 """The beginning and the end of words in a view."""
 
 BANK_ENTRIES: Final = (
-    *ENTRIES,
+    ENTRIES[0],
+    PanelEntry(MemoryForm.JSON, 2, "JSON"),  # Shorter than without lists: all of them fit into 80 columns.
     *(PanelEntry(one, number, one.value.capitalize()) for number, one in enumerate(BankList, start=3)),
 )
 NOTHING: Final = (
