@@ -1,6 +1,7 @@
 """The memory bank, as users switch it on; and with the bundled model, whose items all have their proof."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -58,6 +59,23 @@ def test_a_chapter_is_switched_on_and_off_by_name(served: tuple[Machine, str]) -
     [stopped] = here.lines("bank", "off", "last")
     assert stopped == "The chapter keeps no memory bank; the items that it has stay."
     assert here.call("bank", "on", "nothing").returncode == ExitCode.REFUSED
+
+
+def test_a_search_says_where_the_words_are_and_which_name_a_word_was_taken_for(
+    served: tuple[Machine, str],
+) -> None:
+    here, _ = served
+    script = here.write("sought.toml", chapter_script("Sought with Kara", 2))
+    assert here.call("play", script, "--provider", "scripted", "--out", here.out).returncode == 0
+    said = here.lines("search", "sought kara", "--session", "last")
+    assert "transcript, prompt 2  GM: Sought with Kara, prompt 2: what now?" in said
+    first, *others = here.lines("search", "Karra", "--session", "last")
+    assert first == "Nothing has “Karra”; this is for “Kara”:"
+    assert set(others) == set(here.lines("search", "Kara", "--session", "last"))
+    hits = json.loads(here.call("search", "kara", "--session", "last", "--json").stdout)
+    prompt = next(hit for hit in hits if hit["who"] == "GM")
+    assert prompt["text"][prompt["start"] : prompt["end"]] == "Kara"
+    assert here.lines("search", "zeppelin", "--session", "last") == ["Nothing was found."]
 
 
 @pytest.mark.chapter
