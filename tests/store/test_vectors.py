@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from core.changes import Changes
+from core.domain.bank.pieces import PieceVector
 from core.domain.bank.recall import ItemVector, Query, Scope, query_words
 from core.domain.session.session import Session
 from db.backups.dump import backup, restore
@@ -17,6 +18,7 @@ from tests.store import chapters
 
 pytestmark = pytest.mark.anyio
 COUNT = "SELECT count(*) FROM bank_vector"
+PIECES = "SELECT count(*) FROM piece_vector"
 
 
 async def kept(store: PostgresStore) -> Session:
@@ -72,12 +74,14 @@ async def test_a_backup_has_no_vectors_and_after_it_is_restored_they_are_missing
     [item] = await store.bank.unembedded([session.id], "m", 5)
     vector = ItemVector(session_id=session.id, item_id=item.id, version=1, vector=(1.0, 0.0))
     await store.bank.put_vectors("m", [vector])
+    await store.bank.put_piece_vectors(session.id, "m", [PieceVector("a" * 64, (1.0, 0.0))])
     assert raw.execute(COUNT).fetchone() == (1,)
+    assert raw.execute(PIECES).fetchone() == (1,)
     file = tmp_path / "backup"
     await backup(url, file)
     await restore(url, file, replace=True)
-    [(table,)] = raw.execute("SELECT to_regclass('bank_vector')").fetchall()
-    assert table is None
+    tables = raw.execute("SELECT to_regclass('bank_vector'), to_regclass('piece_vector')").fetchall()
+    assert tables == [(None, None)]
     again = await open_store(url)
     assert list(await again.bank.unembedded([session.id], "m", 5)) == [item]
     [found] = await again.bank.recall(replace(asked(session), vector=None))
@@ -92,7 +96,9 @@ async def test_a_purged_chapter_leaves_neither_words_nor_vectors(
     [item] = await store.bank.unembedded([session.id], "m", 5)
     vector = ItemVector(session_id=session.id, item_id=item.id, version=1, vector=(1.0, 0.0))
     await store.bank.put_vectors("m", [vector])
+    await store.bank.put_piece_vectors(session.id, "m", [PieceVector("a" * 64, (1.0, 0.0))])
     await store.archive(session.id, session.created_at)
     await store.purge(session.id)
     assert raw.execute(COUNT).fetchone() == (0,)
+    assert raw.execute(PIECES).fetchone() == (0,)
     assert raw.execute("SELECT count(*) FROM bank_word").fetchone() == (0,)
