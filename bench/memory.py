@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import synthetic_sessions
-from core.agents import context_summary
 from core.agents.context_builder import ContextBuilder
+from core.agents.memory import context_summary
 from core.config.models import AgentRole, PromptStyle, choose_models
 from core.config.paths import Paths
 from core.config.sections import ProfileSettings

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.voices.measures import Played, Turn
 from core.agents import narrative
-from core.agents.prompt_file import prompt_for, render_prompt
+from core.agents.role.prompt_file import prompt_for, render_prompt
 from core.config.models import AgentRole, ModelAssignments
 from core.domain.requests.request import ReplyRequest
 from core.domain.session.session import Session

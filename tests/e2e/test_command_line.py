@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from core.agents.prompt_file import load_prompt
+from core.agents.role.prompt_file import load_prompt
 from core.config.models import AgentRole, PromptStyle
 from core.domain.errors import ErrorCode
 from core.exchange.session_export import VERSION

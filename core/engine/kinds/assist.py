@@ -5,7 +5,7 @@ from datetime import datetime
 
 from core.agents import assist
 from core.agents.assist import Asked, Proposal
-from core.agents.prompt_file import SEGMENTS
+from core.agents.role.prompt_file import SEGMENTS
 from core.changes import Changes
 from core.config.models import AgentRole
 from core.context.segments import Context

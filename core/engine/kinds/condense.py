@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from core.agents import condense
+from core.agents.memory import condense
 from core.changes import Changes
 from core.config.models import AgentRole
 from core.domain.errors import ErrorCode

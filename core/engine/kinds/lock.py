@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from core.agents import world_lock
+from core.agents.memory import world_lock
 from core.changes import Changes
 from core.domain.ids import BlockId, new_uuid
 from core.domain.requests.request import LockRequest

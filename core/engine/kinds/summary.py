@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from core.agents import context_summary
 from core.agents.answers.json_output import ParsedMemory
+from core.agents.memory import context_summary
 from core.changes import Changes
 from core.config.models import AgentRole
 from core.context.visibility import Knowledge

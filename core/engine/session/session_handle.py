@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property, partial
 
 from core.agents.context_builder import ContextBuilder
-from core.agents.prompt_blocks import PromptOutline
+from core.agents.sections.prompt_blocks import PromptOutline
 from core.changes import Changes
 from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience

@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
-from core.agents import context_summary
 from core.agents.answers.json_output import InvalidMemoryError
+from core.agents.memory import context_summary
 from core.changes import Changes
 from core.config.models import PromptStyle
 from core.context.canon_locks import audience_of_lock

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core.agents.prompt_file import SEGMENTS, in_place_of_text
+from core.agents.role.prompt_file import SEGMENTS, in_place_of_text
 from core.context.lore import NOTE_ROLE, NOTES, read_notes
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.cost import LOCAL, PROVIDER, YOURS, Cost

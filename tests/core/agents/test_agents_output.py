@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.agents import character, context_summary, world_lock
+from core.agents import character
 from core.agents.answers.json_output import (
     MAX_MEMORY,
     MAX_OUTPUT,
@@ -17,6 +17,7 @@ from core.agents.answers.json_output import (
     ParsedMemory,
     read_object,
 )
+from core.agents.memory import context_summary, world_lock
 from core.config.models import PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from core.agents import character, context_summary
+from core.agents import character
 from core.agents.answers.json_output import InvalidMemoryError, read_object
+from core.agents.memory import context_summary
 from core.config.models import PromptStyle
 from core.domain.prompt_range import PromptRange
 from tests.core.samples import delta_payload, session

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 
-from core.agents import context_summary, world_lock
 from core.agents.answers.extract import (
     CLAUSE_LENGTH,
     CLAUSE_TOKENS,
@@ -23,6 +22,7 @@ from core.agents.answers.extract import (
     stretches,
 )
 from core.agents.answers.schema import Schema, schema_of
+from core.agents.memory import context_summary, world_lock
 from core.config.models import AgentRole, PromptStyle, defaults_for
 from core.context.tokens import estimate_tokens
 from core.domain.prompt_range import PromptRange

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from core.agents import condense
 from core.agents.answers.json_output import InvalidMemoryError, ParsedMemory
-from core.agents.condense import Task, task_of
-from core.agents.prompt_file import load_prompt
+from core.agents.memory import condense
+from core.agents.memory.condense import Task, task_of
+from core.agents.role.prompt_file import load_prompt
 from core.config.models import AgentRole, ModelConfig, PromptStyle, defaults_for
 from core.context.segments import Context
 from core.domain.errors import StoryEngineError

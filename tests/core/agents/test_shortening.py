@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from core.agents.shortening import fit_events, shortened
+from core.agents.role.shortening import fit_events, shortened
 from core.config.models import PromptStyle
 from core.context.tokens import characters_for, estimate_tokens
 from core.domain.slot import Slot

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from core.agents.prompt_file import load_prompt
+from core.agents.role.prompt_file import load_prompt
 from core.config.models import AgentRole, PromptStyle
 from core.config.sampling import SMALL_SAMPLING
 from core.domain.errors import ErrorCode

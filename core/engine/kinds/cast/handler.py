@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from core.agents.answers.json_output import InvalidMemoryError
 from core.agents.context_builder import repair_context
-from core.agents.prompt_file import SEGMENTS
 from core.agents.proposals import asking, reading
 from core.agents.proposals.asking import Question
+from core.agents.role.prompt_file import SEGMENTS
 from core.changes import Changes
 from core.config.models import AgentRole, ModelConfig
 from core.context.segments import Context

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import chain
 from typing import TypeGuard
 
-from core.agents.context_summary import events_of
+from core.agents.memory.context_summary import events_of
 from core.domain.audience import Audience
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import BackgroundRequest

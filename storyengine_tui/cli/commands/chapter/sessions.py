@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.agents.context_builder import Context
-from core.agents.prompt_file import SEGMENTS, in_place_of_text
+from core.agents.role.prompt_file import SEGMENTS, in_place_of_text
 from core.config.models import ModelConfig
 from core.context.lore import BANK
 from core.context.visibility import names_of

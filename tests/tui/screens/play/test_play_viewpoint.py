@@ -3,7 +3,7 @@
 import pytest
 from textual.widgets import Button
 
-from core.agents.prompt_file import SEGMENTS
+from core.agents.role.prompt_file import SEGMENTS
 from core.domain.audience import NOBODY
 from core.domain.slot import Slot
 from storyengine_tui.screens.calls.call_rows import segments_of

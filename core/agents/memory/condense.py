@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from core.agents import context_summary
 from core.agents.answers.extract import EMPTY_LIST, fitted, pick, stretches, tuple_of
 from core.agents.answers.json_output import MAX_PROBLEMS, InvalidMemoryError, ParsedMemory
 from core.agents.answers.schema import Schema, fixed, record
-from core.agents.setup import AgentSetup, total
+from core.agents.memory import context_summary
+from core.agents.role.setup import AgentSetup, total
 from core.config.models import AgentRole, ModelConfig, PromptStyle
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from core.agents.setup import ROOM_TO_PLAY, AgentSetup, total
+from core.agents.role.setup import ROOM_TO_PLAY, AgentSetup, total
 from core.context.segments import Segment, plain
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_block import BlockPlace, PromptBlock, PromptBlocks

@@ -12,7 +12,7 @@ from itertools import chain, islice
 from threading import Lock
 from typing import Final
 
-from core.agents.setup import AgentSetup, total
+from core.agents.role.setup import AgentSetup, total
 from core.config.models import PromptStyle
 from core.context.lore import LoreNote
 from core.context.segments import Segment

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from core.agents.setup import AgentSetup
-from core.agents.shortening import Shortened, fit_events
+from core.agents.role.setup import AgentSetup
+from core.agents.role.shortening import Shortened, fit_events
 from core.context.segments import Segment
 from core.context.tokens import estimate_tokens
 from core.domain.prompt_range import PromptRange

@@ -8,8 +8,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from core.agents.prompt_file import SystemPrompt, parse_prompt
-from core.agents.setup import AgentSetup
+from core.agents.role.prompt_file import SystemPrompt, parse_prompt
+from core.agents.role.setup import AgentSetup
 from core.config.models import AgentRole, PromptStyle
 from core.context.segments import plain
 from core.text.delimiters import SegmentName

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
-from core.agents.setup import AgentSetup, total
+from core.agents.role.setup import AgentSetup, total
 from core.context.bank import Recalled
 from core.context.lore import BANK, LoreNote
 from core.context.segments import Segment

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from core.agents.setup import AgentSetup
+from core.agents.role.setup import AgentSetup
 from core.config.models import PromptStyle
 from core.context.bank import Remembered
 from core.context.segments import Segment

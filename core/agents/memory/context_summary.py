@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from core.agents.answers.json_output import ParsedMemory, checked, overridden, read_object
 from core.agents.answers.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.answers.small_delta import small_delta_schema
-from core.agents.setup import AgentSetup, total
-from core.agents.shortening import Shortened, fit_events
+from core.agents.role.setup import AgentSetup, total
+from core.agents.role.shortening import Shortened, fit_events
 from core.config.models import ModelConfig, PromptStyle
 from core.context.segments import Context
 from core.context.visibility import Knowledge
