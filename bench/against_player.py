@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from core.config.models import choose_models
+from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine

@@ -15,7 +15,7 @@ from time import perf_counter, process_time
 from bench.measure import Figure, print_table
 from bench.synthetic_sessions import session, tab1
 from core.agents.context_builder import ContextBuilder
-from core.config.models import AgentRole, ModelAssignments, choose_models
+from core.config.models.assignments import AgentRole, ModelAssignments, choose_models
 from core.config.sections import ProfileSettings
 from core.context.lore import ChapterLore
 from core.context.visibility import known_to

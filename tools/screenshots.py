@@ -23,8 +23,8 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from core.config.consent import Consent
-from core.config.models import defaults_for
-from core.config.paths import Paths
+from core.config.files.paths import Paths
+from core.config.models.assignments import defaults_for
 from core.config.settings import Settings
 from core.domain.audience import Audience
 from core.domain.slot import Slot

@@ -43,7 +43,7 @@ from core.agents.narrative import NarrativePart
 from core.agents.role.setup import ROOM_TO_PLAY, AgentSetup, overflow, total
 from core.agents.sections import prompt_blocks, silence
 from core.agents.sections.prompt_blocks import PromptOutline
-from core.config.models import AgentRole, ModelAssignments, ModelConfig, PromptStyle
+from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig, PromptStyle
 from core.context.carry_over import block_of
 from core.context.memory_digest import Digest, MemoryDigester
 from core.context.segments import Context, Segment, repair_context

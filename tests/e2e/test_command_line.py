@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 
 from core.agents.role.prompt_file import load_prompt
-from core.config.models import AgentRole, PromptStyle
+from core.config.models.assignments import AgentRole, PromptStyle
 from core.domain.errors import ErrorCode
 from core.exchange.session_export import VERSION
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of

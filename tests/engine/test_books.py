@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bench.recorder import Recorder
-from core.config.models import defaults_for
+from core.config.models.assignments import defaults_for
 from core.domain.audience import Audience
 from core.domain.errors import BookGoesOnError, IllegalCommandError, StorageError
 from core.domain.ids import SessionId

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.config.models import AgentRole, ModelAssignments
+from core.config.models.assignments import AgentRole, ModelAssignments
 from core.domain.audience import EVERYONE
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError

@@ -5,8 +5,8 @@ import hashlib
 import pytest
 
 from core.changes import Changes
-from core.config.accounts import accounts_of
-from core.config.embedding import choose_embedding
+from core.config.models.accounts import accounts_of
+from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid

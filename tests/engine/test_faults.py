@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models import AgentRole, ModelAssignments
+from core.config.models.assignments import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind

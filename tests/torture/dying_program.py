@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from core.changes import Changes
-from core.config.accounts import OWN
+from core.config.models.accounts import OWN
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from db.embedded.machine.probe import server_processes

@@ -13,7 +13,7 @@ from core.agents.answers.schema import Schema, one_of, record
 from core.agents.bank.findings import Finding
 from core.agents.role.setup import AgentSetup, total
 from core.agents.role.shortening import fit_events
-from core.config.models import AgentRole, ModelConfig
+from core.config.models.assignments import AgentRole, ModelConfig
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment
 from core.context.visibility import Knowledge

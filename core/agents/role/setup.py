@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.agents.role.prompt_file import SystemPrompt, prompt_for, render_prompt
-from core.config.models import AgentRole, ModelConfig, PromptStyle, setting_of
+from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle, setting_of
 from core.context.memory_digest import Digest, MemoryDigester
 from core.context.segments import Context, Segment, fenced, plain
 from core.context.visibility import CharacterKnowledge, Knowledge

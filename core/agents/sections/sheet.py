@@ -3,7 +3,7 @@
 from typing import Final
 
 from core.agents.role.setup import AgentSetup
-from core.config.models import PromptStyle
+from core.config.models.assignments import PromptStyle
 from core.context.bank import Remembered
 from core.context.segments import Segment
 from core.context.visibility import CharacterKnowledge

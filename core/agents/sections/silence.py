@@ -10,7 +10,7 @@ from typing import Final
 
 from core.agents.role.prompt_file import SystemPrompt, parse_prompt
 from core.agents.role.setup import AgentSetup
-from core.config.models import AgentRole, PromptStyle
+from core.config.models.assignments import AgentRole, PromptStyle
 from core.context.segments import plain
 from core.text.delimiters import SegmentName
 

@@ -10,7 +10,7 @@ from typing import Final, Self
 from core.agents import character, unasked
 from core.agents.context_builder import ContextBuilder
 from core.changes import Changes
-from core.config.models import AgentRole, ModelConfig, PromptStyle
+from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle
 from core.context.visibility import CharacterKnowledge
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest, ReplyRequest

@@ -7,7 +7,7 @@ from core.agents import assist
 from core.agents.assist import Asked, Proposal
 from core.agents.role.prompt_file import SEGMENTS
 from core.changes import Changes
-from core.config.models import AgentRole
+from core.config.models.assignments import AgentRole
 from core.context.segments import Context
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest

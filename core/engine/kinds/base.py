@@ -10,7 +10,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.changes import Changes
-from core.config.models import AgentRole, ModelAssignments, ModelConfig
+from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
 from core.context.visibility import CharacterKnowledge
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import RequestBase

@@ -11,7 +11,7 @@ from typing import Final
 
 from core.agents.memory import condense
 from core.changes import Changes
-from core.config.models import AgentRole
+from core.config.models.assignments import AgentRole
 from core.domain.errors import ErrorCode
 from core.domain.ids import BlockId, new_uuid
 from core.domain.requests.request import BackgroundRequest

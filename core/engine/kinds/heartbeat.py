@@ -8,7 +8,7 @@ from datetime import datetime
 
 from core.agents import unasked
 from core.changes import Changes
-from core.config.models import AgentRole
+from core.config.models.assignments import AgentRole
 from core.domain.requests.request import BackgroundRequest
 from core.domain.slot import Slot
 from core.engine.kinds.base import Job, KindHandler, called_with, failure_unasked, input_of

@@ -10,7 +10,7 @@ from typing import Final
 from core.agents import character
 from core.agents.context_builder import Context
 from core.changes import Changes
-from core.config.models import AgentRole, ModelConfig, PromptStyle
+from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle
 from core.context.bank import ChapterBank
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange

@@ -8,7 +8,7 @@ from functools import partial
 from core.agents.answers.json_output import ParsedMemory
 from core.agents.memory import context_summary
 from core.changes import Changes
-from core.config.models import AgentRole
+from core.config.models.assignments import AgentRole
 from core.context.visibility import Knowledge
 from core.domain.audience import Audience, widest_first
 from core.domain.errors import ErrorCode, StoryEngineError

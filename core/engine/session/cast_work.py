@@ -12,7 +12,7 @@ from typing import Final
 
 from core.agents.proposals.asking import Question
 from core.changes import Changes
-from core.config.models import AgentRole
+from core.config.models.assignments import AgentRole
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import CharacterId, RequestId, new_uuid

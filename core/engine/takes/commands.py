@@ -12,7 +12,7 @@ from enum import StrEnum
 from core.agents.answers.json_output import InvalidMemoryError
 from core.agents.memory import context_summary
 from core.changes import Changes
-from core.config.models import PromptStyle
+from core.config.models.assignments import PromptStyle
 from core.context.canon_locks import audience_of_lock
 from core.domain.errors import IllegalCommandError, LimitExceededError
 from core.domain.ids import BlockId, RequestId, new_uuid

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from core.config.bounded_file import read_bounded
 from core.config.consent import is_loopback
-from core.config.models import PromptStyle
+from core.config.files.bounded_file import read_bounded
+from core.config.models.assignments import PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.text.cleaning import clean_line, has_controls
 

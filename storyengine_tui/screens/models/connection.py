@@ -8,10 +8,10 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from core.config.accounts import Account, Accounts, accounts_of, own_account
-from core.config.api_keys import FoundKey, find_api_key
 from core.config.consent import normalise_base_url
-from core.config.models import AgentRole, ModelAssignments, choose_models
+from core.config.models.accounts import Account, Accounts, accounts_of, own_account
+from core.config.models.api_keys import FoundKey, find_api_key
+from core.config.models.assignments import AgentRole, ModelAssignments, choose_models
 from core.config.sections import AgentSettings, ProfileName, ProfileSettings, ProviderName, is_account_name
 from core.config.settings import InvalidSettingsError, load_settings
 from core.domain.clock import utc_now

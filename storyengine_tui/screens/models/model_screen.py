@@ -13,11 +13,11 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Select, Static
 
-from core.config.accounts import OWN
-from core.config.api_keys import store_api_key
-from core.config.cast_models import CastModels, look_up, with_lacking
 from core.config.consent import InvalidAddressError
-from core.config.models import AgentRole
+from core.config.models.accounts import OWN
+from core.config.models.api_keys import store_api_key
+from core.config.models.assignments import AgentRole
+from core.config.models.cast_models import CastModels, look_up, with_lacking
 from core.config.sections import ProviderName
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot

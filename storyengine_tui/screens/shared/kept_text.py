@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from core.config.bounded_file import LARGEST_SMALL_FILE, read_bounded
-from core.config.private_files import write_privately
+from core.config.files.bounded_file import LARGEST_SMALL_FILE, read_bounded
+from core.config.files.private_files import write_privately
 from core.domain.ids import CharacterId, LorebookId, SessionId
 from core.text.cleaning import clean
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from core.agents.context_builder import Context, ContextBuilder, repair_context
 from core.agents.role.prompt_file import load_prompt
-from core.config.models import AgentRole, PromptStyle, choose_models
+from core.config.models.assignments import AgentRole, PromptStyle, choose_models
 from core.config.sections import ProfileSettings, ProviderName, RecentContext
 from core.context.visibility import known_to_gm
 from core.domain.prompt_range import PromptRange

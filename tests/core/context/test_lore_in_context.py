@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.models import PromptStyle
+from core.config.models.assignments import PromptStyle
 from core.context.lore import NO_LORE, ChapterLore
 from core.context.visibility import CharacterKnowledge, known_to
 from core.domain.audience import EVERYONE, Audience

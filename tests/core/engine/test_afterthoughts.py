@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models import ModelAssignments
+from core.config.models.assignments import ModelAssignments
 from core.domain.audience import NOBODY, Audience
 from core.domain.errors import IllegalCommandError
 from core.domain.requests.request import BackgroundRequest, RequestState

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.models import AgentRole, ModelAssignments, choose_models
+from core.config.models.assignments import AgentRole, ModelAssignments, choose_models
 from core.config.sections import AgentSettings, ProfileSettings
 from core.context.visibility import known_to_gm
 from core.domain.errors import ErrorCode, StoryEngineError

@@ -9,8 +9,8 @@ import pytest
 
 from core.agents.context_builder import ContextBuilder
 from core.changes import Changes
-from core.config.accounts import accounts_of
-from core.config.embedding import choose_embedding
+from core.config.models.accounts import accounts_of
+from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.audience import Audience
 from core.domain.bank.item import Item

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from core.config.model_defaults import LOCAL_MODEL
-from core.config.model_size import is_small_by_name
-from core.config.models import PromptStyle
+from core.config.models.assignments import PromptStyle
+from core.config.models.model_defaults import LOCAL_MODEL
+from core.config.models.model_size import is_small_by_name
 from core.providers.local.catalogue import (
     CATALOGUE,
     CatalogueError,

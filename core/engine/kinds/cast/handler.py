@@ -15,7 +15,7 @@ from core.agents.proposals import asking, reading
 from core.agents.proposals.asking import Question
 from core.agents.role.prompt_file import SEGMENTS
 from core.changes import Changes
-from core.config.models import AgentRole, ModelConfig
+from core.config.models.assignments import AgentRole, ModelConfig
 from core.context.segments import Context
 from core.context.visibility import CharacterKnowledge
 from core.domain.errors import ErrorCode, StoryEngineError

@@ -22,7 +22,7 @@ from core.agents.bank.findings import (
 )
 from core.agents.bank.scan import Known, Part
 from core.changes import Changes
-from core.config.models import AgentRole, ModelConfig, PromptStyle
+from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle
 from core.context.segments import Context
 from core.context.visibility import Knowledge
 from core.domain.bank.details import ItemKind

@@ -18,7 +18,7 @@ from storyengine_tui.screens.models.accounts_screen import NOTHING_SENT, Account
 from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.widgets.banner import Banner
-from tests.core.config.test_keys import Memory
+from tests.core.config.models.test_keys import Memory
 from tests.http_faults import FaultServer, error_reply
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import until

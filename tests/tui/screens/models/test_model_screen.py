@@ -12,7 +12,7 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static
 
-from core.config.models import AgentRole
+from core.config.models.assignments import AgentRole
 from core.config.sections import AgentSettings, Profiles, ProfileSettings
 from core.config.settings import Settings, load_settings
 from core.domain.errors import ErrorCode
@@ -25,7 +25,7 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
-from tests.core.config.test_keys import Memory
+from tests.core.config.models.test_keys import Memory
 from tests.http_faults import FaultServer, error_reply, text_reply
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import PATIENCE, Desktop, make_active, opened, screen_text, until

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from core.agents.context_builder import ContextBuilder
-from core.config.accounts import accounts_of
-from core.config.cast_models import CastModels, look_up, with_lacking
 from core.config.consent import Consent
-from core.config.models import AgentRole, ModelAssignments, PromptStyle, choose_models
+from core.config.models.accounts import accounts_of
+from core.config.models.assignments import AgentRole, ModelAssignments, PromptStyle, choose_models
+from core.config.models.cast_models import CastModels, look_up, with_lacking
 from core.config.sections import AccountSettings, AgentSettings, ProfileSettings
 from core.domain.prompt_block import NO_PROMPT_BLOCKS
 from core.domain.session.profile import Profile, Profiles, without_models

@@ -7,10 +7,10 @@ and then what all characters have. One that cannot be called is no failure: the 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from core.config.accounts import OWN, Account
-from core.config.api_keys import find_api_key
 from core.config.consent import Consent, InvalidAddressError
-from core.config.models import AgentRole, ModelAssignments
+from core.config.models.accounts import OWN, Account
+from core.config.models.api_keys import find_api_key
+from core.config.models.assignments import AgentRole, ModelAssignments
 from core.domain.session.profile import Profiles
 from core.domain.slot import Slot
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.config.paths import Paths
-from core.config.private_files import (
+from core.config.files.paths import Paths
+from core.config.files.private_files import (
     NotPrivateError,
     alone_with,
     environment_without_secrets,
@@ -248,11 +248,11 @@ def test_who_holds_a_file_for_too_long_is_named_and_afterwards_it_is_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "tries.json"
-    monkeypatch.setattr("core.config.private_files._LOCK_TIMEOUT", 0.03)
+    monkeypatch.setattr("core.config.files.private_files._LOCK_TIMEOUT", 0.03)
     with alone_with(file):
         with pytest.raises(TimeoutError, match="held by another program"), alone_with(file):
             pytest.fail("two at once")
-        monkeypatch.setattr("core.config.private_files._LOCK_TIMEOUT", 0.0)
+        monkeypatch.setattr("core.config.files.private_files._LOCK_TIMEOUT", 0.0)
         with pytest.raises(TimeoutError), alone_with(file):
             pytest.fail("two at once")
     with alone_with(file):

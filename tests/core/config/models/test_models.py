@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.config.model_defaults import LOCAL_MODEL
-from core.config.models import (
+from core.config.models.assignments import (
     AgentRole,
     PromptStyle,
     choose_model,
@@ -14,7 +13,8 @@ from core.config.models import (
     defaults_for,
     setting_of,
 )
-from core.config.sampling import NO_SAMPLING, SMALL_SAMPLING
+from core.config.models.model_defaults import LOCAL_MODEL
+from core.config.models.sampling import NO_SAMPLING, SMALL_SAMPLING
 from core.config.sections import AgentSettings, ProfileSettings, ProviderName
 from core.config.settings import load_settings
 from core.domain.errors import StoryEngineError

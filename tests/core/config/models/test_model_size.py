@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.config.model_size import is_small_by_name, is_small_file, size_in_name, size_of_file
+from core.config.models.model_size import is_small_by_name, is_small_file, size_in_name, size_of_file
 
 
 @pytest.mark.parametrize(

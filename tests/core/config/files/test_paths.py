@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from platformdirs import PlatformDirs
 
-from core.config.paths import find_paths
+from core.config.files.paths import find_paths
 
 DIRS = PlatformDirs("storyengine", appauthor=False)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core.config.bounded_file import LARGEST_SMALL_FILE, read_bounded
 from core.config.consent import Consent
+from core.config.files.bounded_file import LARGEST_SMALL_FILE, read_bounded
 from core.config.settings import InvalidSettingsError, load_settings
 from core.domain.errors import StoryEngineError
 from core.exchange.scripts.chapter_script import ChapterScriptError, load_chapter_script

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import SecretStr
 
-from core.config.accounts import OWN, Account, setting_of_account
 from core.config.consent import InvalidAddressError, normalise_base_url
-from core.config.paths import ENV_FILE
+from core.config.files.paths import ENV_FILE
+from core.config.models.accounts import OWN, Account, setting_of_account
 from core.config.sections import OPENAI_BASE_URL
 from core.domain.errors import ErrorCode, StoryEngineError
 

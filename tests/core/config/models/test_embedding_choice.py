@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from core.config.accounts import accounts_of
-from core.config.embedding import EmbeddingChoice, choose_embedding
+from core.config.models.accounts import accounts_of
+from core.config.models.embedding import EmbeddingChoice, choose_embedding
 from core.config.sections import AccountSettings, EmbeddingSettings, Profiles, ProfileSettings
 from core.config.settings import InvalidSettingsError, load_settings
 from core.domain.errors import StoryEngineError

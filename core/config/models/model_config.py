@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from core.config.accounts import OWN, labelled
-from core.config.sampling import NO_SAMPLING, Sampling
+from core.config.models.accounts import OWN, labelled
+from core.config.models.sampling import NO_SAMPLING, Sampling
 
 CHARACTERS_PER_TOKEN: Final = 10
 """Characters that a token of output has at most on average: prose has about 4.5, indented JSON up to 8."""

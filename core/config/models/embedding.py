@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from core.config.accounts import LOCAL, Account, Accounts
-from core.config.models import named_account
+from core.config.models.accounts import LOCAL, Account, Accounts
+from core.config.models.assignments import named_account
 from core.config.sections import EmbeddingSettings
 from core.domain.errors import ErrorCode, StoryEngineError
 

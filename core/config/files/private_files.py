@@ -14,7 +14,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.config.bounded_file import read_bounded
+from core.config.files.bounded_file import read_bounded
 from core.domain.errors import ErrorCode, StorageError
 
 with suppress(ImportError):  # Absent on Windows, which the program does not run on.
@@ -22,7 +22,7 @@ with suppress(ImportError):  # Absent on Windows, which the program does not run
 
 if TYPE_CHECKING:
     # Not at run time: the private server is started by whatever Python there is, without our libraries.
-    from core.config.paths import Paths
+    from core.config.files.paths import Paths
 
 OTHERS = 0o077
 """The rights of everybody but the owner."""

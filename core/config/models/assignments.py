@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from core.config import model_defaults as defaults
-from core.config.accounts import OWN, Account, Accounts, accounts_of
-from core.config.model_config import ModelConfig as ModelConfig
-from core.config.model_config import PromptStyle as PromptStyle
-from core.config.model_size import is_small_by_name, is_small_file
+from core.config.models import model_defaults as defaults
+from core.config.models.accounts import OWN, Account, Accounts, accounts_of
+from core.config.models.model_config import ModelConfig as ModelConfig
+from core.config.models.model_config import PromptStyle as PromptStyle
+from core.config.models.model_size import is_small_by_name, is_small_file
 from core.config.sections import (
     DEFAULT_LORE_PERCENT,
     DEFAULT_RECALL_ITEMS,
@@ -106,7 +106,7 @@ class Elsewhere:
     profile: ProfileSettings
     accounts: Accounts
     lacking: dict[str, str] = field(default_factory=dict)
-    """By account, what keeps it from being called, as far as that was looked for (`core.config.cast_models`).
+    """By account, what keeps it from being called, as far as that was looked for (`models.cast_models`).
 
     The one part that changes: all that choose for an engine learn of it at once."""
 

@@ -6,8 +6,8 @@ from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked
 from pydantic import SecretStr
 
-from core.config.accounts import Account, accounts_of, own_account
-from core.config.api_keys import KEYRING_SERVICE, find_api_key, store_api_key
+from core.config.models.accounts import Account, accounts_of, own_account
+from core.config.models.api_keys import KEYRING_SERVICE, find_api_key, store_api_key
 from core.config.sections import AccountSettings, ProfileSettings
 from core.domain.errors import ErrorCode, StoryEngineError
 
