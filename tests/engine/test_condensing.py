@@ -286,7 +286,7 @@ async def test_a_call_that_needs_the_gm_is_left_and_asked_for_again_only_with_ne
             return Failed(refused), CallRecords()
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("core.engine.kinds.condense.make_memory", make)
+            patch.setattr("core.engine.kinds.memory.condense.make_memory", make)
             async with listening(session) as ears:
                 await play(session, 6)
                 await heard_of(ears)

@@ -16,7 +16,7 @@ from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.domain.slot import Slot
 from core.engine.changes.moves import given_up, new_request
-from core.engine.kinds.afterthought import Opening, Pause, opening_of
+from core.engine.kinds.speaking.afterthought import Opening, Pause, opening_of
 from core.engine.queue.background import BackgroundWorker
 from core.engine.speaking import commands
 from core.engine.sync.session_writer import SessionWriter

@@ -37,7 +37,7 @@ from core.engine.changes.moves import given_up, move, move_and_summarise, new_re
 from core.engine.decisions.commands import find_request
 from core.engine.decisions.tab1_commands import within
 from core.engine.kinds.outcome import ReplyMade
-from core.engine.kinds.reply import ReplyHandler
+from core.engine.kinds.speaking.reply import ReplyHandler
 from core.snapshot import Snapshot
 from core.text.cleaning import clean, is_blank
 from core.text.composer_text import joined, without

@@ -21,8 +21,8 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.recall_use import RECALLED, recalled_in
+from core.engine.kinds.bank.embedding import similar_of
 from core.engine.kinds.base import Job
-from core.engine.kinds.embedding import similar_of
 from core.engine.kinds.trial import new_test
 from core.engine.queue.executor import _Calls
 from core.engine.recall.reading import BankReader

@@ -18,7 +18,7 @@ from core.domain.requests.request import BackgroundRequest
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.bank.service import NO_BANK, Bank
-from core.engine.kinds.extraction.requests import is_extraction
+from core.engine.kinds.bank.requests import is_extraction
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session

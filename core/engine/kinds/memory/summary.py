@@ -21,9 +21,9 @@ from core.domain.story.event import Event
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.changes.canon import block_before
 from core.engine.changes.moves import is_rebuilt, move_and_summarise, provenance
+from core.engine.kinds.bank.requests import extractions
 from core.engine.kinds.base import Job, KindHandler, called_with
-from core.engine.kinds.extraction.requests import extractions
-from core.engine.kinds.json_memory import make_memory
+from core.engine.kinds.memory.json_memory import make_memory
 from core.engine.kinds.outcome import Failed, SummaryMade
 from core.gateway.call_records import CallRecords
 from core.snapshot import Snapshot

@@ -31,12 +31,12 @@ from core.domain.bank.item import Item
 from core.domain.bank.matching import Similar
 from core.domain.requests.request import BackgroundRequest
 from core.domain.story.event import Event
+from core.engine.kinds.bank.asking import Asking, NoAnswerError
+from core.engine.kinds.bank.embedding import similar_of
+from core.engine.kinds.bank.requests import analysed_for, mark_of
+from core.engine.kinds.bank.sorting import Sorted, Sorter
 from core.engine.kinds.base import Job, KindHandler, called_with
 from core.engine.kinds.earlier_answers import earlier_answers
-from core.engine.kinds.embedding import similar_of
-from core.engine.kinds.extraction.asking import Asking, NoAnswerError
-from core.engine.kinds.extraction.requests import analysed_for, mark_of
-from core.engine.kinds.extraction.sorting import Sorted, Sorter
 from core.engine.kinds.outcome import Failed
 from core.engine.recall.reading import chapters_of
 from core.gateway.call_records import CallRecords
@@ -57,7 +57,7 @@ NOTHING = ItemsMade()
 
 
 class ExtractionHandler(KindHandler[BackgroundRequest, ItemsMade]):
-    """Handles extractions; `core.engine.kinds.extraction.requests` says what a request has."""
+    """Handles extractions; `core.engine.kinds.bank.requests` says what a request has."""
 
     async def run(self, job: Job, request: BackgroundRequest) -> tuple[ItemsMade | Failed, CallRecords]:
         """Read the chunk, unless it is no longer the story as it was asked about, or was read."""
