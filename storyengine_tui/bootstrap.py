@@ -214,7 +214,7 @@ async def find_vector_extension(configuration: Configuration) -> tuple[str, str,
 
     Raises StorageError.
     """
-    from db import extensions
+    from db.schema import extensions
 
     async with running_database(configuration) as database:
         return await extensions.find_vector_extension(database.url)

@@ -20,7 +20,7 @@ from db.backups import client_programs
 from db.bank.vectors import TABLE_NAME as VECTORS
 from db.connections import open_engine, parse_url
 from db.errors import LOAD, SAVE, guarded
-from db.migrate import is_ours, refuse_revision, upgrade
+from db.schema.migrate import is_ours, refuse_revision, upgrade
 from db.tables import METADATA
 
 _SCHEMA: Final = "public"

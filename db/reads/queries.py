@@ -33,16 +33,16 @@ from core.domain.story.event import SECRET as REVEALED
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock, canon_of
 from core.snapshot import Snapshot, full_deltas_from, recent_from
-from db.chapter_lists import condensed_of, lore_of, secrets_of, statuses_of
 from db.errors import LOAD, driver_error
-from db.replies import canon_at
+from db.reads.chapter_lists import condensed_of, lore_of, secrets_of, statuses_of
+from db.reads.replies import canon_at
+from db.reads.spending import spent_by
 from db.rows import mapping
 from db.rows.condensed_mapping import to_condensed
 from db.rows.lore_mapping import to_lore
 from db.rows.prompt_block_mapping import to_prompt_blocks
 from db.rows.status_mapping import to_statuses
 from db.rows.tab1_mapping import to_tab1
-from db.spending import spent_by
 from db.tables import (
     CANON,
     EVENT,

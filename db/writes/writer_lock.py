@@ -18,10 +18,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.ids import SessionId
 from core.store import WriterInfo
-from db.change_listener import CHANNEL, notifications
 from db.connections import Connection, close_quietly, open_connection
-from db.queries import missing
+from db.reads.queries import missing
 from db.tables import SESSION
+from db.writes.change_listener import CHANNEL, notifications
 
 _ANSWER: Final = 10.0
 

@@ -10,9 +10,9 @@ from psycopg import sql
 from sqlalchemy import URL
 
 from core.domain.ids import SessionId
-from db.commit_statement import channel_of
 from db.connections import Connection, close_quietly, open_connection
 from db.errors import LOAD, guarded
+from db.writes.commit_statement import channel_of
 
 CHANNEL: Final = "storyengine_queue"
 """On it windows tell each other of the queue; every connection that listens or holds a lock hears it."""

@@ -26,7 +26,7 @@ _TABLES_HERE: Final = (
     " AND relnamespace = current_schema()::regnamespace"
 )
 _DEADLINE: Final = 600.0
-_MIGRATIONS: Final = Path(__file__).resolve().parent.parent / "migrations"
+_MIGRATIONS: Final = Path(__file__).resolve().parents[2] / "migrations"
 
 
 async def upgrade(engine: AsyncEngine) -> None:

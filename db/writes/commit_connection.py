@@ -1,6 +1,6 @@
 """Sends commits over one connection of their own, one at a time, apart from the pool for reads.
 
-A commit is one statement (see `db.commit_statement`): acquiring a pooled connection, configuring it and
+A commit is one statement (see `commit_statement`): acquiring a pooled connection, configuring it and
 returning it would cost the client more than the commit itself.
 """
 
@@ -11,9 +11,9 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from sqlalchemy import URL
 
-from db.commit_statement import Write
 from db.connections import Connection, close_quietly, open_connection
 from db.errors import is_lost_connection, is_read_only
+from db.writes.commit_statement import Write
 
 _PING: Final[Write] = ("SELECT 1", {})
 
