@@ -200,7 +200,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
     def on_scene_actions_next_input_wanted(self, event: "SceneActions.NextInputWanted") -> None:
         """Show what a character is given next. Bound by its name, as above."""
-        from storyengine_tui.screens.calls.next_input_screen import NextInputScreen
+        from storyengine_tui.screens.calls.inputs.next_input_screen import NextInputScreen
 
         engine, session = self.engine, self.session
         if engine is None or session is None or session.id != event.session_id or not self._is_on_chapter:

@@ -19,7 +19,7 @@ from core.gateway.model_gateway import ModelGateway
 from core.providers.embedding.scripted import ScriptedEmbedder
 from core.providers.scripted.provider import ScriptedProvider
 from db.store import PostgresStore
-from storyengine_tui.screens.calls.call_rows import segments_of
+from storyengine_tui.screens.calls.inputs.call_rows import segments_of
 from tests.engine.windows import CHOICES, chapter
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
 from core.engine.recall.search import Hit
 from core.text.cleaning import clean, clean_line
-from storyengine_tui.screens.calls.text_screen import TextScreen
+from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
 from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.one_line import EntryField

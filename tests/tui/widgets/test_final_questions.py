@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 import storyengine_tui.screens
 import storyengine_tui.shell.palette
 import storyengine_tui.widgets
-from storyengine_tui.screens.calls.prompt_modal import PromptModal
+from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal
 from storyengine_tui.screens.casting.compare_screen import ShortenModal
 from storyengine_tui.screens.library.cast.identity_modal import IdentityModal
 from storyengine_tui.screens.models.consent_modal import ConsentModal

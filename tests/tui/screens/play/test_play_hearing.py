@@ -9,7 +9,7 @@ from core.context.visibility import names_of
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from storyengine_tui.screens.calls.call_rows import segments_of
+from storyengine_tui.screens.calls.inputs.call_rows import segments_of
 from storyengine_tui.screens.play.scene.hearers_modal import HearersModal
 from storyengine_tui.screens.play.scene.hearing_view import choice_of, hearers_text, mark_of, narrower
 from storyengine_tui.screens.play.scene.kept_hearers import as_text, read_hearers

@@ -6,8 +6,8 @@ from textual.widgets import Button
 from core.agents.role.prompt_file import SEGMENTS
 from core.domain.audience import NOBODY
 from core.domain.slot import Slot
-from storyengine_tui.screens.calls.call_rows import segments_of
-from storyengine_tui.screens.calls.next_input_screen import NextInputScreen
+from storyengine_tui.screens.calls.inputs.call_rows import segments_of
+from storyengine_tui.screens.calls.inputs.next_input_screen import NextInputScreen
 from storyengine_tui.screens.play.played_events import PlayedEvents
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.widgets.reading.passage_view import PassageView

@@ -9,8 +9,8 @@ from core.domain.slot import Slot
 from core.queue_store import News, Word
 from storyengine_tui.screens.assist.assist_screen import AssistScreen
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
-from storyengine_tui.screens.calls.prompt_modal import PromptModal
-from storyengine_tui.screens.calls.queue_view import QueueView
+from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal
+from storyengine_tui.screens.calls.queue.queue_view import QueueView
 from storyengine_tui.screens.chapter.paused_banner import PausedBanner
 from storyengine_tui.shell.app import StoryEngineApp
 from tests.tui.engine_app import Desktop, screen_text

@@ -6,8 +6,8 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from core.engine.session.session_handle import SessionHandle
-from storyengine_tui.screens.calls.call_rows import CallRow, agent_of, passages_of_call, segments_of
-from storyengine_tui.screens.calls.text_screen import TextScreen
+from storyengine_tui.screens.calls.inputs.call_rows import CallRow, agent_of, passages_of_call, segments_of
+from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
 from storyengine_tui.widgets.reading.memory_outline import Passage
 from storyengine_tui.widgets.reading.passage_view import PassageView
 

@@ -19,16 +19,16 @@ from core.domain.requests.request import BackgroundRequest, ReplyRequest, Reques
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
-from storyengine_tui.screens.calls.prompt_modal import PromptModal
-from storyengine_tui.screens.calls.queue_rows import purpose_of
-from storyengine_tui.screens.calls.queue_view import QueueView
+from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal
+from storyengine_tui.screens.calls.queue.queue_rows import purpose_of
+from storyengine_tui.screens.calls.queue.queue_view import QueueView
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
 from tests.tui.play_table import Gate, at_window
 from tests.tui.play_table import gate as gate
-from tests.tui.screens.calls.queue_double import Entry, QueueDouble
+from tests.tui.screens.calls.queue.queue_double import Entry, QueueDouble
 
 pytestmark = pytest.mark.anyio
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)

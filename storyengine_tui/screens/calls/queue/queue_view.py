@@ -16,8 +16,8 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.calls.calls_view import CallsView, cut, right
-from storyengine_tui.screens.calls.queue_control import QueueControl, QueueEntry
-from storyengine_tui.screens.calls.queue_rows import purpose_of, state_of, totals_of
+from storyengine_tui.screens.calls.queue.queue_control import QueueControl, QueueEntry
+from storyengine_tui.screens.calls.queue.queue_rows import purpose_of, state_of, totals_of
 
 OTHER_COLUMNS: Final = 5 + 14 + 14 + 4
 """Cells of the number, the chapter and the model, and between the columns."""
@@ -191,7 +191,7 @@ class QueueView(CallsView):
 
     def action_edit(self) -> None:
         """Edit the prompt under the cursor."""
-        from storyengine_tui.screens.calls.prompt_modal import PromptModal
+        from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal
 
         request = None if self._chosen is None else self._chosen.request
         if isinstance(request, ReplyRequest):

@@ -21,8 +21,8 @@ from core.domain.session.session import Session
 from core.ledger.sums import Entry, agent_name, sum_of
 from core.ledger.words import dollars, total_text
 from core.text.cleaning import clean, clean_line
-from storyengine_tui.screens.calls.lore_passages import passages_of_lore
-from storyengine_tui.screens.calls.window_passages import passages_of_window
+from storyengine_tui.screens.calls.inputs.lore_passages import passages_of_lore
+from storyengine_tui.screens.calls.inputs.window_passages import passages_of_window
 from storyengine_tui.widgets.elapsed import elapsed_text
 from storyengine_tui.widgets.reading.memory_outline import Passage
 

@@ -8,8 +8,8 @@ from core.config.models.assignments import ModelConfig
 from core.context.segments import Context
 from core.context.window import parts_of, window_text
 from core.text.cleaning import clean, clean_line
-from storyengine_tui.screens.calls.lore_passages import passages_of_lore
-from storyengine_tui.screens.calls.text_screen import TextScreen
+from storyengine_tui.screens.calls.inputs.lore_passages import passages_of_lore
+from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
 WINDOW: Final = "The window"

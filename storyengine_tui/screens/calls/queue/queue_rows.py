@@ -17,7 +17,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.text.cleaning import clean, clean_line
-from storyengine_tui.screens.calls.queue_control import QueueEntry
+from storyengine_tui.screens.calls.queue.queue_control import QueueEntry
 
 GAVE_UP: Final = "dead"
 """The state of background work whose tries are used up."""

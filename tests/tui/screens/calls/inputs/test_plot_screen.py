@@ -8,8 +8,8 @@ from core.context.window import WINDOW_NOTES
 from core.domain.requests.request import Usage
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from storyengine_tui.screens.calls.call_rows import CallRow, Segment
-from storyengine_tui.screens.calls.plot_screen import (
+from storyengine_tui.screens.calls.inputs.call_rows import CallRow, Segment
+from storyengine_tui.screens.calls.inputs.plot_screen import (
     ALL_WHOLE,
     NONE_YET,
     InputLength,
