@@ -22,8 +22,8 @@ from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.save_points_screen import SaveSlotsScreen
-from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
-from storyengine_tui.screens.narrative.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative.revisions.correction_modal import CorrectionModal
 from storyengine_tui.screens.secrets.secret_screen import SecretScreen
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.shell.app import StoryEngineApp

@@ -23,7 +23,7 @@ from storyengine_tui.screens.bank.bank_rows import cells_of
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_modal import NO_SHARE, AddItemModal, ItemModal
 from storyengine_tui.screens.bank.item_screen import ItemScreen
-from storyengine_tui.screens.narrative.remembered_cell import RememberedCell
+from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher

@@ -8,8 +8,8 @@ from core.engine.sync import notifications
 from storyengine_tui.screens.bank.bank_desk import CHANGES, BankDesk
 from storyengine_tui.screens.bank.bank_rows import KINDS, BankList, rows_of
 from storyengine_tui.screens.bank.item_list import Act, ItemList
-from storyengine_tui.screens.narrative.memory_loader import MemoryLoader
-from storyengine_tui.screens.narrative.remembered_cell import RememberedCell
+from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
+from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from textual.widgets import Input
 from core.domain.ids import BlockId
 from core.domain.slot import Slot
 from core.domain.story.memory import STORED_TYPES, BlockType, MemoryBlock
-from storyengine_tui.screens.narrative.memory_cell import MemoryCell
-from storyengine_tui.screens.narrative.memory_pages import MemoryPages
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative.memory.memory_pages import MemoryPages
 from storyengine_tui.theme import SLOT_COLOURS
 from storyengine_tui.widgets.reading.memory_outline import (
     MemoryForm,

@@ -17,7 +17,13 @@ from textual.widgets import Button, Input, Static
 from core.domain.story.memory import MemoryBlock
 from core.engine.changes.canon import stale_blocks
 from storyengine_tui.screens.narrative.download_row import CopyRequested
-from storyengine_tui.screens.narrative.memory_pages import MemoryPages, count_text, first_delta, title_text
+from storyengine_tui.screens.narrative.memory.memory_pages import (
+    MemoryPages,
+    count_text,
+    first_delta,
+    found_text,
+    title_text,
+)
 from storyengine_tui.widgets.fields.one_line import EntryField
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 from storyengine_tui.widgets.reading.line_view import LineView
@@ -221,7 +227,7 @@ class MemoryCell(Vertical):
         self.query_one("#memory-count", Static).update(Content(count_text(self.blocks, self._work)))
         self.query_one("#memory-title", Static).update(Content(title_text(self.viewpoint)))
         earlier, later = self.query_one("#earlier"), self.query_one("#later")
-        earlier.display = later.display = len(self._pages.shown) < len(self.blocks)
+        earlier.display = later.display = not self._pages.are_all_shown
         earlier.disabled, later.disabled = not self._pages.has_earlier, not self._pages.has_later
         self._show_found()
         self.refresh_bindings()
@@ -301,14 +307,8 @@ class MemoryCell(Vertical):
         self._show_found()
 
     def _show_found(self) -> None:
-        count, current = len(self.view.matches), self.view.current
-        are_all_shown = len(self._pages.shown) == len(self.blocks)
-        if not self._search.value.strip():
-            text = ""
-        elif not count:
-            text = "not found" if are_all_shown else "not here, Enter goes on"
-        else:
-            text = f"{'–' if current is None else current + 1}/{count}" + ("" if are_all_shown else " here")
+        found, current = len(self.view.matches), self.view.current
+        text = found_text(found, current, self._pages.are_all_shown) if self._search.value.strip() else ""
         self.query_one("#memory-found", Static).update(Content(text))
         self.refresh_bindings()
 

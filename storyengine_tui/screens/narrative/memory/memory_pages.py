@@ -39,6 +39,11 @@ class MemoryPages:
         """Whether there are blocks after the shown ones."""
         return self._stop < len(self.blocks)
 
+    @property
+    def are_all_shown(self) -> bool:
+        """Whether every block is shown."""
+        return len(self.shown) == len(self.blocks)
+
     def append(self, block: MemoryBlock) -> None:
         """Add a block unless it is known; show it if the newest blocks are shown."""
         if any(known.id == block.id for known in self.blocks[-self._size :]):
@@ -86,6 +91,13 @@ def count_text(blocks: Sequence[MemoryBlock], work: str) -> str:
     last = blocks[-1].last
     text = f"{count}, prompts 1–{last:,}" if last else count
     return f"{text} · {work}" if work else text
+
+
+def found_text(count: int, current: int | None, are_all_shown: bool) -> str:
+    """Return which of how many matches is shown, or that there is none, on this page or at all."""
+    if not count:
+        return "not found" if are_all_shown else "not here, Enter goes on"
+    return f"{'–' if current is None else current + 1}/{count}" + ("" if are_all_shown else " here")
 
 
 def first_delta(blocks: Sequence[MemoryBlock], top: MemoryBlock) -> MemoryBlock | None:

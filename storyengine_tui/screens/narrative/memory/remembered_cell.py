@@ -12,8 +12,8 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from storyengine_tui.screens.bank.bank_rows import KIND, BankList, BankRow, Wanted, found, to_confirm
 from storyengine_tui.screens.bank.item_list import ItemList
-from storyengine_tui.screens.narrative.memory_cell import ENTRIES, MemoryCell
-from storyengine_tui.screens.narrative.memory_pages import title_text
+from storyengine_tui.screens.narrative.memory.memory_cell import ENTRIES, MemoryCell
+from storyengine_tui.screens.narrative.memory.memory_pages import title_text
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 from storyengine_tui.widgets.reading.row_list import RowList
 

@@ -8,8 +8,8 @@ from core.domain.errors import StoryEngineError
 from core.domain.session.limits import LONGEST_CORRECTIONS
 from core.domain.slot import Slot, slot_after
 from core.domain.story.memory import MemoryBlock, corrections_length
-from storyengine_tui.screens.narrative.memory_cell import MemoryCell
-from storyengine_tui.screens.narrative.memory_pages import PAGE
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative.memory.memory_pages import PAGE
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
