@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
     from storyengine_tui.screens.models.models_here_screen import FoundModel
     from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
-    from storyengine_tui.screens.play.scene_actions import SceneActions
-    from storyengine_tui.screens.play.take_actions import TakeActions
+    from storyengine_tui.screens.play.actions.scene_actions import SceneActions
+    from storyengine_tui.screens.play.actions.take_actions import TakeActions
     from storyengine_tui.screens.setup.cast_panels import AgentPanel
     from storyengine_tui.screens.setup.secrets_cell import SecretsCell
     from storyengine_tui.screens.system.welcome_modal import Choice

@@ -281,7 +281,7 @@ async def test_the_details_have_the_proof_which_leads_to_its_line_in_the_transcr
         await tab.press("enter")
         chapter = tab.app.chapter
         await tab.until(lambda: chapter.active_tab == "play")
-        from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
+        from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 
         panel = chapter.query_one(TranscriptPanel)
         await tab.until(lambda: panel.transcript.marked_place is not None)

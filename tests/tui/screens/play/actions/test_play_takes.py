@@ -8,9 +8,9 @@ from textual.widgets import Button
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from storyengine_tui.screens.play.played_events import PlayedEvents
-from storyengine_tui.screens.play.take_line import TakeLine
-from storyengine_tui.screens.play.take_modals import ModelOnceModal, ReplyModal
+from storyengine_tui.screens.play.actions.take_modals import ModelOnceModal, ReplyModal
+from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
+from storyengine_tui.screens.play.transcript.take_line import TakeLine
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.banner import Banner

@@ -12,7 +12,7 @@ from core.domain.story.event import REPEATS
 from core.engine.sync.notifications import EventsAppended
 from core.text.cleaning import clean
 from storyengine_tui.screens.play.failure_banners import FailureBanners
-from storyengine_tui.screens.play.transcript_panel import MoreBelow
+from storyengine_tui.screens.play.transcript.transcript_panel import MoreBelow
 from tests.tui.engine_app import Desktop
 from tests.tui.play_table import Gate, Table, at_table
 from tests.tui.play_table import gate as gate

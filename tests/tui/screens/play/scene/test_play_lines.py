@@ -12,6 +12,8 @@ from core.domain.secret import Secret
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.domain.story.transcript import PieceKind
+from storyengine_tui.screens.play.actions.scene_actions import last_dice
+from storyengine_tui.screens.play.actions.take_modals import ReplyModal
 from storyengine_tui.screens.play.scene.hearers_modal import HearersModal
 from storyengine_tui.screens.play.scene.line_modals import (
     AddedLineModal,
@@ -19,8 +21,6 @@ from storyengine_tui.screens.play.scene.line_modals import (
     NarrationModal,
     RevealModal,
 )
-from storyengine_tui.screens.play.scene_actions import last_dice
-from storyengine_tui.screens.play.take_modals import ReplyModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea

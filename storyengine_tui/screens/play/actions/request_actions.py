@@ -2,7 +2,7 @@
 
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, SummaryRequest
-from storyengine_tui.screens.play.page_actions import PageActions
+from storyengine_tui.screens.play.actions.page_actions import PageActions
 
 
 class RequestActions(PageActions):

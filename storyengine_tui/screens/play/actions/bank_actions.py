@@ -8,7 +8,7 @@ from core.domain.bank.item import Item
 from core.domain.story.transcript import prefix_of
 from core.engine.sync import notifications
 from storyengine_tui.screens.bank.bank_desk import CHANGES
-from storyengine_tui.screens.play.page_actions import PageActions
+from storyengine_tui.screens.play.actions.page_actions import PageActions
 
 if TYPE_CHECKING:
     from core.domain.story.event import Event

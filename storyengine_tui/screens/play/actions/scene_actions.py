@@ -15,8 +15,8 @@ from core.domain.story.transcript import render_event
 from core.engine.scene.commands import ROLL
 from core.engine.speaking.hints import Hint
 from core.snapshot import Snapshot
+from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
-from storyengine_tui.screens.play.page_actions import PageActions
 from storyengine_tui.screens.play.play_view import PlayView
 from storyengine_tui.screens.play.scene.hearing_view import Delivery, choice_of
 from storyengine_tui.screens.play.scene.stage_view import hinted_by

@@ -21,12 +21,12 @@ from core.domain.story.silence import before_marks
 from core.domain.story.transcript import Window
 from core.snapshot import Snapshot
 from storyengine_tui.screens.play.play_view import PlayView, numbered, progress_text
-from storyengine_tui.screens.play.played_events import PlayedEvents
-from storyengine_tui.screens.play.quote_marks import QuoteMarks
 from storyengine_tui.screens.play.scene.hearing_view import mark_of
 from storyengine_tui.screens.play.scene.sent_view import marks_of
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
-from storyengine_tui.screens.play.take_line import TakeLine
+from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
+from storyengine_tui.screens.play.transcript.quote_marks import QuoteMarks
+from storyengine_tui.screens.play.transcript.take_line import TakeLine
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.reading.transcript_lines import SourcePos

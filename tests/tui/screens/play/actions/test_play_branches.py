@@ -7,8 +7,8 @@ from core.domain.session.profile import Profile
 from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
 from core.snapshot import Snapshot
+from storyengine_tui.screens.play.actions.take_modals import BranchModal
 from storyengine_tui.screens.play.play_view import with_other_names
-from storyengine_tui.screens.play.take_modals import BranchModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.core.samples import session
 from tests.tui.engine_app import Desktop

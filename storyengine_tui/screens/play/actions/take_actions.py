@@ -12,8 +12,8 @@ from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.engine.takes.commands import called
+from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
-from storyengine_tui.screens.play.page_actions import PageActions
 from storyengine_tui.screens.play.play_view import PlayView, is_played, with_other_names
 from storyengine_tui.screens.play.takes_view import takes_view
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
@@ -46,7 +46,7 @@ class TakeActions(PageActions):
 
     def action_reroll_with(self) -> None:
         """Ask for another take by another model."""
-        from storyengine_tui.screens.play.take_modals import ModelOnceModal
+        from storyengine_tui.screens.play.actions.take_modals import ModelOnceModal
 
         self.page.ask(ModelOnceModal(""), partial(self._reroll_with, self.session))
 
@@ -62,7 +62,7 @@ class TakeActions(PageActions):
 
     def action_correct_reply(self) -> None:
         """Write the newest reply as it should be."""
-        from storyengine_tui.screens.play.take_modals import ReplyModal
+        from storyengine_tui.screens.play.actions.take_modals import ReplyModal
 
         snapshot = self.session.snapshot
         # A line may follow the reply.
@@ -139,7 +139,7 @@ class TakeActions(PageActions):
 
     def action_branch(self) -> None:
         """Ask where to branch the chapter: at the prompt that is marked, or at the newest."""
-        from storyengine_tui.screens.play.take_modals import BranchModal
+        from storyengine_tui.screens.play.actions.take_modals import BranchModal
 
         last = self.session.snapshot.session.prompt_index
         self.page.ask(BranchModal(self.reading.marked_prompt or last, last), self.branch)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from core.domain.story.context_status import ContextStatus, status_of
 from core.domain.story.event import Event
-from storyengine_tui.screens.play.page_actions import PageActions
+from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.play.scene.sent_view import NEXT, said_of
 
 if TYPE_CHECKING:

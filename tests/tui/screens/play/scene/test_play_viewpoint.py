@@ -8,8 +8,8 @@ from core.domain.audience import NOBODY
 from core.domain.slot import Slot
 from storyengine_tui.screens.calls.inputs.call_rows import segments_of
 from storyengine_tui.screens.calls.inputs.next_input_screen import NextInputScreen
-from storyengine_tui.screens.play.played_events import PlayedEvents
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
+from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.engine_app import Desktop
 from tests.tui.play_table import Gate, Table, at_table, at_window

@@ -7,6 +7,7 @@ from core.domain.audience import EVERYONE, NOBODY
 from core.domain.errors import IllegalCommandError
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Script, ScriptMatch
+from storyengine_tui.screens.play.actions.take_modals import ReplyModal
 from storyengine_tui.screens.play.scene.stage_modals import (
     AwayModal,
     HintModal,
@@ -14,7 +15,6 @@ from storyengine_tui.screens.play.scene.stage_modals import (
     SilenceModal,
     read_number,
 )
-from storyengine_tui.screens.play.take_modals import ReplyModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import SlotEntries
 from tests.tui.engine_app import Desktop

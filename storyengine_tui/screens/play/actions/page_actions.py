@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from storyengine_tui.screens.play.composer.composer import Composer
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.play_view import PlayView
-from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
+from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
