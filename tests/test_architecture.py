@@ -1,6 +1,7 @@
 """docs/architecture.md names only what is there: a page that lies is worse than none."""
 
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -8,6 +9,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
+PRODUCT = ("core", "db", "storyengine_tui")
+MAX_MODULES = 14
+"""How many modules one folder may hold, beside its `__init__`: more than that nobody looks over at once."""
 TOP = ("core", "db", "migrations", "storyengine_tui", "tests", "bench", "tools", "docs")
 
 
@@ -57,8 +61,14 @@ def test_a_path_in_the_text_exists_and_has_what_is_named_of_it(name: str) -> Non
 def test_every_folder_of_the_product_is_in_the_tree() -> None:
     folders = {
         path.parent.relative_to(ROOT).as_posix()
-        for package in ("core", "db", "storyengine_tui")
+        for package in PRODUCT
         for path in (ROOT / package).rglob("__init__.py")
     }
     said = PAGE.read_text()
     assert not {folder for folder in folders if f"{folder.rpartition('/')[2]}/" not in said}
+
+
+def test_a_folder_of_the_product_holds_no_more_modules_than_one_can_look_over() -> None:
+    modules = [path for package in PRODUCT for path in (ROOT / package).rglob("*.py")]
+    counts = Counter(path.parent.relative_to(ROOT) for path in modules if path.stem != "__init__")
+    assert not {str(folder): count for folder, count in counts.items() if count > MAX_MODULES}
