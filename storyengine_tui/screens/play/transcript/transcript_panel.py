@@ -17,7 +17,6 @@ from core.domain.session.limits import Limits
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
-from core.domain.story.silence import before_marks
 from core.domain.story.transcript import Window
 from core.snapshot import Snapshot
 from storyengine_tui.screens.play.play_view import PlayView, numbered, progress_text
@@ -26,6 +25,7 @@ from storyengine_tui.screens.play.scene.sent_view import marks_of
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
 from storyengine_tui.screens.play.transcript.quote_marks import QuoteMarks
+from storyengine_tui.screens.play.transcript.streamed_reply import StreamedReply
 from storyengine_tui.screens.play.transcript.take_line import TakeLine
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.char_counter import CharCounter
@@ -51,13 +51,8 @@ class TranscriptPanel(Vertical):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._played = PlayedEvents()
-        self._live: RequestId | None = None
-        """The reply that streams."""
-        self._request: ReplyRequest | BackgroundRequest | None = None
-        """Its request, and what of it has streamed so far, to show it again in another view."""
-        self._streamed: list[str] = []
-        self._has_marks = False
-        """Whether what streams may be a reply without words: its marks and its reason are not shown."""
+        self._live: StreamedReply | None = None
+        """The reply that streams; it is shown again where another view is chosen."""
         self._hidden_from: int | None = None
         """The prompt of which another take streams; the take that it has is hidden meanwhile."""
         self.quotes = QuoteMarks()
@@ -125,11 +120,11 @@ class TranscriptPanel(Vertical):
 
     def switch_view(self, played: Sequence[Event], session: Session, viewpoint: Slot | None) -> None:
         """Show the story, or a character's view of it; a reply goes on streaming if it is part of that."""
-        live, request, streamed = self._live, self._request, "".join(self._streamed)
+        live = self._live
         self.load(played, session, viewpoint)
-        if live is not None and request is not None and all(str(live) != one.request_id for one in played):
-            self.begin(request, session)
-            self.stream(live, streamed)
+        if live is not None and not _is_among(live, played):
+            self.begin(live.request, session)
+            self.stream(live.request.id, live.text)
 
     def _show_viewpoint(self, session: Session) -> None:
         """Say whose view the transcript shows, if it does not show everything."""
@@ -197,8 +192,7 @@ class TranscriptPanel(Vertical):
     def append(self, played: Sequence[Event], session: Session) -> None:
         """Add events that were stored; they may include the reply that streamed."""
         self._played.append(played, session.limits.transcript)
-        is_live = str(self._live) in {event.request_id for event in played}
-        if is_live:
+        if self._live is not None and _is_among(self._live, played):
             self._end_live()
             self._settle(session)
         else:
@@ -213,9 +207,7 @@ class TranscriptPanel(Vertical):
         """Begin a reply; one for another take replaces the newest, and what continues or adds follows it."""
         if request.session_id != self._played.session_id:
             return
-        self._live, self._request, self._streamed = request.id, request, []
-        may_be_silent = isinstance(request, ReplyRequest) and not request.continues
-        self._has_marks = may_be_silent and request.slot in session.may_be_silent
+        self._live = StreamedReply.of(request, session)
         if self.viewpoint is not None and self.viewpoint not in request.audience:
             return
         slot, mark, prompt = request.slot or Slot.RED, mark_of(request.audience, session), ""
@@ -229,23 +221,19 @@ class TranscriptPanel(Vertical):
 
     def stream(self, request_id: RequestId, text: str) -> None:
         """Append text to the reply."""
-        if request_id == self._live and text:
-            before = before_marks("".join(self._streamed)) if self._has_marks else ""
-            self._streamed.append(text)
-            if self._has_marks:
-                text = before_marks("".join(self._streamed))[len(before) :]
-            if text:
-                self.transcript.stream(text)
+        live = self._live_of(request_id)
+        if live is not None and (shown := live.add(text)):
+            self.transcript.stream(shown)
 
     def restart(self, request_id: RequestId) -> None:
         """Clear the reply: its call is made again."""
-        if request_id == self._live:
-            self._streamed.clear()
+        if (live := self._live_of(request_id)) is not None:
+            live.text = ""
             self.transcript.restart_reply()
 
     def discard(self, request_id: RequestId, session: Session) -> None:
         """Remove the reply: its request has ended without it. A take that was hidden shows again."""
-        if request_id != self._live:
+        if self._live_of(request_id) is None:
             return
         was_hidden = self._hidden_from is not None
         self._end_live()
@@ -254,8 +242,11 @@ class TranscriptPanel(Vertical):
             self._show(session)
 
     def _end_live(self) -> None:
-        self._live = self._request = self._hidden_from = None
-        self._streamed = []
+        self._live = self._hidden_from = None
+
+    def _live_of(self, request_id: RequestId) -> StreamedReply | None:
+        """Return the reply that streams, if it is that of this request."""
+        return self._live if self._live is not None and self._live.request.id == request_id else None
 
     def _show_running(self, view: PlayView | None) -> None:
         """Say who is writing, since when, and how to cancel it."""
@@ -317,6 +308,11 @@ class TranscriptPanel(Vertical):
 
 def _running(view: PlayView | None) -> tuple[RequestId, int] | None:
     return (view.running.id, view.running.attempts) if view and view.running else None
+
+
+def _is_among(live: StreamedReply, played: Sequence[Event]) -> bool:
+    """Whether the reply that streamed is stored."""
+    return str(live.request.id) in {event.request_id for event in played}
 
 
 def _drawn(session: Session) -> tuple[object, ...]:
