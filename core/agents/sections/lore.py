@@ -126,9 +126,6 @@ class FoundLore:
         return tuple(islice(notes, MOST_NOTES))
 
 
-NO_LORE_FOUND: Final = FoundLore()
-
-
 class LoreReader:
     """Finds the lore of inputs; keeps what it searched, for each character. Threads may share it."""
 

@@ -166,8 +166,3 @@ def find_entry(name: str) -> CatalogueEntry:
         f"There is no one model “{clean_line(name)[:100]}” in the catalogue; nothing was changed.",
         "List the names with `storyengine model list`.",
     )
-
-
-def entry_of_file(file: Path) -> CatalogueEntry | None:
-    """Return the entry whose file this is, judged by its name; None for a file of the GM's own."""
-    return next((entry for entry in catalogue() if entry.file_name == file.name), None)
