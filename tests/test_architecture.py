@@ -1,5 +1,6 @@
 """docs/architecture.md names only what is there: a page that lies is worse than none."""
 
+import ast
 import re
 from collections import Counter
 from functools import cache
@@ -72,3 +73,21 @@ def test_a_folder_of_the_product_holds_no_more_modules_than_one_can_look_over() 
     modules = [path for package in PRODUCT for path in (ROOT / package).rglob("*.py")]
     counts = Counter(path.parent.relative_to(ROOT) for path in modules if path.stem != "__init__")
     assert not {str(folder): count for folder, count in counts.items() if count > MAX_MODULES}
+
+
+def style_sheets() -> list[tuple[Path, str]]:
+    """Return the modules that name a style sheet relative to themselves, each with that name."""
+    return [
+        (path, node.value.value)
+        for path in sorted((ROOT / "storyengine_tui").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.Assign)
+        and ast.unparse(node.targets[0]) == "CSS_PATH"
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    ]
+
+
+def test_a_style_sheet_that_a_screen_names_is_there() -> None:
+    assert style_sheets()
+    assert not [str(path) for path, name in style_sheets() if not (path.parent / name).is_file()]

@@ -151,7 +151,7 @@ def setting_of(role: AgentRole, field: str) -> str:
     return f"STORYENGINE_PROFILES__<PROFILE>__{role.name}__{field.upper()}"
 
 
-NOT_BROUGHT: Final = "there is none, or a script answers"
+NOT_BROUGHT: Final = "it names no model, or a script answers"
 SCRIPT = "a script"
 """What answers in place of a model; whichever was asked for, it is not named as if it had."""
 

@@ -14,10 +14,10 @@ from core.agents.memory.context_summary import events_of
 from core.domain.audience import Audience
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import BackgroundRequest
-from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.story.event import Event
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.engine.changes.moves import new_request
+from core.engine.changes.moves import new_work
 from core.snapshot import Snapshot
 
 Read = Collection[tuple[str, Audience]]
@@ -57,12 +57,10 @@ def extractions(
         mark = mark_of(analysed_for(block.audience, chunk, played))
         if mark and (mark, block.audience) not in known:
             yield BackgroundRequest(
-                kind=RequestKind.EXTRACTION,
                 text=mark,
                 prompts=chunk,
                 audience=block.audience,
-                priority=KIND_SPECS[RequestKind.EXTRACTION].priority,
-                **new_request(snapshot.session.id, now),
+                **new_work(RequestKind.EXTRACTION, snapshot.session.id, now),
             )
 
 

@@ -20,7 +20,7 @@ from storyengine_tui.widgets.reading.passage_view import Keyed, PassageView
 class TextScreen(OverlayScreen[None]):
     """Reads its passages when it is shown; Esc goes back."""
 
-    CSS_PATH = "calls_screen.tcss"
+    CSS_PATH = "../calls_screen.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "copy_all", "Copy all"),
         Binding("escape,f7", "close", "Back"),

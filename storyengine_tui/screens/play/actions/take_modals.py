@@ -52,7 +52,7 @@ class ReplyModal(OverlayModal[str]):
     """Ends with the GM's own text of a reply; Esc leaves the reply as it is."""
 
     AUTO_FOCUS = "CappedTextArea"
-    CSS_PATH = "../../widgets/dialogs/dialog.tcss"
+    CSS_PATH = "../../../widgets/dialogs/dialog.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
 
     _area = getters.query_one(CappedTextArea)
