@@ -105,16 +105,17 @@ class ScanBuffer:
     def find(self, key: CompiledKey, entry: CompiledEntry, depth: int, *, with_recursion: bool) -> Hit | None:
         """Return where a key of an entry is; raise TimeoutError for an expression that takes too long."""
         if key.expression is not None:
-            return self._find_expression(key.expression, key.term, entry, depth, with_recursion)
-        if key.term is None:
+            return self._find_expression(key.expression, key.terms, entry, depth, with_recursion)
+        if not key.terms:
             return None
-        at = self._term_at.get(key.term)
+        [term] = key.terms
+        at = self._term_at.get(term)
         if at is not None and at < depth:
             return self._parts[at].hit
         for part in self._others(entry, depth):
-            if key.term in part.text.hits:
+            if term in part.text.hits:
                 return part.hit
-        return self._recursion_at.get(key.term) if with_recursion else None
+        return self._recursion_at.get(term) if with_recursion else None
 
     def _others(self, entry: CompiledEntry, depth: int) -> list[_Part]:
         if not (self._notes or entry.fields):
@@ -125,20 +126,20 @@ class ScanBuffer:
     def _find_expression(
         self,
         expression: Expression,
-        term: int | None,
+        terms: tuple[int, ...],
         entry: CompiledEntry,
         depth: int,
         with_recursion: bool,
     ) -> Hit | None:
         parts = [*self._parts[:depth], *self._others(entry, depth)]
         parts += self._recursion if with_recursion else []
-        if term is not None and not any(term in part.text.hits for part in parts):
+        if terms and all(part.text.hits.isdisjoint(terms) for part in parts):
             return None
         if not expression.is_local:
             return self._find_anywhere(expression, entry, depth, with_recursion)
         count = len(parts)
         for number, part in enumerate(parts, start=1):
-            if term is not None and term not in part.text.hits:
+            if terms and part.text.hits.isdisjoint(terms):
                 continue
             is_last = number == count
             is_found = part.text.expressions[is_last].get(expression.shown)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from core.library.lore.activation.keys import Expression, needed_term, read_key
+from core.library.lore.activation.keys import Expression, Term, needed_terms, read_key
 from core.library.lore.activation.scene import Origin, ScannedBook, ScanSettings, Strategy
 from core.library.lore.activation.term_index import TermIndex
 from core.library.lore.book import LoreEntry, Position, Role
@@ -31,11 +31,11 @@ _ORIGINS: Final = {
 class CompiledKey:
     """A key as its author wrote it, and the number of its term or its expression; neither matches nothing.
 
-    With both, the expression matches only where the term is.
+    With both, the expression matches only where one of the terms is.
     """
 
     shown: str
-    term: int | None
+    terms: tuple[int, ...]
     expression: Expression | None
 
 
@@ -128,9 +128,9 @@ class Compiler:
             from_start=decorators.numbers.get("reverse_depth"),
             is_always_considered=entry.is_constant
             or "activate" in decorators.flags
-            or any(key.term is None and key.expression is not None for key in keys),
+            or any(key.expression is not None and not key.terms for key in keys),
             is_dropped_first="ignore_on_max_context" in decorators.flags,
-            terms=tuple(key.term for key in (*keys, *secondary) if key.term is not None),
+            terms=tuple(term for key in (*keys, *secondary) for term in key.terms),
         )
 
     def _keys(self, keys: Iterable[str], entry: LoreEntry) -> tuple[CompiledKey, ...]:
@@ -147,9 +147,10 @@ class Compiler:
                 else is_case_sensitive,
                 is_whole_word=self._settings.whole_words if is_whole_word is None else is_whole_word,
             )
-            needed = needed_term(read) if isinstance(read, Expression) else read
-            term = None if needed is None else self._index.number_of(needed)
-            found.append(CompiledKey(shown.strip(), term, read if isinstance(read, Expression) else None))
+            expression = read if isinstance(read, Expression) else None
+            needed = (read,) if isinstance(read, Term) else needed_terms(expression) if expression else ()
+            terms = tuple(map(self._index.number_of, needed))
+            found.append(CompiledKey(shown.strip(), terms, expression))
         return tuple(found)
 
 
