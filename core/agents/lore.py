@@ -194,7 +194,7 @@ def _scene(knowledge: CharacterKnowledge, prompt_text: str, trigger: str) -> Sce
         tags=own.profile.tags,
         fields=dict.fromkeys(_IDENTITY, own.identity),
         trigger=trigger,
-        log=[Activated(use.book, use.uid, use.digest, use.at) for use in lore.uses],
+        log=lore.uses,
     )
 
 
@@ -202,7 +202,7 @@ def _found(activation: Activation) -> FoundLore:
     refused = (one for one in activation.refused if one.reason not in _PASSED_OVER)
     placed = tuple(one for one in activation.active if one.place.position is not Position.OUTLET)
     unplaced = tuple(one for one in activation.active if one.place.position is Position.OUTLET)
-    return FoundLore(placed, tuple(islice(refused, MOST_NOTES)), activation.lasting_log, unplaced=unplaced)
+    return FoundLore(placed, tuple(islice(refused, MOST_NOTES)), activation.log, unplaced=unplaced)
 
 
 def _note(outcome: Outcome, why: str, *, is_in: bool) -> LoreNote:

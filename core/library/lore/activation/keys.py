@@ -181,7 +181,7 @@ class _Choices:
         self._run += letter
 
     def end_run(self) -> None:
-        """End the text that is read: the next letter need not stand beside it."""
+        """End the text that is read; the next letter begins another."""
         run, self._run = self._run, ""
         self.take((run,))
 

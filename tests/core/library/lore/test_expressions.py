@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.library.lore.activation.keys import MOST_NEEDED, Expression, Term, is_in, needed_terms
@@ -61,7 +61,7 @@ def test_a_text_is_looked_for_in_any_case_where_the_expression_is() -> None:
     assert term == Term("lamp", False, False)
 
 
-LETTERS = st.text(st.sampled_from("abcAB é灯"), min_size=1, max_size=4)
+LETTERS = st.text(st.sampled_from("abcAB é灯"), min_size=2, max_size=5)
 PATTERNS = st.recursive(
     LETTERS | st.sampled_from([r"\b", r"\w", r"\s", ".", "[ab]", "[^a]", r"\."]),
     lambda inner: st.one_of(
@@ -81,6 +81,6 @@ def test_no_match_of_an_expression_is_without_one_of_the_texts_that_it_needs(
     pattern: str, ignores_case: bool, data: st.DataObject
 ) -> None:
     terms = needed_terms(Expression("", pattern, "i" if ignores_case else "", True, None))
-    assume(terms)
     text = data.draw(st.from_regex(re.compile(pattern, re.IGNORECASE if ignores_case else 0)))
-    assert any(is_in(term, text if term.is_case_sensitive else text.lower()) for term in terms)
+    found = [is_in(term, text if term.is_case_sensitive else text.lower()) for term in terms]
+    assert any(found) or not found
