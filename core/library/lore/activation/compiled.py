@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from core.library.lore.activation.keys import Expression, Term, needed_terms, read_key
@@ -22,6 +23,7 @@ FIELDS: Final = (
 )
 LASTING: Final = ("keep_activate_after_match", "dont_activate_after_match")
 """Decorators by which an activation matters for good."""
+_PLACES: Final = 256
 _POSITIONS: Final = {"before_desc": Position.BEFORE_CHARACTER}
 _ORIGINS: Final = {
     Strategy.EVENLY: (Origin.CHAT, Origin.PERSONA, (Origin.CHARACTER, Origin.WORLD)),
@@ -130,7 +132,7 @@ class Compiler:
             depth=depth,
             is_recursive=is_recursive or "recursive" in decorators.flags,
             fields=tuple(name for name, attribute in FIELDS if getattr(entry, attribute)),
-            place=Place(
+            place=_place(
                 entry.position, entry.depth, entry.role, entry.outlet, decorators.numbers.get("reverse_depth")
             ),
             is_always_considered=entry.is_constant
@@ -160,6 +162,10 @@ class Compiler:
             terms = tuple(map(self._index.number_of, needed))
             found.append(CompiledKey(shown.strip(), terms, expression))
         return tuple(found)
+
+
+# Entries of a book go to few places.
+_place = lru_cache(_PLACES)(Place)
 
 
 def _lasts(entry: LoreEntry, decorators: Decorators) -> bool:
