@@ -150,7 +150,7 @@ def kill_initdbs(seed: int, count: int) -> KillFigures:
         with machine() as home:
             torturer = Torturer(home, seed)
             began = time.monotonic()
-            process = home.start("db", "url")
+            process = home.start_anew("db", "url")
             try:
                 process.communicate(timeout=chance.uniform(0, 0.9 * whole) if whole else PATIENCE)
             except subprocess.TimeoutExpired:

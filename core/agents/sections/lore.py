@@ -5,6 +5,7 @@ one section, in the order that their positions and depths give them. Chance depe
 character and the number of messages alone, so a prompt that is asked again gets the same input.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -89,13 +90,21 @@ class FoundLore:
 
     def within(self, setup: AgentSetup, room: int) -> "FoundLore":
         """Return the lore in at most `room` tokens: the entries of the lowest order go first."""
-        found = self
-        for entry in sorted(self.entries, key=lambda entry: entry.order):
-            if total(found.segments(setup)) <= room:
-                break
-            kept = tuple(one for one in found.entries if one is not entry)
-            found = replace(found, entries=kept, dropped=(*found.dropped, entry))
-        return found
+        if total(self.segments(setup)) <= room:
+            return self
+        order = sorted(self.entries, key=lambda entry: entry.order)
+        # Each entry that goes makes the section shorter, so that few of the numbers need to be tried.
+        count = bisect_left(
+            range(len(order)),
+            True,
+            key=lambda count: total(self._without(order[:count]).segments(setup)) <= room,
+        )
+        return self._without(order[:count])
+
+    def _without(self, dropped: Sequence[ActiveEntry]) -> "FoundLore":
+        gone = set(map(id, dropped))
+        kept = tuple(one for one in self.entries if id(one) not in gone)
+        return replace(self, entries=kept, dropped=(*self.dropped, *dropped))
 
     @property
     def uses(self) -> tuple[tuple[str, str, str, int], ...]:
@@ -182,7 +191,7 @@ def _scene(knowledge: CharacterKnowledge, prompt_text: str, trigger: str) -> Sce
         tags=own.profile.tags,
         fields=dict.fromkeys(_IDENTITY, own.identity),
         trigger=trigger,
-        log=[Activated(use.book, use.uid, use.digest, use.at) for use in lore.uses],
+        log=lore.uses,
     )
 
 
@@ -190,7 +199,7 @@ def _found(activation: Activation) -> FoundLore:
     refused = (one for one in activation.refused if one.reason not in _PASSED_OVER)
     placed = tuple(one for one in activation.active if one.place.position is not Position.OUTLET)
     unplaced = tuple(one for one in activation.active if one.place.position is Position.OUTLET)
-    return FoundLore(placed, tuple(islice(refused, MOST_NOTES)), activation.lasting_log, unplaced=unplaced)
+    return FoundLore(placed, tuple(islice(refused, MOST_NOTES)), activation.log, unplaced=unplaced)
 
 
 def _note(outcome: Outcome, why: str, *, is_in: bool) -> LoreNote:

@@ -128,6 +128,9 @@ class Elsewhere:
             return f"the account {account.name} is switched off"
         if account.provider == "openai" and account.name != OWN and not (model or account.model):
             return f"the account {account.name} has no default model"
+        if account.provider == "local" and not colon:
+            is_it = model == _defaults_of(account, AgentRole.CHARACTER).model
+            return "" if is_it else "the local model alone answers here"
         return self.lacking.get(account.name, "")
 
     def named(self, role: AgentRole, own: ModelConfig, text: str) -> ModelConfig | None:

@@ -258,7 +258,7 @@ def _made(
     character = character_of(file.card, CharacterId(new_uuid()), name, taken, clock(), is_trusted=is_trusted)
     if character.imported is not None:
         character = replace(character, imported=replace(character.imported, file_hash=file_hash))
-    lines = (*report(file), *brought_by(file.card))
+    lines = (*report(file), *brought_by(file.card, taken))
     if claims_of(file.card) and not is_trusted:
         lines = (*lines, NOT_TAKEN)
     lines += tuple(

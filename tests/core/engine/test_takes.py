@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.domain.errors import IllegalCommandError
@@ -281,7 +281,6 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-@settings(max_examples=40, deadline=None)
 def test_whatever_is_played_and_taken_back_the_log_keeps_it_and_inputs_have_canon_alone(
     steps: list[str],
 ) -> None:

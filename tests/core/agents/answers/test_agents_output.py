@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.agents import character
@@ -99,7 +99,6 @@ def test_absurd_output_is_refused() -> None:
             delta(text)
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.one_of(any_text, any_text.map(lambda text: GOOD[:200] + text), any_text.map(lambda text: text + GOOD))
 )
@@ -133,7 +132,6 @@ def with_truth(payload: Mapping[str, object]) -> dict[str, object]:
     return {**payload, "range": delta(GOOD)["range"], "character_actions": delta(GOOD)["character_actions"]}
 
 
-@settings(deadline=None, max_examples=150)
 @given(st.dictionaries(new_key, plain_json, max_size=3), st.randoms(use_true_random=False), st.booleans())
 def test_unknown_keys_and_the_order_of_keys_are_kept(
     more: dict[str, object], random: Random, is_indented: bool
@@ -219,7 +217,6 @@ def test_a_summary_longer_than_its_source_is_asked_to_be_shorter() -> None:
     assert "write far less" in problems_of(long, PromptStyle.SMALL, 100)[0]
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(1, 60_000), st.integers(1, 400), st.integers(0, 500_000))
 def test_valid_memory_within_the_absolute_bound_is_never_lost(total: int, entries: int, source: int) -> None:
     written = changed(canon_locks=["x" * (total // entries)] * entries)
@@ -353,7 +350,6 @@ def test_a_name_may_hold_any_character() -> None:
     assert character.strip_speaker_name("Axx(b: I knock.", "A.*(b") == "Axx(b: I knock."
 
 
-@settings(deadline=None, max_examples=150)
 @given(any_text)
 def test_a_reply_is_what_was_said_or_an_error(text: str) -> None:
     try:

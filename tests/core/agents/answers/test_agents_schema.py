@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 
@@ -123,7 +123,6 @@ def told(value: object) -> Iterator[str]:
         yield from told(inner)
 
 
-@settings(deadline=None, max_examples=60)
 @given(clean_text, clean_text, st.data())
 def test_whatever_a_small_model_picks_for_the_lock_is_valid_and_from_the_gm(
     world: str, chapter: str, data: st.DataObject
@@ -136,7 +135,6 @@ def test_whatever_a_small_model_picks_for_the_lock_is_valid_and_from_the_gm(
         assert all(text in source for text in told(payload[part]))
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(clean_text, clean_text), min_size=1, max_size=7), st.data())
 def test_whatever_a_small_model_picks_for_a_delta_is_valid_and_was_played(
     turns: list[tuple[str, str]], data: st.DataObject
@@ -161,7 +159,6 @@ def _replies(turns: list[tuple[str, str]]) -> str:
     return " ".join(" ".join(replied.split()) for _, replied in turns)
 
 
-@settings(deadline=None, max_examples=150)
 @given(any_text)
 def test_clauses_are_pieces_of_the_text(text: str) -> None:
     found = clauses(text)
@@ -187,7 +184,6 @@ def test_clauses_end_at_sentences_and_lines_and_are_bounded() -> None:
     assert all(clause.split()[-1] == "burning" for clause in clauses("burning " * 200)), "no word is cut"
 
 
-@settings(max_examples=100)
 @given(st.lists(st.text(max_size=3), max_size=30), st.integers(1, 8))
 def test_stretches_cover_everything_in_order(options: list[str], count: int) -> None:
     runs = stretches(options, count)
@@ -302,7 +298,6 @@ def test_the_longest_lock_of_seven_with_long_names_fits_the_cap_of_the_small_mod
     assert longest_answer(dict(schema)) <= cap.max_output_tokens * FITTED_SHARE
 
 
-@settings(deadline=None, max_examples=60)
 @given(clean_text, clean_text, st.data())
 def test_no_answer_is_longer_than_the_longest(world: str, chapter: str, data: st.DataObject) -> None:
     schema = dict(world_lock.output_schema(MINE, Tab1Inputs(world=world, chapter=chapter), SMALL).schema)

@@ -83,6 +83,19 @@ def test_a_model_that_cannot_be_called_is_no_failure_and_is_told(brought: str, w
     ]
 
 
+def test_a_model_of_a_service_is_not_said_to_play_where_the_local_model_does() -> None:
+    local = choices(provider="local")
+    own = called(local, "")
+    assert CastModels(local, bringing("gpt-4o")).played_by({KARA: "Kara"}) == []
+    assert CastModels(local, bringing("gpt-4o")).not_played({KARA: "Kara"}) == [
+        "Kara is meant for gpt-4o, but the local model alone answers here: the model of its slot answers."
+    ]
+    for brought in (own, "local:", "local:any"):
+        assert CastModels(local, bringing(brought)).played_by({KARA: "Kara"}) == [
+            f"Kara is played by {own}, as the library has it."
+        ]
+
+
 def test_an_account_is_called_for_the_library_once_it_has_consent_and_a_key(tmp_path: Path) -> None:
     made, kara = choices(), bringing("far:big")
     keys: list[object] = [None, "key"]
