@@ -14,7 +14,7 @@ from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.screens.chapter.autosaved_screen import AutosavedScreen
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.setup.secrets_view import TypedSecret, find, room_for, seeing_line, typed_of
-from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.screens.shared.kept_text import BEGUN, KeptText
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -25,7 +25,6 @@ from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from storyengine_tui.widgets.key_line import KeyLine
 
 PLACEHOLDER = "What is true, and not known to all."
-BEGUN = "You wrote this before, and did not add it."
 FIXED = "Text and those who know it stay as they were locked; a reveal can be planned."
 NEW_WHEN_LOCKED = "The chapter is played: once added, the text stays as it is."
 

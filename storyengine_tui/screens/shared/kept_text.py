@@ -12,6 +12,7 @@ from core.domain.ids import CharacterId, LorebookId, SessionId
 from core.text.cleaning import clean
 
 log = logging.getLogger(__name__)
+BEGUN: Final = "You wrote this before, and did not add it."
 MOST_WINDOWS: Final = 8
 """Windows that keep what is typed into one lorebook at the same time."""
 

@@ -10,7 +10,7 @@ from core.domain.errors import IllegalCommandError
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.slot import Slot
 from core.text.cleaning import is_blank
-from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.screens.shared.kept_text import BEGUN, KeptText
 from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 
@@ -27,7 +27,6 @@ NO_ROOM = (
     f"The corrections of this chapter have {LONGEST_CORRECTIONS:,} characters together, and no more fit: "
     "each of them is sent with every call."
 )
-BEGUN = "You wrote this before, and did not add it."
 
 
 class Store(Protocol):

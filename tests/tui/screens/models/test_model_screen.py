@@ -20,7 +20,8 @@ from core.domain.slot import Slot
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.connection import Connection, connect, connection_of
 from storyengine_tui.screens.models.consent_modal import ConsentModal
-from storyengine_tui.screens.models.model_screen import NOTHING_SENT, ModelScreen
+from storyengine_tui.screens.models.model_screen import ModelScreen
+from storyengine_tui.screens.models.trying_screen import NOTHING_SENT
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.banner import Banner
