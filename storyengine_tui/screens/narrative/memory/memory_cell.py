@@ -1,6 +1,5 @@
 """The first cell of tab 3: structured memory, readable or raw, searched and copied (design 10)."""
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -24,6 +23,7 @@ from storyengine_tui.screens.narrative.memory.memory_pages import (
     found_text,
     title_text,
 )
+from storyengine_tui.screens.narrative.memory.shown_blocks import ShownBlocks
 from storyengine_tui.widgets.fields.one_line import EntryField
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 from storyengine_tui.widgets.reading.line_view import LineView
@@ -31,13 +31,11 @@ from storyengine_tui.widgets.reading.memory_outline import (
     NO_MARKS,
     MemoryForm,
     Names,
-    Passage,
     all_text,
     marks_of,
     passages_of,
 )
-from storyengine_tui.widgets.reading.passage_view import Keyed, PassageView, pattern_of
-from storyengine_tui.widgets.reading.transcript_lines import SourcePos
+from storyengine_tui.widgets.reading.passage_view import PassageView, pattern_of
 
 EMPTY_TEXT = (
     "Nothing yet. The first block comes when world, chapter and cast are locked; then one every {} prompts."
@@ -109,10 +107,7 @@ class MemoryCell(Vertical):
         """The number and name of the character as which memory is shown; empty for the GM."""
         self._work = ""
         """What is being done to memory now."""
-        self._passages: list[Passage] = []
-        """The paragraphs that are shown."""
-        self._titles: list[int] = []
-        """The paragraphs at which the shown blocks begin."""
+        self._shown = ShownBlocks()
         self.is_known = False
         """Whether memory has been read."""
 
@@ -186,7 +181,7 @@ class MemoryCell(Vertical):
 
     def append(self, *blocks: MemoryBlock) -> None:
         """Add new blocks; scroll to them only if the newest block was in view."""
-        newest = self._titles[-1] if self._titles else 0
+        newest = self._shown.begins[-1] if self._shown.begins else 0
         view = self.view
         is_at_newest = view.is_following or view.top_passage >= newest or view.pinned == newest
         was_empty = not self.blocks
@@ -205,20 +200,14 @@ class MemoryCell(Vertical):
 
     def _pin_block(self, number: int) -> None:
         """Scroll to the beginning of a block, counted within those that are shown."""
-        if self._titles:
-            self.view.pin(self._titles[number])
+        if self._shown.begins:
+            self.view.pin(self._shown.begins[number])
 
     def _show_blocks(self) -> None:
-        shown: list[Keyed] = []
-        self._titles = []
         marks = marks_of(self._pinned, self._struck, self.blocks, stale_blocks(self.blocks), self._names)
         self._marks = NO_MARKS if self.viewpoint else marks
-        for block in self._pages.shown:
-            self._titles.append(len(shown))
-            passages = passages_of(block, self.form, self._marks)
-            shown += [Keyed((block.id, number), passage) for number, passage in enumerate(passages)]
-        self._passages = [keyed.passage for keyed in shown]
-        self.view.show_passages(shown, self._names)
+        self._shown = ShownBlocks.of(self._pages.shown, self.form, self._marks)
+        self.view.show_passages(self._shown.paragraphs, self._names)
         has_blocks = bool(self.blocks)
         self.view.display = self.query_one(".foot").display = has_blocks
         empty = self.query_one("#memory-empty", Static)
@@ -235,7 +224,7 @@ class MemoryCell(Vertical):
     @on(PanelSwitcher.Picked, "#memory-forms")
     def _handle_pick(self, event: PanelSwitcher.Picked) -> None:
         """Show the same block in the other form."""
-        block = self._number_at(self.view.top_passage)
+        block = self._shown.number_at(self.view.top_passage)
         self.form = MemoryForm(event.key)
         self._show_blocks()
         self._pin_block(block)
@@ -300,9 +289,8 @@ class MemoryCell(Vertical):
             self._go_to_match_in(number - pages.start, step)
 
     def _go_to_match_in(self, block: int, step: int) -> None:
-        begin = self._titles[block]
-        end = self._titles[block + 1] if block + 1 < len(self._titles) else len(self.view.lines.paragraphs)
-        numbers = [number for number, match in enumerate(self.view.matches) if begin <= match.paragraph < end]
+        within = self._shown.paragraphs_of(block)
+        numbers = [number for number, match in enumerate(self.view.matches) if match.paragraph in within]
         self.view.go_to_match(numbers[0 if step > 0 else -1])
         self._show_found()
 
@@ -314,24 +302,19 @@ class MemoryCell(Vertical):
 
     # Revisions
 
-    def _number_at(self, paragraph: int) -> int:
-        """Return which of the shown blocks a paragraph belongs to."""
-        return max(0, bisect_right(self._titles, paragraph) - 1)
-
     def _top_block(self) -> MemoryBlock | None:
         """Return the block at the top of the view."""
-        shown, pinned = self._pages.shown, self.view.pinned
-        top = self.view.top_passage if pinned is None else pinned
-        return shown[self._number_at(top)] if shown else None
+        pinned = self.view.pinned
+        return self._shown.block_at(self.view.top_passage if pinned is None else pinned)
 
     @property
     def chosen(self) -> MemoryBlock | None:
         """The block with the cursor or the selection; without one, the first block of prompts in view."""
-        shown, place = self._pages.shown, self.view.marked_place
+        place = self.view.marked_place
         if place is not None:
-            return shown[self._number_at(place.paragraph)]
+            return self._shown.block_at(place.paragraph)
         top = self._top_block()
-        return None if top is None else first_delta(shown, top)
+        return None if top is None else first_delta(self._shown.blocks, top)
 
     @property
     def stale(self) -> list[MemoryBlock]:
@@ -342,17 +325,11 @@ class MemoryCell(Vertical):
     def marked_lock(self) -> str | None:
         """The canon lock with the cursor or the end of the selection."""
         place = self.view.marked_place
-        return None if place is None else self._passages[place.paragraph].lock_at(place.offset)
+        return None if place is None else self._shown.lock_at(place)
 
     def mark_first_lock(self) -> bool:
         """Put the cursor on the first canon lock from the top of the view on; return whether there is one."""
-        top = self.view.top_passage
-        places = [
-            SourcePos(index, passage.heading + 1)
-            for index, passage in enumerate(self._passages)
-            if passage.locks
-        ]
-        place = next((place for place in places if place.paragraph >= top), places[-1] if places else None)
+        place = self._shown.lock_from(self.view.top_passage)
         if place is None:
             return False
         self.view.unpin()
