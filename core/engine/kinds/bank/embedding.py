@@ -6,20 +6,17 @@ where it was. Items that are stored meanwhile are part of it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
-from core.changes import Changes
 from core.domain.bank.item import Item
 from core.domain.bank.matching import Similar
 from core.domain.bank.recall import ItemVector, Query, Scope
 from core.domain.ids import ItemId
 from core.domain.requests.request import BackgroundRequest
 from core.engine.changes.moves import provenance
-from core.engine.kinds.base import Job, KindHandler
+from core.engine.kinds.base import BackgroundHandler, Job
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
-from core.snapshot import Snapshot
 
 MOST_IN_A_BATCH: Final = 64
 MOST_NEAR: Final = 5
@@ -31,7 +28,7 @@ class VectorsMade:
     """Every item has its vector, or none can be made here."""
 
 
-class EmbeddingHandler(KindHandler[BackgroundRequest, VectorsMade]):
+class EmbeddingHandler(BackgroundHandler[VectorsMade]):
     """Handles requests for vectors, of this chapter and of the earlier ones of its book."""
 
     stores_its_calls = True
@@ -60,16 +57,6 @@ class EmbeddingHandler(KindHandler[BackgroundRequest, VectorsMade]):
             await _keep(job, request, made.call_records)
             if made.error is not None:
                 return Failed(made.error), CallRecords()
-
-    def settle(
-        self, snapshot: Snapshot, done: BackgroundRequest, made: VectorsMade, now: datetime
-    ) -> Changes:
-        """Return the request as done: nothing of the story changes."""
-        return Changes(session_id=snapshot.session.id, requests=(done,))
-
-    def is_done(self, request: BackgroundRequest, changes: Changes) -> bool:
-        """Whether it was settled: nothing waits for it."""
-        return True
 
 
 async def similar_of(job: Job, request: BackgroundRequest, new: Sequence[Item]) -> Similar | None:

@@ -35,7 +35,7 @@ from core.engine.kinds.bank.asking import Asking, NoAnswerError
 from core.engine.kinds.bank.embedding import similar_of
 from core.engine.kinds.bank.requests import analysed_for, mark_of
 from core.engine.kinds.bank.sorting import Sorted, Sorter
-from core.engine.kinds.base import Job, KindHandler, called_with
+from core.engine.kinds.base import BackgroundHandler, Job, called_with
 from core.engine.kinds.earlier_answers import earlier_answers
 from core.engine.kinds.outcome import Failed
 from core.engine.recall.reading import chapters_of
@@ -56,7 +56,7 @@ class ItemsMade:
 NOTHING = ItemsMade()
 
 
-class ExtractionHandler(KindHandler[BackgroundRequest, ItemsMade]):
+class ExtractionHandler(BackgroundHandler[ItemsMade]):
     """Handles extractions; `core.engine.kinds.bank.requests` says what a request has."""
 
     async def run(self, job: Job, request: BackgroundRequest) -> tuple[ItemsMade | Failed, CallRecords]:
@@ -73,10 +73,6 @@ class ExtractionHandler(KindHandler[BackgroundRequest, ItemsMade]):
         """Store the items, unless the chapter keeps no bank any longer; nothing of the story changes."""
         items = made.items if snapshot.session.keeps_bank else ()
         return Changes(session_id=snapshot.session.id, requests=(done,), items=items)
-
-    def is_done(self, request: BackgroundRequest, changes: Changes) -> bool:
-        """Whether it was settled: nothing waits for it."""
-        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from core.domain.requests.request import BackgroundRequest
 from core.domain.session.session import SessionState
 from core.domain.story.condensed import FEWEST, CondensedMemory
 from core.domain.story.memory import BlockType, MemoryBlock, is_full
-from core.engine.kinds.base import Job, KindHandler
+from core.engine.kinds.base import BackgroundHandler, Job
 from core.engine.kinds.memory.json_memory import make_memory
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
@@ -38,7 +38,7 @@ _LEFT: Final = (ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED)
 """Failures after which the call is left: the GM did not ask for it, and is not asked to agree to it."""
 
 
-class CondenseHandler(KindHandler[BackgroundRequest, CondensedMade]):
+class CondenseHandler(BackgroundHandler[CondensedMade]):
     """Handles requests for condensed memory: of the deltas of their audience within their prompts."""
 
     async def run(self, job: Job, request: BackgroundRequest) -> tuple[CondensedMade | Failed, CallRecords]:
@@ -77,10 +77,6 @@ class CondenseHandler(KindHandler[BackgroundRequest, CondensedMade]):
         if made.memory is None or not _is_of_canon(made.memory, made.canon_version, snapshot):
             return changes
         return Changes(session_id=snapshot.session.id, requests=(done,), condensed=(made.memory,))
-
-    def is_done(self, request: BackgroundRequest, changes: Changes) -> bool:
-        """Whether it was settled: nothing waits for it."""
-        return True
 
 
 async def _deltas(job: Job, request: BackgroundRequest) -> tuple[MemoryBlock, ...]:

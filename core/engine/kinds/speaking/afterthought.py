@@ -21,7 +21,7 @@ from core.domain.story.event import UNASKED_AFTER, Event
 from core.domain.story.lore_use import metadata_of
 from core.engine.changes.canon import end_of_canon, newest_events, source_of
 from core.engine.changes.moves import provenance
-from core.engine.kinds.base import Job, KindHandler, called_with, failure_unasked, input_of
+from core.engine.kinds.base import BackgroundHandler, Job, called_with, failure_unasked, input_of
 from core.engine.kinds.outcome import AfterthoughtMade, Failed
 from core.gateway.call_records import CallRecords
 from core.snapshot import Snapshot
@@ -81,7 +81,7 @@ def opening_of(snapshot: Snapshot) -> Opening | None:
     return Opening(events[-1], replies[-1], sum(reply.is_unasked for reply in replies))
 
 
-class AfterthoughtHandler(KindHandler[BackgroundRequest, AfterthoughtMade]):
+class AfterthoughtHandler(BackgroundHandler[AfterthoughtMade]):
     """Handles afterthoughts. One that is stopped, by whatever, has said nothing and is done."""
 
     async def run(
@@ -119,10 +119,6 @@ class AfterthoughtHandler(KindHandler[BackgroundRequest, AfterthoughtMade]):
         said = take.reply(ordinal, opening.slot, made.text, source, done.audience)
         used = recall_use.accesses_of(made.lore, said.prompt_index)
         return replace(settled, events=(said,), accesses=used)
-
-    def is_done(self, request: BackgroundRequest, changes: Changes) -> bool:
-        """Whether it was settled: it waits for nothing."""
-        return True
 
 
 def _is_of(opening: Opening, pause: Pause, request: BackgroundRequest) -> bool:

@@ -4,14 +4,12 @@ The answer is in the provenance of the call, and in no input.
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from core.agents import unasked
-from core.changes import Changes
 from core.config.models.assignments import AgentRole
 from core.domain.requests.request import BackgroundRequest
 from core.domain.slot import Slot
-from core.engine.kinds.base import Job, KindHandler, called_with, failure_unasked, input_of
+from core.engine.kinds.base import BackgroundHandler, Job, called_with, failure_unasked, input_of
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
 from core.snapshot import Snapshot
@@ -22,7 +20,7 @@ class Asked:
     """The character was asked, or no longer needs to be."""
 
 
-class HeartbeatHandler(KindHandler[BackgroundRequest, Asked]):
+class HeartbeatHandler(BackgroundHandler[Asked]):
     """Handles heartbeats; the request's text is the number of the prompt of the character's last reply."""
 
     async def run(self, job: Job, request: BackgroundRequest) -> tuple[Asked | Failed, CallRecords]:
@@ -41,14 +39,6 @@ class HeartbeatHandler(KindHandler[BackgroundRequest, Asked]):
         if answer.error is not None:
             return failure_unasked(answer) or Asked(), answer.call_records
         return Asked(), answer.call_records
-
-    def settle(self, snapshot: Snapshot, done: BackgroundRequest, made: Asked, now: datetime) -> Changes:
-        """Return the request as done: nothing of the story changes."""
-        return Changes(session_id=snapshot.session.id, requests=(done,))
-
-    def is_done(self, request: BackgroundRequest, changes: Changes) -> bool:
-        """Whether it was settled: nothing waits for it."""
-        return True
 
 
 def _has_spoken(snapshot: Snapshot, slot: Slot, last: int) -> bool:
