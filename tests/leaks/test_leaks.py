@@ -18,8 +18,7 @@ from core.engine.takes import commands as takes
 from tests.leaks.many_chapters import play_chapters
 
 pytestmark = pytest.mark.anyio
-CHAPTERS, PARTS = 48, 2
-"""The rarest of the gates below is noticed by the fourteenth chapter; `make torture` plays thousands."""
+CHAPTERS, PARTS = 200, 8
 TRIES = 60
 """Chapters in which a gate that is broken must be noticed."""
 
