@@ -63,6 +63,7 @@ class Forked:
         directory: Path,
         *,
         terminal: int | None = None,
+        output: int | None = None,
     ) -> None:
         self.args = [str(word) for word in words]
         start = Start(self.args, dict(environment), directory, ignored_signals())
@@ -72,6 +73,8 @@ class Forked:
         self._readers: list[Thread] = []
         streams = self._pipes() if terminal is None else [terminal] * 3
         passed = [_Passed(stream) for stream in streams]
+        if output is not None:
+            passed[1] = _Passed(output)
         self._process = _FORKS.Process(target=_begin, args=(start, passed, terminal is not None))
         self._process.start()
         assert self._process.pid is not None

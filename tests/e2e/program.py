@@ -48,8 +48,12 @@ class Machine:
         }
 
     def start(self, *arguments: str | Path, **environment: str) -> Forked:
-        """Start a command."""
+        """Start a command; its standard output is a pipe."""
         return Forked([PROGRAM, *arguments], {**self.environment, **environment}, self.work)
+
+    def start_into(self, output: int, *arguments: str | Path) -> Forked:
+        """Start a command that writes its standard output into an open file."""
+        return Forked([PROGRAM, *arguments], self.environment, self.work, output=output)
 
     def start_anew(self, *arguments: str | Path, **environment: str) -> "subprocess.Popen[str]":
         """Start a command as a shell does, from the file of the program."""
