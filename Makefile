@@ -11,6 +11,8 @@ ARGS ?=
 CHAPTER ?= examples/the_lamp_at_grey_point.toml
 OUT ?= out
 export PYTHON
+# What is compiled is kept: each worker of the tests, and each program that they start, would compile all of it again.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 TO_COMPILE := --quiet --system-certs --universal --python-version 3.11 --generate-hashes \
@@ -45,6 +47,7 @@ e2e-lines: dev-environment ## play that evening in every kind of terminal, and o
 	@STORYENGINE_LINES=1 $(BIN)/python -m pytest -n 2 -m chapter tests/e2e/test_terminal_chapter.py
 
 torture: dev-environment ## kill, fail and soak it for a quarter of an hour; the figures go into docs/reliability.md
+	@$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile torture tests/core tests/tui
 	@$(BIN)/python -m pytest -n 2 -m torture tests/torture
 	@STORYENGINE_KILLS=50 $(BIN)/python -m pytest -n 0 tests/e2e/test_kill.py
 	@$(BIN)/python -m tests.torture --page docs/reliability.md $(ARGS)

@@ -9,9 +9,9 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator
+from importlib import import_module
 from pathlib import Path
 
-from core.config.models import choose_models
 from core.config.sections import ProfileSettings
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
@@ -49,7 +49,12 @@ async def play(home: Path) -> None:
     server = EmbeddedServer(home)
     store = await open_store(await asyncio.to_thread(server.acquire))
     provider = Timed()
-    engine = Engine(store, provider, choose_models(ProfileSettings(provider="scripted")), label="bench")
+    # In versions before it was a package, `core.config.models` was the module itself.
+    models = import_module("core.config.models")
+    if not hasattr(models, "choose_models"):
+        models = import_module("core.config.models.assignments")
+    choices = models.choose_models(ProfileSettings(provider="scripted"))
+    engine = Engine(store, provider, choices, label="bench")
     session = await engine.open(await engine.create())
     await session.edit_tab1(Tab1Edit(world="A drowned coast.", chapter="A lamp goes out.", agent_count=3))
     await session.wait(await session.lock())

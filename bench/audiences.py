@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.measure import Figure, print_table
 from bench.timed_provider import PROMPT, TimedProvider, lock_chapter, work_of
-from core.config.models import choose_models
+from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.secret import Secret

@@ -21,7 +21,7 @@ from pathlib import Path
 from bench.measure import Figure, print_table
 from bench.recorder import Recorder
 from bench.synthetic_sessions import sentences
-from core.config.models import defaults_for
+from core.config.models.assignments import defaults_for
 from core.domain.audience import Audience
 from core.domain.ids import SessionId
 from core.domain.session.carry_over import CarriedLine, CarryKind

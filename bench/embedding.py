@@ -14,10 +14,10 @@ from statistics import median, quantiles
 from time import perf_counter
 
 from bench.measure import Figure, print_table
-from core.config.accounts import accounts_of
-from core.config.embedding import choose_embedding
-from core.config.models import defaults_for
-from core.config.paths import Paths
+from core.config.files.paths import Paths
+from core.config.models.accounts import accounts_of
+from core.config.models.assignments import defaults_for
+from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid

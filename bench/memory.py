@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import synthetic_sessions
-from core.agents import context_summary
 from core.agents.context_builder import ContextBuilder
-from core.config.models import AgentRole, PromptStyle, choose_models
-from core.config.paths import Paths
+from core.agents.memory import context_summary
+from core.config.files.paths import Paths
+from core.config.models.assignments import AgentRole, PromptStyle, choose_models
 from core.config.sections import ProfileSettings
 from core.context.visibility import known_to_gm
 from core.domain.ids import EventId, SessionId, new_uuid

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.measure import Figure, print_table
 from bench.synthetic_sessions import told, whole
-from core.config.models import choose_models
+from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings
 from core.domain.ids import SessionId
 from core.domain.story.transcript import render_window

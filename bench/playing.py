@@ -31,7 +31,7 @@ from sqlmodel import Field, SQLModel
 from bench.audiences import with_audiences
 from bench.measure import Figure, print_table, resident_bytes
 from bench.timed_provider import PROMPT, TimedProvider, lock_chapter, work_of
-from core.config.models import choose_models
+from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings
 from core.domain.slot import Slot, slot_after
 from core.engine.engine import Engine

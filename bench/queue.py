@@ -23,7 +23,7 @@ from bench.measure import Figure, print_table
 from bench.timed_provider import PROMPT, lock_chapter
 from core.agents.assist import Asked, Field, Task
 from core.changes import Changes
-from core.config.models import ModelAssignments, choose_models
+from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.sections import ProfileSettings
 from core.domain.clock import utc_now
 from core.domain.ids import RequestId, SessionId

@@ -26,24 +26,24 @@ from core.domain.story.lore_use import LoreUse, uses_in
 from core.domain.story.memory import MemoryBlock
 from core.snapshot import Snapshot
 from core.store import BrokenRule, Lease, WriterInfo
-from db import commit_statement as writes
-from db import queries as reads
-from db import writer_lock
 from db.bank.bank_store import PostgresBank
-from db.broken_rules import queries_of_rules
-from db.change_listener import follow_session
-from db.commit_connection import CommitConnection
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import LOAD, SAVE, guarded, is_lost_connection
 from db.library.library_store import PostgresLibrary
-from db.migrate import upgrade
 from db.queue import PostgresQueue
-from db.replies import last_replies_of, lore_replies_of
+from db.reads import queries as reads
+from db.reads.replies import last_replies_of, lore_replies_of
+from db.reads.session_list import read_sessions
+from db.reads.spending import spent_by
 from db.rows import mapping
-from db.session_list import read_sessions
-from db.spending import spent_by
+from db.schema.broken_rules import queries_of_rules
+from db.schema.migrate import upgrade
 from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SAVE_SLOT, SESSION
-from db.writer_lock import WriterLease
+from db.writes import commit_statement as writes
+from db.writes import writer_lock
+from db.writes.change_listener import follow_session
+from db.writes.commit_connection import CommitConnection
+from db.writes.writer_lock import WriterLease
 
 T = TypeVar("T")
 

@@ -1,1 +1,1 @@
-"""The history of the schema, for alembic; `db.migrate` runs it at start (design 11)."""
+"""The history of the schema, for alembic; `db.schema.migrate` runs it at start (design 11)."""

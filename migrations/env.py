@@ -1,4 +1,4 @@
-"""Run migrations on the connection that `db.migrate` passes in; there is no other way in.
+"""Run migrations on the connection that `db.schema.migrate` passes in; there is no other way in.
 
 A URL in a configuration file would not do: a socket's address has `%2F` in it, which its parser reads
 as interpolation, and a password does not belong in a file.

@@ -16,14 +16,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.config.paths import ENV_FILE, Paths, find_paths
-from core.config.private_files import refuse_open_places
+from core.config.files.paths import ENV_FILE, Paths, find_paths
+from core.config.files.private_files import refuse_open_places
 
 if TYPE_CHECKING:
-    from core.config.accounts import Accounts
     from core.config.consent import Consent
-    from core.config.embedding import EmbeddingChoice
-    from core.config.models import ModelAssignments
+    from core.config.models.accounts import Accounts
+    from core.config.models.assignments import ModelAssignments
+    from core.config.models.embedding import EmbeddingChoice
     from core.config.password import PasswordGate
     from core.config.sections import ProviderName
     from core.config.settings import Settings
@@ -56,14 +56,14 @@ class Configuration:
     @property
     def accounts(self) -> "Accounts":
         """The services that can be called."""
-        from core.config.accounts import accounts_of
+        from core.config.models.accounts import accounts_of
 
         return accounts_of(self.settings.active(), self.settings.profile, self.settings.accounts)
 
     @property
     def choices(self) -> "ModelAssignments":
         """Which model serves which agent; raises StoryEngineError for an account that cannot answer."""
-        from core.config.models import choose_models
+        from core.config.models.assignments import choose_models
 
         return choose_models(self.settings.active(), self.accounts)
 
@@ -73,7 +73,7 @@ class Configuration:
 
         Raises StoryEngineError for an account that cannot answer.
         """
-        from core.config.embedding import choose_embedding
+        from core.config.models.embedding import choose_embedding
 
         return choose_embedding(self.settings.embedding, self.accounts)
 
@@ -214,7 +214,7 @@ async def find_vector_extension(configuration: Configuration) -> tuple[str, str,
 
     Raises StorageError.
     """
-    from db import extensions
+    from db.schema import extensions
 
     async with running_database(configuration) as database:
         return await extensions.find_vector_extension(database.url)
@@ -251,7 +251,7 @@ async def restore_backup(configuration: Configuration, file: Path, *, replace: b
 
     Raises StorageError, and then nothing was changed.
     """
-    from core.config.private_files import make_directory
+    from core.config.files.private_files import make_directory
     from core.domain.clock import utc_now
     from db.backups.dump import holds_chapters, restore
     from db.backups.rotation import backup_into

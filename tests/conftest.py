@@ -10,6 +10,9 @@ from hypothesis import settings
 from tests.signals import default_signals_in_children
 from tests.store.servers import TEMPLATE, administer, in_database, migrate, private_server
 
+EXAMPLES = {"run": 30, "torture": 500}
+"""Examples of each property, by the profile of Hypothesis."""
+
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
@@ -22,14 +25,16 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_configure() -> None:
-    """Collect garbage seldom, and let no example of a property fail for the time that it takes.
+    """Collect garbage seldom, and try few examples of a property; none fails for the time that it takes.
 
-    Every window leaves many reference cycles, and they hold little memory. Hypothesis's limit of 0.2 s for
+    Every window leaves many reference cycles, and they hold little memory. Other examples are drawn in
+    every run; `make torture` tries many at once, by `--hypothesis-profile`. Hypothesis's limit of 0.2 s for
     one example measures the machine, not the rule.
     """
     gc.set_threshold(200_000, 20, 20)
-    settings.register_profile("no-deadline", settings(), deadline=None)
-    settings.load_profile("no-deadline")
+    for profile, examples in EXAMPLES.items():
+        settings.register_profile(profile, max_examples=examples, deadline=None)
+    settings.load_profile("run")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,9 +15,7 @@ def default_signals_in_children() -> Iterator[None]:
     A shell has a job in the background ignore SIGINT and SIGQUIT, nohup has it ignore SIGHUP. A program
     that is started inherits that, but no handler: so a handler that does nothing takes its place.
     """
-    ignored = [
-        number for number in signal.valid_signals() - _OF_PYTHON if signal.getsignal(number) is signal.SIG_IGN
-    ]
+    ignored = ignored_signals()
     for number in ignored:
         signal.signal(number, _do_nothing)
     try:
@@ -25,6 +23,13 @@ def default_signals_in_children() -> Iterator[None]:
     finally:
         for number in ignored:
             signal.signal(number, signal.SIG_IGN)
+
+
+def ignored_signals() -> list[int]:
+    """Return what this process ignores, and Python does not by itself."""
+    return [
+        number for number in signal.valid_signals() - _OF_PYTHON if signal.getsignal(number) is signal.SIG_IGN
+    ]
 
 
 def _do_nothing(number: int, frame: object) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import pyte
 from pyte.screens import Char
@@ -89,6 +89,19 @@ class _Screen(pyte.Screen):
         self.bells += 1
 
 
+class Running(Protocol):
+    """A program that was started."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def kill(self) -> None: ...
+
+
 class Terminal:
     """One window with one program in it; leaving the `with` block ends the program."""
 
@@ -115,18 +128,24 @@ class Terminal:
         self._stop_reading, self._stopper = os.pipe()
         self._master, slave = pty.openpty()
         _set_size(slave, size)
-        self.process = subprocess.Popen(
+        self.process = self._start(command, {**environment, "TERM": term}, cwd, slave)
+        os.close(slave)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _start(
+        self, command: Sequence[str | Path], environment: Mapping[str, str], cwd: Path | None, slave: int
+    ) -> Running:
+        """Start the program at this terminal."""
+        return subprocess.Popen(
             [sys.executable, "-c", _TAKE_TERMINAL, *command],
             stdin=slave,
             stdout=slave,
             stderr=slave,
             cwd=cwd,
-            env={**environment, "TERM": term},
+            env=environment,
             start_new_session=True,
         )
-        os.close(slave)
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
 
     def __enter__(self) -> Self:
         return self

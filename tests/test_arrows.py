@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
 from pathlib import Path
 
@@ -161,10 +161,19 @@ def arrows() -> dict[str, dict[str, set[str]]]:
     return found
 
 
-@pytest.mark.parametrize("package", sorted(arrows()), ids=lambda name: name or "all")
-def test_the_children_of_a_package_do_not_import_each_other_in_a_circle(package: str) -> None:
-    # Raises CycleError, which names the circle.
-    assert [*TopologicalSorter(arrows()[package]).static_order()]
+def circle(children: dict[str, set[str]]) -> list[str]:
+    """Return the children that import each other in a circle; empty when none do."""
+    try:
+        TopologicalSorter(children).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_the_children_of_a_package_do_not_import_each_other_in_a_circle() -> None:
+    assert circle({"a": {"b"}, "b": {"a"}}) == ["a", "b", "a"]
+    assert len(arrows()) > 50
+    assert not {package: found for package, children in arrows().items() if (found := circle(children))}
 
 
 @pytest.mark.parametrize(

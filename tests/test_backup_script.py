@@ -20,7 +20,7 @@ from db.connections import open_engine, parse_url
 from db.embedded.machine.access import ROLE
 from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
-from db.migrate import upgrade
+from db.schema.migrate import upgrade
 from tests.store.embedded.server_status import client_environment
 from tests.store.servers import administer, as_administrator
 

@@ -19,8 +19,8 @@ from textual.events import Key, MouseEvent, Paste, Resize
 from textual.message import Message
 
 from core.config.consent import Consent
-from core.config.models import defaults_for
-from core.config.paths import ENV_FILE
+from core.config.files.paths import ENV_FILE
+from core.config.models.assignments import defaults_for
 from core.domain.clock import utc_now
 from core.domain.dice import read_dice
 from core.domain.errors import StoryEngineError

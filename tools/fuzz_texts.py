@@ -9,9 +9,9 @@ from pydantic import SecretStr
 
 from core.agents.assist import Asked, read_proposal, require_possible
 from core.agents.context_builder import ContextBuilder
-from core.config.models import PromptStyle, defaults_for
+from core.config.files.paths import Paths
+from core.config.models.assignments import PromptStyle, defaults_for
 from core.config.password import LONGEST_DELAY, PasswordGate, PasswordRefusedError
-from core.config.paths import Paths
 from core.config.sections import LONGEST_MODEL_NAME
 from core.domain.errors import StoryEngineError
 from core.domain.session.limits import LONGEST_CORRECTION, Limits

@@ -23,8 +23,8 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from core.config.consent import Consent
-from core.config.models import defaults_for
-from core.config.paths import Paths
+from core.config.files.paths import Paths
+from core.config.models.assignments import defaults_for
 from core.config.settings import Settings
 from core.domain.audience import Audience
 from core.domain.slot import Slot
@@ -36,7 +36,7 @@ from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Script, ScriptMatch
 from storyengine_tui.bootstrap import Configuration, running_store
-from storyengine_tui.screens.calls import call_rows
+from storyengine_tui.screens.calls.inputs import call_rows
 from storyengine_tui.screens.system.example_chapters import find_examples
 from storyengine_tui.shell.app import StoryEngineApp
 

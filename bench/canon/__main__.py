@@ -24,8 +24,8 @@ from bench.canon.story import Story, write_story
 from bench.measure import WIDTH
 from bench.synthetic_sessions import whole
 from core.agents.context_builder import ContextBuilder
-from core.config.models import choose_models
-from core.config.paths import Paths
+from core.config.files.paths import Paths
+from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings
 from core.domain.clock import utc_now
 from core.domain.ids import BookId, SessionId, new_uuid

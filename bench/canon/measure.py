@@ -14,7 +14,7 @@ from core.context.bank import NO_BANK
 from core.domain.bank.recall import Found, ItemVector, Query
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
-from core.engine.kinds.embedding import text_of
+from core.engine.kinds.bank.embedding import text_of
 from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import BankReader
 from core.providers.embedding.base import Embedder

@@ -10,7 +10,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from bench.synthetic_sessions import REPLY_WORDS, sentences, whole
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.domain.ids import SessionId
 from db.embedded.server import EmbeddedServer
 from db.store import open_store

@@ -22,8 +22,8 @@ from bench.voices.good_service import good_service
 from bench.voices.measures import Played, Voices, measure
 from bench.voices.playing import play
 from bench.voices.prefill import PREFILLS, ComparingProvider
-from core.config.models import AgentRole, PromptStyle, choose_models
-from core.config.paths import Paths
+from core.config.files.paths import Paths
+from core.config.models.assignments import AgentRole, PromptStyle, choose_models
 from core.config.sections import AgentSettings, ProfileSettings
 from core.exchange.scripts.chapter_script import load_chapter_script
 from core.providers.factory import make_provider

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bench.voices.measures import Played, Turn
 from core.agents import narrative
-from core.agents.prompt_file import prompt_for, render_prompt
-from core.config.models import AgentRole, ModelAssignments
+from core.agents.role.prompt_file import prompt_for, render_prompt
+from core.config.models.assignments import AgentRole, ModelAssignments
 from core.domain.requests.request import ReplyRequest
 from core.domain.session.session import Session
 from core.domain.story.event import Event

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Final
 
-from core.agents.setup import AgentSetup, total
-from core.agents.world_lock import roster_text
-from core.config.models import PromptStyle
+from core.agents.memory.world_lock import roster_text
+from core.agents.role.setup import AgentSetup, total
+from core.config.models.assignments import PromptStyle
 from core.context.segments import Context, Segment
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.session.session import Session, Tab1Inputs

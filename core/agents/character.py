@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from core.agents.prompt_file import SEGMENTS
-from core.agents.recalled import recalled_of
-from core.agents.recent_context import RecentContext
-from core.agents.setup import AgentSetup, total
-from core.agents.sheet import sheet_of
-from core.agents.shortening import Shortened
+from core.agents.role.prompt_file import SEGMENTS
+from core.agents.role.setup import AgentSetup, total
+from core.agents.role.shortening import Shortened
+from core.agents.sections.recalled import recalled_of
+from core.agents.sections.recent_context import RecentContext
+from core.agents.sections.sheet import sheet_of
 from core.config.sections import DEFAULT_RECALL_PERCENT
 from core.context.memory_digest import Digest
 from core.context.segments import Context
@@ -25,7 +25,7 @@ from core.text.delimiters import SegmentName
 from core.text.repetition import Source
 
 if TYPE_CHECKING:  # Loaded by the first chapter that has a lorebook.
-    from core.agents.lore import FoundLore
+    from core.agents.sections.lore import FoundLore
 
 _OWN_MARK = rf"[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)"
 _NUMBERED = r"\d{1,6}\) "

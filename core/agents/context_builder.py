@@ -9,19 +9,21 @@ Over budget it is reduced in this order, and in no other way:
 2. The oldest prompts of recent context go that are in memory already, in two steps; first of all
    those up to a text that takes more than a quarter of the budget by itself. Lines that the GM has marked
    as always sent stay, the newest of them, in at most a quarter of the budget.
-3. What was recalled of the memory bank goes, the last of its ranking first (`core.agents.recalled`). Then
-   lore goes, the entries of the lowest order first (`core.agents.lore`): the next scene that touches a
-   thing brings it back. Before that each has a budget of its own, a share of the input.
+3. What was recalled of the memory bank goes, the last of its ranking first
+   (`core.agents.sections.recalled`). Then lore goes, the entries of the lowest order first
+   (`core.agents.sections.lore`): the next scene that touches a thing brings it back. Before that each has a
+   budget of its own, a share of the input.
 4. What is not in memory yet is summarised early, before the call (`core.engine.queue.worker`).
 5. Where that fails, the lines go that are always sent and in memory; the longest texts that are not in
-   memory are shortened in the middle, and at last the oldest of these prompts go (`core.agents.shortening`).
+   memory are shortened in the middle, and at last the oldest of these prompts go
+   (`core.agents.role.shortening`).
 6. Nothing more: the call is refused with `LLM_CONTEXT_OVERFLOW`.
 
 A summary takes as many prompts of its chunk as fit, and the rest follow in a summary of their own; only
 a single prompt that does not fit is shortened. A narrative is written in parts (`core.agents.narrative`).
 
 The sheet of a character has a small budget of its own, and what it has no room for goes first, its oldest
-lines before the others (`core.agents.sheet`).
+lines before the others (`core.agents.sections.sheet`).
 
 System prompt, identity, the line about each of the others on stage, the world_chapter_lock, canon locks
 and the GM's prompt are never touched. What was left out is listed in `Context.left_out`.
@@ -35,19 +37,13 @@ from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from core.agents import (
-    assist,
-    character,
-    context_summary,
-    narrative,
-    prompt_blocks,
-    silence,
-    world_lock,
-)
+from core.agents import assist, character, narrative
+from core.agents.memory import context_summary, world_lock
 from core.agents.narrative import NarrativePart
-from core.agents.prompt_blocks import PromptOutline
-from core.agents.setup import ROOM_TO_PLAY, AgentSetup, overflow, total
-from core.config.models import AgentRole, ModelAssignments, ModelConfig, PromptStyle
+from core.agents.role.setup import ROOM_TO_PLAY, AgentSetup, overflow, total
+from core.agents.sections import prompt_blocks, silence
+from core.agents.sections.prompt_blocks import PromptOutline
+from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig, PromptStyle
 from core.context.carry_over import block_of
 from core.context.memory_digest import Digest, MemoryDigester
 from core.context.segments import Context, Segment, repair_context
@@ -64,7 +60,7 @@ from core.domain.story.memory import MemoryBlock
 from core.text.delimiters import SegmentName
 
 if TYPE_CHECKING:  # Loaded by the first chapter that has a lorebook.
-    from core.agents.lore import LoreReader
+    from core.agents.sections.lore import LoreReader
 
 __all__ = ["Context", "ContextBuilder", "NarrativePart", "Segment", "SegmentName", "repair_context"]
 
@@ -311,6 +307,6 @@ class _LoreDoor:
 
     @cached_property
     def reader(self) -> "LoreReader":
-        from core.agents.lore import LoreReader
+        from core.agents.sections.lore import LoreReader
 
         return LoreReader(self._percent)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from core.agents.setup import AgentSetup, overflow, total
-from core.config.models import PromptStyle
+from core.agents.role.setup import AgentSetup, overflow, total
+from core.config.models.assignments import PromptStyle
 from core.context.segments import Context, Segment
 from core.context.tokens import characters_for, estimate_tokens
 from core.context.visibility import Knowledge

@@ -11,8 +11,8 @@ from typing import Final
 
 from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.answers.schema import record
-from core.agents.prompt_file import SystemPrompt, parse_prompt
-from core.config.models import AgentRole, PromptStyle
+from core.agents.role.prompt_file import SystemPrompt, parse_prompt
+from core.config.models.assignments import AgentRole, PromptStyle
 from core.context.segments import Context
 from core.providers.base import OutputSchema
 from core.text.cleaning import clean_line

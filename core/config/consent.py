@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-from core.config.bounded_file import read_bounded
-from core.config.private_files import write_privately
+from core.config.files.bounded_file import read_bounded
+from core.config.files.private_files import write_privately
 from core.domain.errors import ErrorCode, StoryEngineError
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}

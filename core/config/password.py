@@ -14,8 +14,8 @@ from typing import Final
 
 from pydantic import SecretStr
 
-from core.config.bounded_file import read_bounded
-from core.config.private_files import alone_with, write_privately
+from core.config.files.bounded_file import read_bounded
+from core.config.files.private_files import alone_with, write_privately
 from core.domain.errors import ErrorCode, StoryEngineError
 
 LONGEST_DELAY: Final = 600.0

@@ -179,7 +179,7 @@ class ProfileSettings(BaseModel):
     recent_context: RecentContext | None = None
     """`exact`: a character reads the last seven prompts, and what is not in memory yet. `stable`: up to
     seven more, so that consecutive inputs begin alike, which a prompt cache rewards. Left out, it is what
-    was measured to be better for the provider (`core.config.models`)."""
+    was measured to be better for the provider (`core.config.models.assignments`)."""
     avoid_repeats: bool = True
     """Whether a character whose reply only repeats its prompt, an earlier reply or the GM is asked again."""
     recent_prompts: Annotated[int, Field(ge=10, le=100)] | None = None

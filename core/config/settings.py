@@ -24,8 +24,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from core.config.bounded_file import read_bounded
-from core.config.paths import ENV_FILE
+from core.config.files.bounded_file import read_bounded
+from core.config.files.paths import ENV_FILE
 from core.config.sections import (
     LONGEST_NAME,
     MOST_ACCOUNTS,

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Final, Literal
 
-from core.config.models import AgentRole, PromptStyle
+from core.config.models.assignments import AgentRole, PromptStyle
 from core.context.lore import LoreNote
 from core.context.tokens import TOKENS_PER_MESSAGE, characters_for, estimate_tokens
 from core.domain.ids import ItemId

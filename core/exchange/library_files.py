@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from core.config.bounded_file import FileTooLargeError, read_bounded
+from core.config.files.bounded_file import FileTooLargeError, read_bounded
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.exchange import chapter_file
 from core.library.cards.card_file import CardFormat

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from core.config.accounts import labelled
-from core.config.models import ModelConfig
+from core.config.models.accounts import labelled
+from core.config.models.assignments import ModelConfig
 from core.context.segments import Context
 from core.domain.clock import Clock
 from core.domain.ids import ArtifactId

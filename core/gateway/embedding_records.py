@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Final
 
-from core.config.accounts import labelled
+from core.config.models.accounts import labelled
 from core.context.tokens import estimate_tokens
 from core.domain.errors import StoryEngineError
 from core.domain.ids import ArtifactId

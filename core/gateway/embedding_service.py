@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from core.config.embedding import EmbeddingChoice
+from core.config.models.embedding import EmbeddingChoice
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid

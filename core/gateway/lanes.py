@@ -6,9 +6,9 @@ Accounts share nothing: where one is down, slow or at its limit, the calls to an
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 
-from core.config.accounts import LOCAL, OWN, Account, Accounts, setting_of_account
-from core.config.models import ModelAssignments
-from core.config.paths import Paths
+from core.config.files.paths import Paths
+from core.config.models.accounts import LOCAL, OWN, Account, Accounts, setting_of_account
+from core.config.models.assignments import ModelAssignments
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import Request
 from core.gateway.places import Place, Places

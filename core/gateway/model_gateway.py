@@ -12,10 +12,10 @@ from decimal import Decimal
 from functools import partial
 
 from core.agents.context_builder import Context
-from core.config.accounts import OWN, labelled
-from core.config.cast_models import look_up
 from core.config.consent import Consent, no_consent
-from core.config.models import SCRIPT, ModelAssignments, ModelConfig, setting_of
+from core.config.models.accounts import OWN, labelled
+from core.config.models.assignments import SCRIPT, ModelAssignments, ModelConfig, setting_of
+from core.config.models.cast_models import look_up
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid

@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict, deque
 
-from core.config.models import AgentRole, ModelAssignments, ModelConfig
+from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
 
 _MINUTE = 60.0
 

@@ -70,9 +70,6 @@ class SharedLane:
                 async with asyncio.timeout(POLL_SECONDS):
                     await self._free.wait()
 
-    async def _take_place(self, request: Request) -> bool:
-        return await self._places.take_place(self._account, self._most, request)
-
     def _may_ask(self, request: Request) -> bool:
         return not (self._of_play and request.spec.is_background)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from core.config.accounts import labelled
+from core.config.models.accounts import labelled
 from core.domain.requests.cost import FREE, LOCAL, PROVIDER, YOURS, Cost, UnitPrices
 from core.domain.requests.request import Usage
 from core.ledger.amount import amount_of, plain

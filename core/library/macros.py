@@ -49,9 +49,14 @@ class _Piece:
 _Pieces = list[_Piece]
 
 
+def has_macros(text: str) -> bool:
+    """Whether `expand` could change a text."""
+    return "{{" in text or "<" in text
+
+
 def expand(text: str, names: MacroNames, draws: Draws, *, shows_hidden: bool = False) -> str:
     """Return `text` with its macros expanded; `shows_hidden` keeps the text of `{{hidden_key:…}}`."""
-    if "{{" not in text and "<" not in text:
+    if not has_macros(text):
         return text
     expansion = _Expansion(names, draws, shows_hidden)
     frames: list[_Pieces] = [[]]

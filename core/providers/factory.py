@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import SecretStr
 
-from core.config.accounts import Account, own_account
-from core.config.api_keys import find_api_key
-from core.config.embedding import EmbeddingChoice
-from core.config.models import ModelAssignments, choose_models
-from core.config.paths import Paths
+from core.config.files.paths import Paths
+from core.config.models.accounts import Account, own_account
+from core.config.models.api_keys import find_api_key
+from core.config.models.assignments import ModelAssignments, choose_models
+from core.config.models.embedding import EmbeddingChoice
 from core.config.sections import ProfileSettings
 from core.providers.base import Provider
 from core.providers.embedding.base import Embedder

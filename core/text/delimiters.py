@@ -17,9 +17,11 @@ _INVISIBLE = (
     r"\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     r"\U000e0000-\U000e0fff"
 )
-_EQUALS = r"[=＝﹦⁼₌꞊゠᐀⹀═🟰]"
+_ONE, _TWO = "=＝﹦⁼₌꞊゠᐀⹀═🟰", "⩵⩶"
 _GAP = rf"(?:[^\S{_BREAKS}]|[{_INVISIBLE}])*"
-_MARK_LIKE = re.compile(rf"(^|[{_BREAKS}])(?={_GAP}(?:[⩵⩶]|{_EQUALS}[{_INVISIBLE}]*(?:[⩵⩶]|{_EQUALS})))")
+_MARK_LIKE = re.compile(
+    rf"(^|[{_BREAKS}])(?={_GAP}(?:[{_TWO}]|[{_ONE}][{_INVISIBLE}]*[{_ONE}{_TWO}]))",
+)
 
 EMPTY = "(none)"
 """The text of an empty section, so that every input has the same shape."""
@@ -70,6 +72,9 @@ def closing_mark(name: SegmentName) -> str:
 
 def escape_delimiters(text: str) -> str:
     """Return `text` with a backslash before lines that could pass for a mark line."""
+    # Most texts have none of these, and the expression looks at each letter of a long one.
+    if not any(letter in text for letter in _ONE + _TWO):
+        return text
     return _MARK_LIKE.sub(r"\1\\", text)
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from psycopg.conninfo import make_conninfo
 from sqlalchemy import URL
 
-from core.config.private_files import environment_without_secrets
+from core.config.files.private_files import environment_without_secrets
 from core.domain.errors import ErrorCode, StorageError
 from db.connections import libpq_keywords
 from db.embedded.machine.binaries import find_binaries

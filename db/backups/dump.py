@@ -21,7 +21,7 @@ from db.bank.vectors import PIECES_NAME as PIECES
 from db.bank.vectors import TABLE_NAME as VECTORS
 from db.connections import open_engine, parse_url
 from db.errors import LOAD, SAVE, guarded
-from db.migrate import is_ours, refuse_revision, upgrade
+from db.schema.migrate import is_ours, refuse_revision, upgrade
 from db.tables import METADATA
 
 _SCHEMA: Final = "public"

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
-from core.config.private_files import environment_without_secrets
+from core.config.files.private_files import environment_without_secrets
 from core.domain.errors import ErrorCode, StorageError
 from db.embedded.machine.access import DATABASE, role_of
 from db.embedded.machine.binaries import Binaries, find_binaries

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from core.config.bounded_file import read_bounded
+from core.config.files.bounded_file import read_bounded
 
 STATE_FILE = "state.json"
 

@@ -18,7 +18,6 @@ from core.library.book import Book
 from core.library.characters.character import Character, KeptFile
 from core.library.lore.kept import KeptLorebook
 from core.library_store import DECIDED, LibraryCounts
-from db.commit_statement import creation
 from db.errors import LOAD, SAVE
 from db.library import library_mapping as mapping
 from db.rows.mapping import Values
@@ -34,6 +33,7 @@ from db.tables import (
     CAST_TRAIT,
     LOREBOOK,
 )
+from db.writes.commit_statement import creation
 
 T = TypeVar("T")
 Change = Callable[[Callable[[AsyncConnection], Awaitable[object]]], Awaitable[None]]

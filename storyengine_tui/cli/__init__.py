@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 
-from core.config.private_files import OTHERS
+from core.config.files.private_files import OTHERS
 
 
 def main() -> None:

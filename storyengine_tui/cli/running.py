@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from core.config.paths import Paths, find_paths
+from core.config.files.paths import Paths, find_paths
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.exchange.scripts.chapter_script import ChapterScriptError
 from core.exchange.session_export import ImportRefusedError

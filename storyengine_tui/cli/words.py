@@ -8,8 +8,8 @@ from logging.handlers import RotatingFileHandler
 from rich.console import Console as RichConsole
 from rich.text import Text
 
-from core.config.paths import Paths
-from core.config.private_files import make_directory
+from core.config.files.paths import Paths
+from core.config.files.private_files import make_directory
 from core.domain.errors import StoryEngineError
 from core.text.cleaning import clean
 

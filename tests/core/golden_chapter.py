@@ -12,7 +12,7 @@ from difflib import unified_diff
 
 from bench.recorder import Recorder
 from core.changes import Changes
-from core.config.models import AgentRole, ModelAssignments, PromptStyle, defaults_for
+from core.config.models.assignments import AgentRole, ModelAssignments, PromptStyle, defaults_for
 from core.domain.ids import RequestId
 from core.domain.requests.request import Artifact, RequestState
 from core.domain.slot import Slot

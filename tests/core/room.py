@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from core.config.models import defaults_for
+from core.config.models.assignments import defaults_for
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification

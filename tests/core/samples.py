@@ -6,7 +6,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from core.config.models import AgentRole, ModelAssignments, ModelConfig, PromptStyle
+from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig, PromptStyle
 from core.context.visibility import CharacterKnowledge, known_to
 from core.domain.ids import BlockId, EventId, SessionId
 from core.domain.requests.retry_policy import Backoffs

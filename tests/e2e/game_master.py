@@ -6,8 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.e2e.prefork import Forked
 from tests.e2e.program import PROGRAM, Machine
-from tests.terminal import PATIENCE, STANDARD, Size, Terminal
+from tests.terminal import PATIENCE, STANDARD, Running, Size, Terminal
 
 TRIES = 6
 """How often a key is pressed that may come too early."""
@@ -56,6 +57,13 @@ class GameMaster(Terminal):
             patience=patience,
         )
         self._log = machine.data / "logs" / "storyengine.log"
+
+    def _start(
+        self, command: Sequence[str | Path], environment: Mapping[str, str], cwd: Path | None, slave: int
+    ) -> Running:
+        if command[0] != PROGRAM or cwd is None:
+            return super()._start(command, environment, cwd, slave)
+        return Forked(command, environment, cwd, terminal=slave)
 
     @property
     def errors(self) -> list[str]:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from db.embedded.server import EmbeddedServer
 from storyengine_tui.cli.app import app
+from tests.e2e.prefork import Forked
 from tests.store.embedded.embedded_fixtures import stop
 
 PROGRAM = Path(sys.executable).with_name("storyengine")
@@ -46,8 +47,16 @@ class Machine:
             "LC_ALL": "C.UTF-8",
         }
 
-    def start(self, *arguments: str | Path, **environment: str) -> "subprocess.Popen[str]":
-        """Start a command."""
+    def start(self, *arguments: str | Path, **environment: str) -> Forked:
+        """Start a command; its standard output is a pipe."""
+        return Forked([PROGRAM, *arguments], {**self.environment, **environment}, self.work)
+
+    def start_into(self, output: int, *arguments: str | Path) -> Forked:
+        """Start a command that writes its standard output into an open file."""
+        return Forked([PROGRAM, *arguments], self.environment, self.work, output=output)
+
+    def start_anew(self, *arguments: str | Path, **environment: str) -> "subprocess.Popen[str]":
+        """Start a command as a shell does, from the file of the program."""
         return subprocess.Popen(
             [PROGRAM, *arguments],
             cwd=self.work,

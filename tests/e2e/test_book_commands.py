@@ -79,7 +79,7 @@ def test_a_book_is_made_changed_and_deleted(fresh: Machine) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("next", "last"), "end this one first"),
+        (("next", "last"), "end “Dawn” first"),
         (("book", "show", "Nothing"), "there is no book called “Nothing”"),
         (("book", "new", "  "), "A book has a title"),
     ],

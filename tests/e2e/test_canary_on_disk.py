@@ -13,6 +13,7 @@ from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.game_master import GameMaster
+from tests.e2e.prefork import Forked
 from tests.e2e.program import PATIENCE, PROGRAM, Machine, chapter_script, machine
 from tests.http_faults import FaultServer, Reply, error_reply, text_reply
 from tests.store.embedded.server_status import client_environment
@@ -62,6 +63,8 @@ class Aviary:
         self.here = here
         self.server = server
         self.heard: list[str] = []
+        self.is_cold = False
+        """Whether programs are started as a shell does, for what others see of them."""
         self._base = {
             "STORYENGINE_PROVIDER": "openai",
             "STORYENGINE_BASE_URL": server.base_url,
@@ -73,10 +76,19 @@ class Aviary:
 
     async def run(self, *arguments: str | Path, **environment: str) -> int:
         """Run a command, a traceback allowed, and keep what it says."""
-        process = await asyncio.to_thread(self.here.start, *arguments, **(environment or self.planted))
-        output, errors = await asyncio.to_thread(process.communicate, timeout=PATIENCE)
-        self.heard += [output, errors]
-        return process.returncode
+        given = environment or self.planted
+        code, *said = await asyncio.to_thread(self._run, arguments, given)
+        self.heard += said
+        return code
+
+    def _run(self, arguments: tuple[str | Path, ...], environment: dict[str, str]) -> tuple[int, str, str]:
+        begun: Forked | subprocess.Popen[str]
+        if self.is_cold:
+            begun = self.here.start_anew(*arguments, **environment)
+        else:
+            begun = self.here.start(*arguments, **environment)
+        output, errors = begun.communicate(timeout=PATIENCE)
+        return begun.returncode, output, errors
 
     @property
     def keys_used(self) -> set[str]:
@@ -236,6 +248,7 @@ async def test_no_process_shows_a_key_and_those_we_leave_running_do_not_have_it(
         gate = asyncio.Event()
         cage.server.script(Reply((gate, *text_reply("Late.").steps)))
         before = set(processes())
+        cage.is_cold = True
         playing = asyncio.create_task(cage.run("play", script, "--out", here.out))
         await cage.server.arrived()
         ours = {number: told for number, told in processes().items() if number not in before}

@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import pytest
 
-from core.agents.prompt_file import load_prompt
-from core.config.models import AgentRole, PromptStyle
+from core.agents.role.prompt_file import load_prompt
+from core.config.models.assignments import AgentRole, PromptStyle
 from core.domain.errors import ErrorCode
 from core.exchange.session_export import VERSION
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
@@ -295,9 +295,10 @@ def shell(here: Machine, line: str) -> "subprocess.CompletedProcess[str]":
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 @pytest.mark.parametrize("command", ["sessions", "show last", "export last", "model show", "--help"])
 def test_output_that_cannot_be_written_is_a_sentence(played: Machine, command: str) -> None:
-    full = shell(played, f"$P {command} > /dev/full")
-    assert full.returncode == ExitCode.STORAGE_FAILED
-    assert full.stderr == "The output cannot be written: No space left on device. What was stored is safe.\n"
+    with open("/dev/full", "w") as full, played.start_into(full.fileno(), *command.split()) as process:
+        _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == ExitCode.STORAGE_FAILED
+    assert said == "The output cannot be written: No space left on device. What was stored is safe.\n"
 
 
 @pytest.mark.parametrize("command", ["sessions", "export last"])

@@ -15,7 +15,7 @@ from core.domain.prompt_block import LONGEST_BLOCK_NAME
 from core.text.cleaning import clean
 from tests.bad_text import KINDS, BadText, acts
 from tests.e2e.game_master import GameMaster
-from tests.e2e.program import Machine, chapter_script, machine
+from tests.e2e.program import Machine, chapter_script, warm_machine
 from tests.terminal import Size, Terminal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,7 +143,7 @@ def chapter_of(here: Machine, text: str) -> Machine:
 
 def seen_at_full_screen(text: str) -> bytes:
     """Return every byte that a terminal gets on a tour of a chapter, blocks and models made of this text."""
-    with machine() as here, model_server([*names_of(text), "the-last-model"]) as port:
+    with warm_machine() as (here, _), model_server([*names_of(text), "the-last-model"]) as port:
         environment = {"PYTHONPATH": str(ROOT), "STORYENGINE_PROVIDER": "scripted"}
         program = (sys.executable, "-c", WITH_SERVER.format(port=port))
         with GameMaster(chapter_of(here, text), environment, size=Size(120, 40), program=program) as window:

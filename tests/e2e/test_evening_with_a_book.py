@@ -52,7 +52,11 @@ def cards(home: Machine) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("size", [Size(80, 24), Size(120, 40)], ids=["80x24", "120x40"])
+SIZES = [Size(80, 24), pytest.param(Size(120, 40), marks=pytest.mark.chapter)]
+"""The larger one is for `make e2e`."""
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40"])
 def test_cards_become_a_cast_that_plays_two_chapters_and_come_out_again(home: Machine, size: Size) -> None:
     folder = cards(home)
     script = {"STORYENGINE_PROVIDER": "scripted", "STORYENGINE_SCRIPT": str(home.work / "replies.toml")}

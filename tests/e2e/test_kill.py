@@ -19,6 +19,7 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 
+from tests.e2e.prefork import Forked
 from tests.e2e.program import PATIENCE, Machine, chapter_script
 from tests.store.servers import plain_url
 
@@ -89,7 +90,7 @@ class Killer:
         assert process.returncode == 0
         return False
 
-    def _start(self, script: Path) -> "subprocess.Popen[str]":
+    def _start(self, script: Path) -> Forked:
         return self._machine.start(
             "play", script, "--provider", "scripted", "--replies", self._replies, "--out", self._machine.out
         )

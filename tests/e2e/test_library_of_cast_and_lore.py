@@ -181,6 +181,9 @@ def test_a_character_is_described_paused_and_resumed_by_any_of_its_names(fresh: 
     walled_off = fresh.call("cast", "set", "kay", "--sees", "", "--no-static", "--alias", "").stdout
     assert "Group: Lamp; sees Lamp" in walled_off
     assert "Static" not in walled_off
+    renamed = fresh.call("cast", "set", "kara", "--name", "Karo").stdout
+    assert renamed.startswith("Karo\n")
+    fresh.call("cast", "set", "karo", "--name", "Kara")
     refused = fresh.call("cast", "set", "kara", "--short", "x" * 501)
     assert refused.returncode == ExitCode.REFUSED
     assert "at most 500 characters" in refused.stderr

@@ -42,7 +42,9 @@ def test_an_entry_is_typed_killed_tried_and_exported(home: Machine) -> None:
         window.press("enter")
         window.wait_for("By the harbour.")
         window.type(ADDED)
-        window.wait_for(ADDED)
+        # Letters are painted before the form is told of them; it counts them with the same message for which
+        # it keeps them.
+        window.wait_for(f"{len('By the harbour.' + ADDED)}/50,000")
         window.kill()
     with GameMaster(home, script) as window:
         window.wait_for("Write world, chapter and cast")

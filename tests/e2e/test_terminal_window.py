@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from pyte.screens import Char
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from tests.e2e.game_master import Character, GameMaster, Setting
 from tests.e2e.program import Machine, machine
 from tests.store.servers import cloned, database_of, plain_url

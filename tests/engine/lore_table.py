@@ -4,7 +4,7 @@ import json
 from typing import Any
 from uuid import uuid4
 
-from core.config.models import defaults_for
+from core.config.models.assignments import defaults_for
 from core.context.lore import NOTE_ROLE
 from core.domain.ids import SessionId
 from core.domain.session.profile import Profile

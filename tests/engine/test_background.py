@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from core.changes import Changes
-from core.config.models import ModelAssignments
+from core.config.models.assignments import ModelAssignments
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, IllegalCommandError
 from core.domain.ids import RequestId, SessionId, new_uuid

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from core.changes import Changes
-from core.config.models import ModelAssignments
+from core.config.models.assignments import ModelAssignments
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot

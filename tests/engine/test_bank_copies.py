@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from core.changes import Changes
-from core.config.models import defaults_for
+from core.config.models.assignments import defaults_for
 from core.domain.audience import Audience
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation

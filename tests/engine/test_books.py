@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bench.recorder import Recorder
-from core.config.models import defaults_for
+from core.config.models.assignments import defaults_for
 from core.domain.audience import Audience
 from core.domain.errors import BookGoesOnError, IllegalCommandError, StorageError
 from core.domain.ids import SessionId
@@ -93,7 +93,7 @@ async def test_the_next_chapter_has_cast_world_and_definition_and_an_empty_text(
 
 async def test_a_chapter_that_has_not_ended_hands_nothing_on(engine: Engine) -> None:
     first = await begun(engine)
-    with pytest.raises(IllegalCommandError, match="end this one first"):
+    with pytest.raises(IllegalCommandError, match="end “The Lamp” first"):
         await engine.library.books.next_chapter(first)
     assert not await engine.library.books.listed()
     assert len(await engine.sessions()) == 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.config.models import AgentRole, ModelAssignments
+from core.config.models.assignments import AgentRole, ModelAssignments
 from core.domain.audience import EVERYONE
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -286,7 +286,7 @@ async def test_a_call_that_needs_the_gm_is_left_and_asked_for_again_only_with_ne
             return Failed(refused), CallRecords()
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("core.engine.kinds.condense.make_memory", make)
+            patch.setattr("core.engine.kinds.memory.condense.make_memory", make)
             async with listening(session) as ears:
                 await play(session, 6)
                 await heard_of(ears)

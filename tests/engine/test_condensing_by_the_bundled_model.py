@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from core.config.models import AgentRole, defaults_for
-from core.config.paths import Paths
+from core.config.files.paths import Paths
+from core.config.models.assignments import AgentRole, defaults_for
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models import AgentRole, ModelAssignments
+from core.config.models.assignments import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionState

@@ -5,8 +5,8 @@ import hashlib
 import pytest
 
 from core.changes import Changes
-from core.config.accounts import accounts_of
-from core.config.embedding import choose_embedding
+from core.config.models.accounts import accounts_of
+from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
@@ -19,7 +19,7 @@ from core.gateway.model_gateway import ModelGateway
 from core.providers.embedding.scripted import ScriptedEmbedder
 from core.providers.scripted.provider import ScriptedProvider
 from db.store import PostgresStore
-from storyengine_tui.screens.calls.call_rows import segments_of
+from storyengine_tui.screens.calls.inputs.call_rows import segments_of
 from tests.engine.windows import CHOICES, chapter
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models import AgentRole, ModelAssignments
+from core.config.models.assignments import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
@@ -194,7 +194,7 @@ async def test_an_error_after_the_call_keeps_its_code_and_what_was_paid_for(
     def does_not_fit(*_: object) -> object:
         raise StoryEngineError(ErrorCode.LLM_CONTEXT_OVERFLOW)
 
-    monkeypatch.setattr("core.engine.kinds.json_memory.repair_context", does_not_fit)
+    monkeypatch.setattr("core.engine.kinds.memory.json_memory.repair_context", does_not_fit)
     async with facing(store, RequestKind.LOCK, Fault.INVALID_JSON) as session:
         request = await session.wait(await session.lock())
         assert request.error_code is ErrorCode.LLM_CONTEXT_OVERFLOW

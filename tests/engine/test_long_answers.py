@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from core.config.model_config import LEAST_ANSWER
-from core.config.models import AgentRole, ModelAssignments
+from core.config.models.assignments import AgentRole, ModelAssignments
+from core.config.models.model_config import LEAST_ANSWER
 from core.domain.errors import ErrorCode
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionState

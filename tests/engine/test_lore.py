@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.agents import lore as lore_of_inputs
+from core.agents.sections import lore as lore_of_inputs
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import IllegalCommandError, StorageError
 from core.domain.session.lore import MOST_BOOKS

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from core.config.accounts import accounts_of
-from core.config.models import choose_models
+from core.config.models.accounts import accounts_of
+from core.config.models.assignments import choose_models
 from core.config.sections import AccountSettings, ProfileSettings
 from core.domain.clock import utc_now
 from core.domain.requests.request import Artifact

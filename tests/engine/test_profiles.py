@@ -13,6 +13,7 @@ from core.engine.library.characters import NOT_TAKEN, CharacterLibrary
 from core.engine.save_points.service import SavePoints
 from core.exchange.session_export import from_json, read_body, to_json
 from core.library.cards.card_file import CardFormat
+from core.library.refusal import FileRefusedError
 from db.store import PostgresStore
 from tests.core.library.cards.card_samples import V2, text_of
 from tests.engine.windows import create, done, play, window
@@ -68,3 +69,16 @@ async def test_a_card_from_outside_is_taken_without_groups_and_without_the_names
     trusted = await library.import_card(text_of(second), "second.json", is_trusted=True)
     assert (trusted.character.group, trusted.character.is_static) == ("Crew", True)
     assert (trusted.not_taken, NOT_TAKEN in trusted.report) == ("", False)
+
+
+async def test_a_trusted_card_is_refused_whose_group_no_line_of_groups_can_name(
+    store: PostgresStore,
+) -> None:
+    library = CharacterLibrary(store.library, utc_now)
+    ours = {"group": "Crew, Guests", "groups_visible": ["Crew; Guests"]}
+    value = {**V2, "data": {**V2["data"], "name": "Mole", "extensions": {"story_engine": ours}}}
+    with pytest.raises(FileRefusedError, match="no semicolon, which separates groups, and no comma"):
+        await library.import_card(text_of(value), "mole.json", is_trusted=True)
+    assert "Mole" not in {one.name for one in await store.library.characters()}
+    plain = await library.import_card(text_of(value), "mole.json")
+    assert plain.character.group == "General"

@@ -1,8 +1,11 @@
 """What one window does to the queue is seen where a chapter is open, to write in it or to read along."""
 
+import asyncio
+
 import pytest
 
 from core.domain.errors import SessionLockedError
+from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.engine.sync.notifications import PromptReturned, QueuePaused, QueueResumed
 from tests.engine.test_queue import a_window
@@ -42,3 +45,19 @@ async def test_a_window_that_only_reads_knows_of_a_pause_and_hears_of_it(url: st
             await reader.ears.hear(QueueResumed)
             assert not reader.engine.queue.is_paused
             await here.session.wait(extra)
+
+
+async def test_what_waits_begins_as_soon_as_another_window_resumes_the_queue(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("worker", "background"):
+        monkeypatch.setattr(f"core.engine.queue.{module}.MAX_SLEEP_SECONDS", 3_600.0)
+    async with a_window(url) as here, a_window(url, label="there") as there:
+        await here.engine.queue.pause()
+        await there.ears.hear(QueuePaused)
+        asked = await there.session.submit_prompt(Slot.RED, "Who is there?")
+        extra = await there.add()
+        async with asyncio.timeout(60):
+            await here.engine.queue.resume()
+            for request in (asked, extra):
+                assert (await there.session.wait(request)).state is RequestState.DONE

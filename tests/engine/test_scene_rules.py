@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models import AgentRole, ModelAssignments
+from core.config.models.assignments import AgentRole, ModelAssignments
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.requests.request import SummaryRequest

@@ -11,7 +11,7 @@ from core.domain.story.event import Event, Manner
 from core.domain.story.silence import SAYS_NOTHING
 from core.domain.story.transcript import render_all, render_events
 from core.engine.catalog import SessionCatalog
-from core.engine.kinds.reply import REASON_NOTE
+from core.engine.kinds.speaking.reply import REASON_NOTE
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.exchange.session_copy import as_new_session

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from core.config.models import ModelAssignments
+from core.config.models.assignments import ModelAssignments
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.gateway.lanes import Lane

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models import AgentRole, ModelAssignments, PromptStyle
+from core.config.models.assignments import AgentRole, ModelAssignments, PromptStyle
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, ScriptMatch

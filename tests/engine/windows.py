@@ -12,7 +12,7 @@ import pytest
 
 from bench.recorder import Recorder as Recorder
 from core.changes import Changes
-from core.config.models import AgentRole, ModelAssignments, defaults_for
+from core.config.models.assignments import AgentRole, ModelAssignments, defaults_for
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import Request

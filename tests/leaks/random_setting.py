@@ -5,7 +5,7 @@ import random
 from dataclasses import replace
 from functools import partial
 
-from core.config.models import defaults_for
+from core.config.models.assignments import defaults_for
 from core.domain.secret import Secret
 from core.domain.session.carry_over import CarryKind
 from core.domain.session.limits import Limits

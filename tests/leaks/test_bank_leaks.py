@@ -47,16 +47,14 @@ RECALL: Broken = ("core.engine.recall.asking.Scope", _of_all)
 GATE: Broken = ("core.context.visibility._bank", _whole)
 BROKEN: dict[str, tuple[Broken, ...]] = {
     "items are recalled whatever their label is, and pass": (RECALL, GATE),
-    "items are labelled as everyone's": (("core.engine.kinds.extraction.handler.Source", _everyones),),
+    "items are labelled as everyone's": (("core.engine.kinds.bank.extraction.Source", _everyones),),
     "sheets and names pass whatever their label is": (
         ("core.context.bank.BankChapter.label_of", _everyone_knows),
     ),
     "who plays in a place has what the one before knew": (
         ("core.engine.recall.reading.same_characters", _by_place),
     ),
-    "other names are told that no one heard": (
-        ("core.engine.kinds.extraction.handler.find_words", _anywhere),
-    ),
+    "other names are told that no one heard": (("core.engine.kinds.bank.extraction.find_words", _anywhere),),
 }
 
 

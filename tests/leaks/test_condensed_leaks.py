@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models import AgentRole, ModelAssignments, defaults_for
+from core.config.models.assignments import AgentRole, ModelAssignments, defaults_for
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import SessionId
 from core.domain.requests.request_kinds import RequestKind

@@ -28,13 +28,16 @@ def anyio_backend() -> str:
 
 ON_BOTH = {"test_backup", "test_change_listener", "test_connections", "test_schema", "test_writer_lock"}
 """What may differ between the private server and one that is reached by a URL; the rest is tested on one."""
+ON_ONE = {"test_every_older_database_is_brought_up_with_its_chapters"}
+"""What is not about the server even so: an empty database is brought up on both."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run on both servers what is about the connection, the role or the server itself."""
     if "server_url" in metafunc.fixturenames:
         name = metafunc.module.__name__.rpartition(".")[2]
-        kinds = ["private", "plain"] if name in ON_BOTH else ["private"]
+        is_on_both = name in ON_BOTH and metafunc.function.__name__ not in ON_ONE
+        kinds = ["private", "plain"] if is_on_both else ["private"]
         metafunc.parametrize("server_url", kinds, indirect=True, scope="session")
 
 

@@ -11,7 +11,7 @@ from core.domain.session.session import SessionState
 from core.domain.story.memory import correction_payload
 from core.exchange.session_export import from_json, read_body, to_json
 from db.connections import open_engine, parse_url
-from db.migrate import HEAD
+from db.schema.migrate import HEAD
 from db.store import PostgresStore
 from tests.core.samples import delta_payload, lock_payload
 from tests.store.servers import plain_url
@@ -55,7 +55,7 @@ async def _point_at_all(connection: AsyncConnection) -> None:
 def _bring_to(connection: Connection, revision: str) -> None:
     from alembic import command
 
-    from db.migrate import _config
+    from db.schema.migrate import _config
 
     config = _config()
     config.attributes["connection"] = connection

@@ -14,7 +14,7 @@ from core.store import Lease
 from db.backups import client_programs
 from db.backups.dump import backup, restore
 from db.connections import parse_url
-from db.migrate import HEAD
+from db.schema.migrate import HEAD
 from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.servers import plain_url

@@ -1,7 +1,6 @@
 """What the database refuses of the memory bank: raw SQL, past all of our code."""
 
 import asyncio
-from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -13,12 +12,6 @@ from core.domain.ids import SessionId
 from db.store import open_store
 from tests.core.bank_samples import fact
 from tests.store import chapters
-from tests.store.servers import cloned, plain_url
-
-
-@pytest.fixture
-def url(private_template: str) -> Iterator[str]:
-    yield from cloned(private_template)
 
 
 @pytest.fixture
@@ -37,12 +30,6 @@ def chapter(url: str) -> SessionId:
         return session.id
 
     return asyncio.run(create())
-
-
-@pytest.fixture
-def raw(url: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(plain_url(url), autocommit=True) as connection:
-        yield connection
 
 
 @pytest.mark.parametrize(

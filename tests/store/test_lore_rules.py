@@ -1,7 +1,6 @@
 """What the database refuses of the lorebooks of a chapter: raw SQL, past all of our code."""
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import replace
 
 import psycopg
@@ -12,12 +11,6 @@ from core.domain.ids import SessionId
 from db.store import open_store
 from tests.store import chapters
 from tests.store.contract.test_lore_contract import GUILD, HARBOUR, TEXTS
-from tests.store.servers import cloned, plain_url
-
-
-@pytest.fixture
-def url(private_template: str) -> Iterator[str]:
-    yield from cloned(private_template)
 
 
 @pytest.fixture
@@ -32,12 +25,6 @@ def chapter(url: str) -> SessionId:
 
     asyncio.run(create())
     return session.id
-
-
-@pytest.fixture
-def raw(url: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(plain_url(url), autocommit=True) as connection:
-        yield connection
 
 
 @pytest.mark.parametrize(

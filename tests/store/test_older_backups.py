@@ -21,7 +21,7 @@ from db.backups import client_programs
 from db.backups.dump import backup, restore
 from db.embedded.machine.binaries import Binaries
 from db.embedded.server import EmbeddedServer
-from db.migrate import HEAD, known_revisions
+from db.schema.migrate import HEAD, known_revisions
 from db.store import open_store
 from tests.engine.windows import (
     PATIENCE,

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from core.domain.errors import StorageError
 from db.connections import open_engine, parse_url
-from db.migrate import HEAD, known_revisions
+from db.schema.migrate import HEAD, known_revisions
 from db.store import open_store
 from db.tables import METADATA
 from tests.store import chapters

@@ -1,7 +1,6 @@
 """What the database refuses of the statuses of events: raw SQL, past all of our code."""
 
 import asyncio
-from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -12,12 +11,6 @@ from core.domain.ids import SessionId
 from core.domain.story.context_status import ContextStatus, EventStatus
 from db.store import open_store
 from tests.store import chapters
-from tests.store.servers import cloned, plain_url
-
-
-@pytest.fixture
-def url(private_template: str) -> Iterator[str]:
-    yield from cloned(private_template)
 
 
 @pytest.fixture
@@ -35,12 +28,6 @@ def chapter(url: str) -> SessionId:
         return session.id
 
     return asyncio.run(create())
-
-
-@pytest.fixture
-def raw(url: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(plain_url(url), autocommit=True) as connection:
-        yield connection
 
 
 def test_a_status_is_one_of_three_words(raw: psycopg.Connection, chapter: SessionId) -> None:

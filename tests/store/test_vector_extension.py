@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import make_url
 
 from core.domain.errors import StorageError
-from db.extensions import VectorExtension, find_vector_extension
+from db.schema.extensions import VectorExtension, find_vector_extension
 from tests.store.servers import cloned, plain_url
 
 

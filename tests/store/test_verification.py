@@ -10,7 +10,7 @@ import pytest
 import typer
 from pydantic import SecretStr
 
-from core.config.paths import find_paths
+from core.config.files.paths import find_paths
 from core.config.settings import Settings
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId

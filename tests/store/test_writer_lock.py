@@ -14,7 +14,7 @@ from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.store import Lease, WriterInfo
 from db.store import PostgresStore, open_store
-from db.writer_lock import lock_key
+from db.writes.writer_lock import lock_key
 from tests.store import chapters
 from tests.store.chapters import PATIENCE, is_noticed, taken, until
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from core.changes import Changes
-from core.config.accounts import OWN
+from core.config.models.accounts import OWN
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from db.embedded.machine.probe import server_processes
@@ -160,9 +160,9 @@ class Seams:
 def install(reaper: Reaper) -> None:
     """Announce every step at which the outside world can stop."""
     import core.exchange.chapter_file
-    import db.commit_connection
     import db.store
-    import db.writer_lock
+    import db.writes.commit_connection
+    import db.writes.writer_lock
     from core.engine.engine import Engine
     from core.engine.scene.service import Scene
     from core.engine.session.session_handle import SessionHandle
@@ -174,8 +174,8 @@ def install(reaper: Reaper) -> None:
     seams.around_plain(EmbeddedServer, "acquire", "server wanted")
     seams.around_plain(EmbeddedServer, "release", "server let go")
     seams.around(db.store, "refuse_transaction_pooler", "first connection")
-    seams.around(db.commit_connection, "open_connection", "pen connects")
-    seams.around(db.writer_lock, "open_connection", "lock connects")
+    seams.around(db.writes.commit_connection, "open_connection", "pen connects")
+    seams.around(db.writes.writer_lock, "open_connection", "lock connects")
     seams.around(PostgresStore, "create", "session created")
     seams.around(PostgresStore, "find_script", "session looked for")
     seams.around(PostgresStore, "find_or_create", "session of the script found or created")
@@ -191,7 +191,7 @@ def install(reaper: Reaper) -> None:
     seams.around(PostgresQueue, "set_paused", _turned)
     seams.around(PostgresQueue, "take_place", "place taken")
     seams.around(PostgresQueue, "leave_place", "place left")
-    seams.around(db.writer_lock.WriterLease, "aclose", "writer's lock given back")
+    seams.around(db.writes.writer_lock.WriterLease, "aclose", "writer's lock given back")
     seams.around_plain(core.exchange.chapter_file, "write_new", "chapter file written")
     seams.around_plain(core.exchange.chapter_file, "_move_to_free_name", "chapter file named")
     seams.confirming(Engine, "correct_canon", lambda _, session_id, text: [text])
@@ -302,12 +302,12 @@ def _stream_name(request: ModelRequest) -> str:
 def _install_migration(reaper: Reaper, seams: Seams) -> None:
     from alembic import op
 
-    import db.migrate
+    import db.schema.migrate
     import db.store
 
     seams.around(db.store, "upgrade", "schema checked")
-    seams.around(db.migrate, "_wait_for_turn", "migration's turn")
-    behind, execute = db.migrate._run_alembic, op.execute
+    seams.around(db.schema.migrate, "_wait_for_turn", "migration's turn")
+    behind, execute = db.schema.migrate._run_alembic, op.execute
 
     def run(connection: Any) -> None:
         count = 0
@@ -324,7 +324,7 @@ def _install_migration(reaper: Reaper, seams: Seams) -> None:
         behind(connection)
         reaper.reach("migration: done, not committed")
 
-    db.migrate._run_alembic = run
+    db.schema.migrate._run_alembic = run
 
 
 def _install_backup(reaper: Reaper, seams: Seams) -> None:

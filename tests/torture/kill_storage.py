@@ -16,7 +16,7 @@ import psycopg
 from db.embedded.machine.binaries import find_binaries
 from db.embedded.machine.probe import server_processes
 from db.embedded.server import EmbeddedServer
-from db.migrate import HEAD, known_revisions
+from db.schema.migrate import HEAD, known_revisions
 from tests.e2e.program import chapter_script, machine
 from tests.store.older_schema import make_old
 from tests.store.servers import plain_url
@@ -150,7 +150,7 @@ def kill_initdbs(seed: int, count: int) -> KillFigures:
         with machine() as home:
             torturer = Torturer(home, seed)
             began = time.monotonic()
-            process = home.start("db", "url")
+            process = home.start_anew("db", "url")
             try:
                 process.communicate(timeout=chance.uniform(0, 0.9 * whole) if whole else PATIENCE)
             except subprocess.TimeoutExpired:

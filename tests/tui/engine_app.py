@@ -17,8 +17,8 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
-from core.config.models import defaults_for
-from core.config.paths import Paths
+from core.config.files.paths import Paths
+from core.config.models.assignments import defaults_for
 from core.config.settings import Settings
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId

@@ -18,7 +18,7 @@ from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.narrative.download_row import deliver_chapter
 from storyengine_tui.screens.narrative.draft_cell import NONE, DraftCell
-from storyengine_tui.screens.narrative.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.domain.slot import Slot
 from core.snapshot import Snapshot
 from storyengine_tui.shell.app import StoryEngineApp

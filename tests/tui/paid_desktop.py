@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from core.config.consent import Consent
-from core.config.models import defaults_for
+from core.config.models.assignments import defaults_for
 from core.domain.requests.cost import UnitPrices
 from core.engine.engine import Engine
 from core.ledger.ceilings import Ceilings

@@ -12,8 +12,8 @@ from typing import Final
 from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.answers.schema import one_of, record
 from core.agents.bank.scan import AGENT_ID, LONGEST_TEXT, line
-from core.agents.setup import AgentSetup, total
-from core.config.models import PromptStyle
+from core.agents.role.setup import AgentSetup, total
+from core.config.models.assignments import PromptStyle
 from core.context.segments import Context
 from core.context.visibility import KnownItems
 from core.domain.bank.item import Item

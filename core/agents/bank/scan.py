@@ -11,9 +11,9 @@ from typing import Final
 from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.answers.schema import Schema, one_of, record
 from core.agents.bank.findings import Finding
-from core.agents.setup import AgentSetup, total
-from core.agents.shortening import fit_events
-from core.config.models import AgentRole, ModelConfig
+from core.agents.role.setup import AgentSetup, total
+from core.agents.role.shortening import fit_events
+from core.config.models.assignments import AgentRole, ModelConfig
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment
 from core.context.visibility import Knowledge

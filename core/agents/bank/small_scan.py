@@ -15,8 +15,8 @@ from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.answers.schema import Schema, fixed, one_of, record
 from core.agents.bank.findings import Finding
 from core.agents.bank.scan import AGENT_ID, MOST_READ, SCAN, Known, Part, line, short_name
-from core.agents.setup import AgentSetup, total
-from core.agents.shortening import fit_events
+from core.agents.role.setup import AgentSetup, total
+from core.agents.role.shortening import fit_events
 from core.context.segments import Context
 from core.context.visibility import Knowledge
 from core.domain.bank.details import (

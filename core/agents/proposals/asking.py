@@ -11,9 +11,9 @@ from typing import Final
 
 from core.agents.answers.extract import clauses, pick
 from core.agents.answers.schema import Schema, one_of, record
-from core.agents.setup import AgentSetup, total
-from core.agents.shortening import fit_events, shortened
-from core.config.models import AgentRole, ModelConfig, PromptStyle
+from core.agents.role.setup import AgentSetup, total
+from core.agents.role.shortening import fit_events, shortened
+from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment
 from core.context.visibility import CharacterKnowledge

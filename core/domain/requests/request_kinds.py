@@ -65,6 +65,10 @@ _READS_AS_IT_GOES: Final = replace(
     _UNLESS_OF_NO_USE, waits_for_the_gm=_UNLESS_OF_NO_USE.waits_for_the_gm - {ErrorCode.STORAGE_LOAD_FAILED}
 )
 """For work that reads the database between its calls, and keeps each answer: nothing is paid for twice."""
+_LOCKED: Final = frozenset(
+    {SessionState.ACTIVE, SessionState.SUMMARIZING, SessionState.ENDED, SessionState.NARRATING}
+)
+"""The states of a chapter that is locked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,18 +182,14 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     RequestKind.EXTRACTION: KindSpec(
         priority=Level.LOW.first + 30,
         agent_id=8,
-        runs_in=frozenset(
-            {SessionState.ACTIVE, SessionState.SUMMARIZING, SessionState.ENDED, SessionState.NARRATING}
-        ),
+        runs_in=_LOCKED,
         is_background=True,
         retry=_READS_AS_IT_GOES,
     ),
     RequestKind.EMBEDDING: KindSpec(
         priority=Level.LOW.first + 40,
         agent_id=8,
-        runs_in=frozenset(
-            {SessionState.ACTIVE, SessionState.SUMMARIZING, SessionState.ENDED, SessionState.NARRATING}
-        ),
+        runs_in=_LOCKED,
         is_background=True,
         retry=_AUTOMATIC,
     ),

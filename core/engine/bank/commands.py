@@ -8,7 +8,7 @@ from core.changes import Changes
 from core.domain.session.state_machine import Command
 from core.domain.story.event import Event
 from core.engine.changes.moves import given_up, move
-from core.engine.kinds.extraction.requests import Read, extractions, is_extraction
+from core.engine.kinds.bank.requests import Read, extractions, is_extraction
 from core.snapshot import Snapshot
 
 

@@ -8,7 +8,7 @@ from core.domain.ids import SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.story.event import Event
 from core.engine.bank.commands import keep_bank
-from core.engine.kinds.extraction.requests import Read, is_extraction
+from core.engine.kinds.bank.requests import Read, is_extraction
 from core.engine.queue.background import BackgroundWorker
 from core.engine.sync.session_writer import SessionWriter
 from core.store import SessionStore

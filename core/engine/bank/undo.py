@@ -17,7 +17,7 @@ from core.domain.ids import ItemId
 from core.engine.bank.changes import seen
 
 NOTHING_TO_UNDO: Final = "There is no change of the bank of this chapter to undo."
-NOTHING_TO_REDO: Final = "No change of the bank was undone last, so there is none to redo."
+NOTHING_TO_REDO: Final = "Nothing was undone last in the bank, so nothing can be redone."
 Versions = Sequence[Item]
 """All versions of one item, oldest first."""
 

@@ -9,6 +9,7 @@ from core.changes import Changes
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.prompt_range import PromptRange, due_chunk
 from core.domain.requests.request import AnyRequest, ReplyRequest, Request, RequestState, SummaryRequest
+from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.session.state_machine import Command, facts_of, refusal, step
@@ -119,6 +120,18 @@ class NewRequest(TypedDict):
 def new_request(session_id: SessionId, now: datetime) -> NewRequest:
     """Return the fields of a new request of a session."""
     return NewRequest(id=RequestId(new_uuid()), session_id=session_id, created_at=now, updated_at=now)
+
+
+class NewWork(NewRequest):
+    """The fields of new work beside the play."""
+
+    kind: RequestKind
+    priority: int
+
+
+def new_work(kind: RequestKind, session_id: SessionId, now: datetime) -> NewWork:
+    """Return the fields of new work beside the play, with the priority of its kind."""
+    return {**new_request(session_id, now), "kind": kind, "priority": KIND_SPECS[kind].priority}
 
 
 def given_up(request: AnyRequest, now: datetime) -> AnyRequest:

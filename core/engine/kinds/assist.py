@@ -1,20 +1,17 @@
 """Help with a text of the GM's own: work beside the play that changes nothing of the story (design 17)."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from core.agents import assist
 from core.agents.assist import Asked, Proposal
-from core.agents.prompt_file import SEGMENTS
-from core.changes import Changes
-from core.config.models import AgentRole
+from core.agents.role.prompt_file import SEGMENTS
+from core.config.models.assignments import AgentRole
 from core.context.segments import Context
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest
-from core.engine.kinds.base import Job, KindHandler
+from core.engine.kinds.base import BackgroundHandler, Job
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
-from core.snapshot import Snapshot
 from core.text.repetition import Source, first_repeated
 
 
@@ -25,7 +22,7 @@ class AssistMade:
     proposal: Proposal
 
 
-class AssistHandler(KindHandler[BackgroundRequest, AssistMade]):
+class AssistHandler(BackgroundHandler[AssistMade]):
     """Handles requests for a proposal; the request's text is an `Asked`."""
 
     async def run(self, job: Job, request: BackgroundRequest) -> tuple[AssistMade | Failed, CallRecords]:
@@ -45,14 +42,6 @@ class AssistHandler(KindHandler[BackgroundRequest, AssistMade]):
         except StoryEngineError as error:
             return Failed(error), records.marked(error)
         return AssistMade(made), records.noting(made.cut)
-
-    def settle(self, snapshot: Snapshot, done: BackgroundRequest, made: AssistMade, now: datetime) -> Changes:
-        """Return the request as done: nothing of the story changes."""
-        return Changes(session_id=snapshot.session.id, requests=(done,))
-
-    def is_done(self, request: BackgroundRequest, changes: Changes) -> bool:
-        """Whether there is a proposal; another window has shown it, or not."""
-        return True
 
 
 def _require_own_words(made: Proposal, context: Context) -> None:

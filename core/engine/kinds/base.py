@@ -10,10 +10,10 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.changes import Changes
-from core.config.models import AgentRole, ModelAssignments, ModelConfig
+from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
 from core.context.visibility import CharacterKnowledge
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.requests.request import RequestBase
+from core.domain.requests.request import BackgroundRequest, RequestBase
 from core.domain.requests.retry_policy import NEEDS_THE_GM
 from core.domain.slot import Slot
 from core.engine.kinds.outcome import Failed
@@ -149,3 +149,15 @@ class KindHandler(ABC, Generic[R, M]):
     def returned(self, snapshot: Snapshot, request: R) -> Mapping[Slot, str]:
         """Return the new texts of composers after a failure of the request."""
         return {}
+
+
+class BackgroundHandler(KindHandler[BackgroundRequest, M]):
+    """The handler of work beside the play; most of it changes nothing of the story."""
+
+    def settle(self, snapshot: Snapshot, done: BackgroundRequest, made: M, now: datetime) -> Changes:
+        """Return the request as done: nothing of the story changes."""
+        return Changes(session_id=snapshot.session.id, requests=(done,))
+
+    def is_done(self, request: BackgroundRequest, changes: Changes) -> bool:
+        """Whether it was settled: nothing waits for its answer."""
+        return True

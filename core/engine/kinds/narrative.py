@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from core.changes import Changes
-from core.config.models import ModelConfig, PromptStyle
+from core.config.models.assignments import ModelConfig, PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import DraftId, new_uuid
 from core.domain.requests.request import NarrativeRequest

@@ -5,18 +5,18 @@ from typing import Any, Final
 
 from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import RequestKind
-from core.engine.kinds.afterthought import AfterthoughtHandler
 from core.engine.kinds.assist import AssistHandler
+from core.engine.kinds.bank.embedding import EmbeddingHandler
+from core.engine.kinds.bank.extraction import ExtractionHandler
 from core.engine.kinds.base import KindHandler
 from core.engine.kinds.cast.handler import CastHandler
-from core.engine.kinds.condense import CondenseHandler
-from core.engine.kinds.embedding import EmbeddingHandler
-from core.engine.kinds.extraction.handler import ExtractionHandler
-from core.engine.kinds.heartbeat import HeartbeatHandler
-from core.engine.kinds.lock import LockHandler
+from core.engine.kinds.memory.condense import CondenseHandler
+from core.engine.kinds.memory.lock import LockHandler
+from core.engine.kinds.memory.summary import SummaryHandler
 from core.engine.kinds.narrative import NarrativeHandler
-from core.engine.kinds.reply import ReplyHandler
-from core.engine.kinds.summary import SummaryHandler
+from core.engine.kinds.speaking.afterthought import AfterthoughtHandler
+from core.engine.kinds.speaking.heartbeat import HeartbeatHandler
+from core.engine.kinds.speaking.reply import ReplyHandler
 
 _HANDLERS: Final[Mapping[RequestKind, KindHandler[Any, Any]]] = {
     RequestKind.LOCK: LockHandler(),

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from core.changes import Changes
-from core.config.models import AgentRole, ModelAssignments, ModelConfig
+from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
 from core.context.segments import Context, plain
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.requests.request import RequestState, TrialRequest

@@ -135,8 +135,9 @@ class BookLibrary:
     async def _handed_on(self, snapshot: Snapshot, number: int) -> CarryOver:
         session = snapshot.session
         if session.state not in _OVER or session.unsummarised:
+            title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
             raise IllegalCommandError(
-                "The next chapter takes over what is in memory: end this one first (End Chapter on tab 2)."
+                f"The next chapter takes over what is in memory: end “{title}” first (End Chapter on tab 2)."
             )
         blocks = await self._sessions.blocks(session.id)
         secrets = [Told(one.text, label_of(one, snapshot.reveals)) for one in snapshot.secrets]

@@ -258,7 +258,7 @@ def _made(
     character = character_of(file.card, CharacterId(new_uuid()), name, taken, clock(), is_trusted=is_trusted)
     if character.imported is not None:
         character = replace(character, imported=replace(character.imported, file_hash=file_hash))
-    lines = (*report(file), *brought_by(file.card))
+    lines = (*report(file), *brought_by(file.card, taken))
     if claims_of(file.card) and not is_trusted:
         lines = (*lines, NOT_TAKEN)
     lines += tuple(
@@ -269,9 +269,13 @@ def _made(
     if name_key(name) != name_key(wanted):
         lines = (f"“{name}” is its name in the library; the card keeps its own.", *lines)
     try:
-        return _valid(character), lines
+        character = _valid(character)
     except IllegalCommandError as error:
         raise FileRefusedError(f"{file.name}: {error.message}") from error
+    # In another group than the card says it would see what it must not see.
+    for problem in problems_of_groups((character.group, *character.groups_visible), ()):
+        raise FileRefusedError(f"{file.name}: {problem} Nothing was stored.")
+    return character, lines
 
 
 def _card_file(character: Character, kept: KeptFile | None) -> CardFile:

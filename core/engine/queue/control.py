@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from core.changes import Changes
-from core.config.models import ModelAssignments
+from core.config.models.assignments import ModelAssignments
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId, SessionId

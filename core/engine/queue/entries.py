@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from core.config.models import AgentRole, ModelAssignments
+from core.config.models.assignments import AgentRole, ModelAssignments
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request, RequestState
 from core.domain.session.profile import Profile
 from core.domain.session.session import SessionState

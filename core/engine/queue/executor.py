@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.models import AgentRole, ModelAssignments, ModelConfig
+from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import ReplyRequest, Request
 from core.engine.kinds.base import Job, Save, input_of

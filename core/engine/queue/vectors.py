@@ -6,8 +6,8 @@ from datetime import datetime
 from core.domain.ids import SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
-from core.engine.changes.moves import new_request
-from core.engine.kinds.embedding import OF_TEXTS
+from core.engine.changes.moves import new_work
+from core.engine.kinds.bank.embedding import OF_TEXTS
 from core.snapshot import Snapshot
 
 
@@ -33,6 +33,4 @@ def look_up(session_id: SessionId, now: datetime) -> BackgroundRequest:
 
 
 def _request(session_id: SessionId, now: datetime) -> BackgroundRequest:
-    kind = RequestKind.EMBEDDING
-    asked = new_request(session_id, now)
-    return BackgroundRequest(kind=kind, priority=KIND_SPECS[kind].priority, **asked)
+    return BackgroundRequest(**new_work(RequestKind.EMBEDDING, session_id, now))

@@ -7,12 +7,13 @@ from typing import Final, Protocol
 
 from core.agents import assist
 from core.agents.assist import Asked, Proposal
-from core.config.models import AgentRole
+from core.config.models.assignments import AgentRole
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedError, StoryEngineError
-from core.domain.ids import RequestId, new_uuid
+from core.domain.ids import RequestId
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
-from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
+from core.domain.requests.request_kinds import RequestKind
+from core.engine.changes.moves import new_work
 from core.engine.queue.background import BackgroundWorker, give_up
 from core.engine.sync import notifications
 from core.engine.sync.notifications import Notification
@@ -72,16 +73,10 @@ class Assist:
         if self._writer.lease is None:
             raise SessionLockedError()
         assist.require_possible(asked)
-        now = self._clock()
         return BackgroundRequest(
-            kind=RequestKind.ASSIST,
-            id=RequestId(new_uuid()),
-            session_id=self._writer.snapshot.session.id,
-            priority=KIND_SPECS[RequestKind.ASSIST].priority,
             slot=asked.slot,
             text=asked.to_text(),
-            created_at=now,
-            updated_at=now,
+            **new_work(RequestKind.ASSIST, self._writer.snapshot.session.id, self._clock()),
         )
 
     async def propose(self, request: BackgroundRequest, watcher: Watcher) -> Proposal:

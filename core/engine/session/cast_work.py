@@ -12,15 +12,16 @@ from typing import Final
 
 from core.agents.proposals.asking import Question
 from core.changes import Changes
-from core.config.models import AgentRole
+from core.config.models.assignments import AgentRole
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
-from core.domain.ids import CharacterId, RequestId, new_uuid
+from core.domain.ids import CharacterId, RequestId
 from core.domain.proposal import Occasion, Proposal
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
-from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
+from core.engine.changes.moves import new_work
 from core.engine.kinds.cast.work import Work, sheet_of
 from core.engine.queue.background import BackgroundWorker
 from core.engine.session.session_reader import SessionReader
@@ -148,17 +149,8 @@ class CastWork:
         return self._request(RequestKind.CEREMONY, work.to_text(), slot)
 
     def _request(self, kind: RequestKind, text: str, slot: Slot | None = None) -> BackgroundRequest:
-        now = self._clock()
-        return BackgroundRequest(
-            kind=kind,
-            id=RequestId(new_uuid()),
-            session_id=self._writer.snapshot.session.id,
-            priority=KIND_SPECS[kind].priority,
-            slot=slot,
-            text=text,
-            created_at=now,
-            updated_at=now,
-        )
+        new = new_work(kind, self._writer.snapshot.session.id, self._clock())
+        return BackgroundRequest(slot=slot, text=text, **new)
 
     def _require_writer(self) -> None:
         if self._writer.lease is None:

@@ -1,35 +1,34 @@
 """Asks for condensed memory when an input would leave details out, one call at a time (J6)."""
 
 import asyncio
-import logging
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.clock import Clock
-from core.domain.errors import StoryEngineError
 from core.domain.ids import BlockId
 from core.domain.requests.request import BackgroundRequest
-from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionState
 from core.domain.story.condensed import FEWEST, MOST, Condensing, Place, Strategy, next_run, range_of
 from core.domain.story.memory import BlockType
-from core.engine.changes.moves import new_request
+from core.engine.changes.moves import new_work
 from core.engine.queue.background import BackgroundWorker
-from core.engine.sync.notifications import MemoryAppended, RequestSettled
+from core.engine.sync.listening_task import ListeningTask
+from core.engine.sync.notifications import MemoryAppended, Notification, RequestSettled
 from core.engine.sync.session_writer import SessionWriter
 from core.snapshot import Snapshot
 
-log = logging.getLogger(__name__)
-
-CLOSE_TIMEOUT_SECONDS = 5.0
 _KIND = RequestKind.CONDENSE
 _QUEUES_IN = (SessionState.ACTIVE, SessionState.SUMMARIZING)
 
 
-class Condenser:
+class Condenser(ListeningTask):
     """Background task of an open session that looks at memory when a block was added, or one was condensed.
 
     It does nothing, and runs no task, while the strategy is `off`. Opening a chapter asks for nothing.
     """
+
+    name = "condenser"
+    failure = "memory was not condensed"
 
     def __init__(
         self,
@@ -39,44 +38,24 @@ class Condenser:
         clock: Clock,
         condensing: Condensing,
     ) -> None:
-        self._writer = writer
+        super().__init__(writer)
         self._background = background
         self._builder = builder
         self._clock = clock
         self._condensing = condensing
         self._known: frozenset[BlockId] = frozenset()
         """What was condensed when it last asked: another look is worth it only if that has changed since."""
-        self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Start to listen, unless the task runs already or there is nothing to do."""
-        if self._task is None and self._condensing.is_on:
-            self._task = asyncio.create_task(self._run(), name="condenser")
+        if self._condensing.is_on:
+            super().start()
 
-    async def aclose(self) -> None:
-        """End; the listeners are closed already."""
-        if self._task is None:
-            return
-        _, late = await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_SECONDS)
-        if late:
-            self._task.cancel()
-            await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_SECONDS)
-
-    async def _run(self) -> None:
-        with self._writer.listeners.listen() as listener:
-            async for notification in listener:
-                is_settled = isinstance(notification, RequestSettled) and notification.request.kind is _KIND
-                has_more = is_settled and _ids(self._writer.snapshot) != self._known
-                if has_more or isinstance(notification, MemoryAppended):
-                    await self._look()
-
-    async def _look(self) -> None:
-        try:
+    async def _receive(self, notification: Notification) -> None:
+        is_settled = isinstance(notification, RequestSettled) and notification.request.kind is _KIND
+        has_more = is_settled and _ids(self._writer.snapshot) != self._known
+        if has_more or isinstance(notification, MemoryAppended):
             await self._ask()
-        except StoryEngineError as error:
-            log.warning("memory was not condensed: %s", error)
-        except Exception:  # the deltas are there, and the next block has it looked at again
-            log.exception("memory was not condensed")
 
     async def _ask(self) -> None:
         if self._writer.lease is None or not _may_ask(self._writer.snapshot):
@@ -88,11 +67,9 @@ class Condenser:
         if not run or self._writer.lease is None or not _may_ask(self._writer.snapshot):
             return
         request = BackgroundRequest(
-            kind=_KIND,
             prompts=range_of(run),
             audience=run[0].audience,
-            priority=KIND_SPECS[_KIND].priority,
-            **new_request(snapshot.session.id, self._clock()),
+            **new_work(_KIND, snapshot.session.id, self._clock()),
         )
         self._known = _ids(snapshot)
         await self._background.add(request)

@@ -8,14 +8,11 @@ from datetime import datetime
 from functools import cached_property, partial
 
 from core.agents.context_builder import ContextBuilder
-from core.agents.prompt_blocks import PromptOutline
 from core.changes import Changes
-from core.domain.agent_role import AgentRole
-from core.domain.audience import EVERYONE, Audience
+from core.domain.audience import Audience
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId, SessionId
-from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import (
     BackgroundRequest,
@@ -32,10 +29,8 @@ from core.domain.slot import Slot
 from core.engine.bank.keeping import BankKeeping
 from core.engine.bank.service import Bank
 from core.engine.changes.absences import paused_in_library, paused_slots, slots_of
-from core.engine.decisions import commands, lore_commands, tab1_commands
-from core.engine.decisions.lore_commands import LoreCopy
+from core.engine.decisions import commands
 from core.engine.decisions.recovery import recover, withdraw_queued_prompts
-from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.decisions.transitions import time_of_service
 from core.engine.kinds.trial import record_of_test
 from core.engine.queue.background import BackgroundWorker
@@ -48,9 +43,9 @@ from core.engine.session.assist import Assist
 from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser
 from core.engine.session.money import Money
-from core.engine.session.open_session import OpenSession
 from core.engine.session.quiesce import apply_when_idle
 from core.engine.session.reset import reset_session
+from core.engine.session.session_edits import SessionEdits
 from core.engine.speaking.heartbeats import Heartbeats
 from core.engine.speaking.service import Afterthoughts
 from core.engine.sync.follower import Follower
@@ -68,7 +63,7 @@ CLOSE_TIMEOUT_SECONDS = 5.0
 Repair = Callable[[Snapshot], Changes | None]
 
 
-class SessionHandle(OpenSession):
+class SessionHandle(SessionEdits):
     """Commands in, notifications out. Every command is durable when it returns.
 
     Commands raise IllegalCommandError when the state refuses, LimitExceededError when a text is too
@@ -88,13 +83,12 @@ class SessionHandle(OpenSession):
         clock: Clock,
         backoffs: Backoffs,
     ) -> None:
-        super().__init__(store, writer)
-        self._builder = builder
+        super().__init__(store, writer, builder, clock)
         self._worker, self.background = worker, background
         self.afterthoughts, self.heartbeats = afterthoughts, heartbeats
         self._follower, self._watch = Follower(store, writer), LeaseWatch(store, writer)
         self._auto_saver = auto_saver
-        self._clock, self._backoffs = clock, backoffs
+        self._backoffs = backoffs
         self._is_closed = False
         self.money: Money | None = None
         self.assist: Assist | None = None
@@ -113,19 +107,6 @@ class SessionHandle(OpenSession):
         """What the GM does with the items of this chapter; made where it is used first."""
         told = partial(self._writer.listeners.publish, BankChanged())
         return Bank(self._store.bank, self.id, self._clock, told, self.make_vectors)
-
-    async def edit_tab1(self, edit: Tab1Edit) -> None:
-        """Store the GM's changes of tab 1."""
-        await self._writer.apply(lambda snapshot: tab1_commands.edit_tab1(snapshot, edit, self._clock()))
-
-    async def save_unsent(self, slot: Slot, text: str) -> None:
-        """Store the unsent text in the composer of `slot`."""
-        if self.snapshot.unsent.get(slot, "") != text:
-            await self._writer.apply(lambda snapshot: commands.save_unsent(snapshot, slot, text))
-
-    async def retitle(self, title: str) -> None:
-        """Give the chapter another title."""
-        await self._writer.apply(lambda snapshot: tab1_commands.retitle(snapshot, title, self._clock()))
 
     async def create_save_point(self, occasion: str) -> None:
         """Create an automatic save point before the current state is replaced."""
@@ -219,45 +200,6 @@ class SessionHandle(OpenSession):
     async def end_chapter(self) -> None:
         """End the chapter, after a last summary if one is needed."""
         await self._writer.apply(lambda snapshot: commands.end_chapter(snapshot, self._clock()))
-
-    async def correct_canon(
-        self, text: str, prompts: PromptRange | None = None, *, audience: Audience = EVERYONE
-    ) -> None:
-        """Store a correction of canon, which is part of every later input of those in `audience`."""
-        await self._writer.know_memory(is_patient=False)
-        await self._writer.apply(
-            lambda snapshot: commands.correct_canon(
-                snapshot, self._builder, text, prompts, self._clock(), audience=audience
-            )
-        )
-
-    async def edit_prompt_blocks(self, prompt_blocks: PromptBlocks) -> None:
-        """Store the prompt blocks of the chapter; the next call of an agent has those that apply to it."""
-        await self._writer.know_memory(is_patient=False)
-        await self._writer.apply(
-            lambda snapshot: commands.edit_prompt_blocks(
-                snapshot, self._builder, prompt_blocks, self._clock()
-            )
-        )
-
-    async def attach_lore(self, copy: LoreCopy) -> None:
-        """Attach a lorebook, or take its content over again; the next input may have entries of it."""
-        await self._writer.apply(lambda snapshot: lore_commands.attach(snapshot, copy, self._clock()))
-
-    async def detach_lore(self, name: str) -> None:
-        """Detach a lorebook; later inputs have nothing of it."""
-        await self._writer.apply(lambda snapshot: lore_commands.detach(snapshot, name, self._clock()))
-
-    def outline(self, role: AgentRole, slot: Slot | None = None) -> PromptOutline:
-        """Return what every input of an agent begins with now; for a character, `slot` says which."""
-        builder = self._builder.for_chapter(NO_PROMPT_BLOCKS, self.snapshot.tab1.profiles)
-        return builder.outline(self.snapshot.prompt_blocks, role, slot)
-
-    async def define_narrative(self, text: str, target_words: int | None) -> None:
-        """Store the definition of the narrative agent."""
-        await self._writer.apply(
-            lambda snapshot: commands.define_narrative(snapshot, text, target_words, self._clock())
-        )
 
     async def build_narrative(self, *, viewpoint: Slot | None = None) -> RequestId:
         """Build a new draft, from a character's viewpoint if one is given; earlier ones stay."""

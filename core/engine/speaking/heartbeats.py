@@ -12,7 +12,7 @@ from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Artifact, BackgroundRequest
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.domain.slot import Slot
-from core.engine.changes.moves import new_request
+from core.engine.changes.moves import new_work
 from core.engine.queue.background import BackgroundWorker
 from core.engine.speaking.hints import Hint, HintRules, hints_of, unsettled
 from core.engine.sync.session_writer import SessionWriter
@@ -64,12 +64,10 @@ class Heartbeats:
             return
         index = snapshot.session.prompt_index
         request = BackgroundRequest(
-            kind=RequestKind.HEARTBEAT,
             slot=slot,
             text=str(last),
             prompts=PromptRange(index, index),
-            priority=KIND_SPECS[RequestKind.HEARTBEAT].priority,
-            **new_request(snapshot.session.id, self._clock()),
+            **new_work(RequestKind.HEARTBEAT, snapshot.session.id, self._clock()),
         )
         await self._background.add(request)
 

@@ -13,10 +13,10 @@ from core.domain.errors import StoryEngineError
 from core.domain.ids import EventId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import BackgroundRequest
-from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
-from core.engine.changes.moves import given_up, new_request
-from core.engine.kinds.afterthought import Opening, Pause, opening_of
+from core.engine.changes.moves import given_up, new_work
+from core.engine.kinds.speaking.afterthought import Opening, Pause, opening_of
 from core.engine.queue.background import BackgroundWorker
 from core.engine.speaking import commands
 from core.engine.sync.session_writer import SessionWriter
@@ -138,13 +138,11 @@ class Afterthoughts:
         """Ask the character, and return when that is settled."""
         index = opening.after.prompt_index
         request = BackgroundRequest(
-            kind=RequestKind.AFTERTHOUGHT,
             slot=opening.slot,
             text=Pause(seconds, str(opening.after.id)).text,
             prompts=PromptRange(index, index),
             audience=opening.reply.audience,
-            priority=KIND_SPECS[RequestKind.AFTERTHOUGHT].priority,
-            **new_request(self._writer.snapshot.session.id, self._clock()),
+            **new_work(RequestKind.AFTERTHOUGHT, self._writer.snapshot.session.id, self._clock()),
         )
         await self._background.add(request)
         await self._writer.waiters.wait(request.id)

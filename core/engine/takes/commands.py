@@ -9,10 +9,10 @@ from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
-from core.agents import context_summary
 from core.agents.answers.json_output import InvalidMemoryError
+from core.agents.memory import context_summary
 from core.changes import Changes
-from core.config.models import PromptStyle
+from core.config.models.assignments import PromptStyle
 from core.context.canon_locks import audience_of_lock
 from core.domain.errors import IllegalCommandError, LimitExceededError
 from core.domain.ids import BlockId, RequestId, new_uuid
@@ -37,7 +37,7 @@ from core.engine.changes.moves import given_up, move, move_and_summarise, new_re
 from core.engine.decisions.commands import find_request
 from core.engine.decisions.tab1_commands import within
 from core.engine.kinds.outcome import ReplyMade
-from core.engine.kinds.reply import ReplyHandler
+from core.engine.kinds.speaking.reply import ReplyHandler
 from core.snapshot import Snapshot
 from core.text.cleaning import clean, is_blank
 from core.text.composer_text import joined, without

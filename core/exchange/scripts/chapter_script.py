@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from core.config.bounded_file import FileTooLargeError, read_bounded
+from core.config.files.bounded_file import FileTooLargeError, read_bounded
 from core.domain.audience import Audience
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_block import PromptBlocks

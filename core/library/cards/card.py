@@ -40,7 +40,6 @@ TEXT_FIELDS: Final = (
         "nickname",
     ),
 )
-LIST_FIELDS: Final = ("alternate_greetings", "group_only_greetings", "tags", "source")
 _PERSONS: Final = ("first_mes", "char_greeting", "char_persona", "char_name")
 
 

@@ -19,6 +19,8 @@ from core.text.cleaning import clean_line
 
 LARGEST_FILE: Final = 64 * 1024 * 1024
 """Bytes of a file that is read as a card."""
+LARGEST_PICTURE: Final = 40 * 1024 * 1024
+"""Bytes of one that is a single picture; an archive holds many."""
 V2_KEYWORD: Final = "chara"
 V3_KEYWORD: Final = "ccv3"
 KEYWORDS: Final = (V3_KEYWORD, V2_KEYWORD)
@@ -69,6 +71,8 @@ def read_card(content: bytes, name: str) -> CardFile:
     if len(content) > LARGEST_FILE:
         raise FileRefusedError(f"{what} is larger than {LARGEST_FILE // 1024**2} MB.")
     if content.startswith(SIGNATURE):
+        if len(content) > LARGEST_PICTURE:
+            raise FileRefusedError(f"{what} is a picture larger than {LARGEST_PICTURE // 1024**2} MB.")
         file = _from_png(content, what)
     elif is_archive(content):
         charx = read_charx(content, what)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from core.domain.prompt_block import LONGEST_PROMPT_BLOCK
+from core.domain.session.limits import Limits
 from core.library.cards.card import Card
 from core.library.cards.card_file import CardFile
 
@@ -70,9 +71,14 @@ class Placement:
     text: str
 
     @property
+    def room(self) -> int:
+        """How many characters of the text a chapter takes."""
+        return Limits().name if self.field == "name" else self.place.room
+
+    @property
     def is_long(self) -> bool:
         """Whether the text is longer than its place in a chapter holds."""
-        return len(self.text) > self.place.room
+        return len(self.text) > self.room
 
 
 def placements(card: Card) -> tuple[Placement, ...]:
@@ -106,7 +112,7 @@ def report(file: CardFile) -> tuple[str, ...]:
         offered.append(f"Lore, {entries:,} {'entry' if entries == 1 else 'entries'} → {Place.LORE}.")
     sentences = [*file.notes, *taken, *([OFFERED, *offered] if offered else [])]
     sentences += [
-        f"{one.title} has {len(one.text):,} characters, and {one.place.room:,} fit; "
+        f"{one.title} has {len(one.text):,} characters, and {one.room:,} fit; "
         "nothing was cut, choose what goes."
         for one in placed
         if one.is_long and one.place is not Place.KEPT

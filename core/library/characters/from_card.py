@@ -48,9 +48,12 @@ def identity_of(card: Card) -> str:
 
 
 def other_names_of(card: Card) -> tuple[str, ...]:
-    """Return the other names in a card: its nickname, and those that this program wrote."""
+    """Return the other names in a card, each once: its nickname, and those that this program wrote."""
     nickname = head(clean_line(card.text("nickname")), LONGEST_NAME)
-    return tuple(filter(None, (nickname, *_ours(card).get("aliases", ()))))
+    names = {name_key(card.name): ""}
+    for one in (nickname, *_ours(card).get("aliases", ())):
+        names.setdefault(name_key(one), one)
+    return tuple(filter(None, names.values()))
 
 
 def tags_of(card: Card) -> tuple[str, ...]:
@@ -70,9 +73,12 @@ def claims_of(card: Card) -> str:
     return "; ".join(said)
 
 
-def brought_by(card: Card) -> tuple[str, ...]:
-    """Return, in sentences, what this program wrote into a card, and what else it says of itself."""
-    read, names = _ours(card), other_names_of(card)
+def brought_by(card: Card, taken: Collection[str] = ()) -> tuple[str, ...]:
+    """Return, in sentences, what this program wrote into a card, and what else it says of itself.
+
+    Other names whose keys are in `taken` are left out.
+    """
+    read, names = _ours(card), [one for one in other_names_of(card) if name_key(one) not in taken]
     parts = ["a short description"] if read.get("short_description") else []
     parts += [_counted(len(read[what]), what) for what in ("traits", "topics") if read.get(what)]
     claims = claims_of(card)

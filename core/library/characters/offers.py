@@ -59,11 +59,6 @@ class Offer:
         """Whether it becomes a prompt block; otherwise it goes into the text of the chapter."""
         return self.place in (Place.RULES, Place.MATERIAL)
 
-    @property
-    def is_choice(self) -> bool:
-        """Whether it is one of several openings, of which a chapter has one."""
-        return self.place is Place.GREETINGS
-
 
 def offers_of(card: Card, character_id: CharacterId, name: str) -> tuple[Offer, ...]:
     """Return what else a card has, for a character that is called `name` in the chapter."""

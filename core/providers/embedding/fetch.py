@@ -8,8 +8,8 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from core.config.paths import Paths
-from core.config.private_files import make_directory
+from core.config.files.paths import Paths
+from core.config.files.private_files import make_directory
 from core.providers.embedding.weights import BYTES, FILE_NAME, PACKAGE, make_weights
 from core.providers.local.fetch import alone_in, clear, free_disk
 from core.providers.local.partial_file import FetchFailedError, Progress, fetch_failed, in_thread

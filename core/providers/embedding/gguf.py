@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from core.config.bounded_file import read_bounded
+from core.config.files.bounded_file import read_bounded
 
 MAGIC: Final = b"GGUF"
 VERSION: Final = 3

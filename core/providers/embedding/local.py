@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.providers.embedding.base import Embedding
 from core.providers.embedding.service import embed_with
 from core.providers.embedding.weights import DIMENSIONS, HINT, MODEL, are_here, find_weights

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from core.config.accounts import labelled
+from core.config.models.accounts import labelled
 from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
 from core.providers.embedding.answer import read_embedding

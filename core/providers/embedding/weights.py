@@ -9,8 +9,8 @@ import os
 from pathlib import Path
 from typing import Final
 
-from core.config.paths import Paths
-from core.config.private_files import alone_with, make_directory
+from core.config.files.paths import Paths
+from core.config.files.private_files import alone_with, make_directory
 from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
 from core.providers.embedding.gguf import gguf_of

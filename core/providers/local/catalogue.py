@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from core.config.bounded_file import read_bounded
 from core.config.consent import is_loopback
-from core.config.models import PromptStyle
+from core.config.files.bounded_file import read_bounded
+from core.config.models.assignments import PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.text.cleaning import clean_line, has_controls
 
@@ -166,8 +166,3 @@ def find_entry(name: str) -> CatalogueEntry:
         f"There is no one model “{clean_line(name)[:100]}” in the catalogue; nothing was changed.",
         "List the names with `storyengine model list`.",
     )
-
-
-def entry_of_file(file: Path) -> CatalogueEntry | None:
-    """Return the entry whose file this is, judged by its name; None for a file of the GM's own."""
-    return next((entry for entry in catalogue() if entry.file_name == file.name), None)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from core.config.paths import Paths
-from core.config.private_files import make_directory
+from core.config.files.paths import Paths
+from core.config.files.private_files import make_directory
 from core.providers.local.catalogue import CatalogueEntry
 from core.providers.local.partial_file import PartialFile, Progress, fetch_failed, in_thread
 from core.providers.local.registry import SCRATCH_PREFIX, Download, fetch_parts

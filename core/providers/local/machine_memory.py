@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from core.config.bounded_file import read_bounded
+from core.config.files.bounded_file import read_bounded
 from core.providers.local.catalogue import CatalogueEntry
 
 _MEGABYTE = 1_000_000

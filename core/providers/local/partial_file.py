@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from core.config.bounded_file import read_bounded
+from core.config.files.bounded_file import read_bounded
 from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
 from core.providers.local.catalogue import CatalogueEntry

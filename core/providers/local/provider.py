@@ -9,8 +9,8 @@ from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 
-from core.config.model_defaults import LOCAL_MODEL
-from core.config.paths import Paths
+from core.config.files.paths import Paths
+from core.config.models.model_defaults import LOCAL_MODEL
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.local.client import LocalClient
 from core.providers.local.server import LocalServer

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from core.config.private_files import environment_without_secrets
+from core.config.files.private_files import environment_without_secrets
 from core.providers.local.catalogue import CatalogueEntry, RegistryPart
 from core.providers.local.partial_file import PartialFile, Progress, fetch_failed, in_thread
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from core.config.private_files import environment_without_secrets, make_directory
+from core.config.files.private_files import environment_without_secrets, make_directory
 from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
 

@@ -7,8 +7,8 @@ dependencies that are not needed. When the wheel is not installed, its one file 
 import importlib.util
 from pathlib import Path
 
-from core.config.bounded_file import open_for_reading
-from core.config.paths import Paths
+from core.config.files.bounded_file import open_for_reading
+from core.config.files.paths import Paths
 from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
 from core.providers.local.catalogue import CatalogueEntry, bundled

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from core.config.sampling import OPENAI_SAMPLING
+from core.config.models.sampling import OPENAI_SAMPLING
 from core.providers.base import Message, ModelRequest, OutputSchema
 from core.providers.openai.errors import ServiceFault
 

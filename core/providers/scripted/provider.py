@@ -13,7 +13,7 @@ import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from core.config.models import SCRIPT
+from core.config.models.assignments import SCRIPT
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Usage
 from core.providers.answer import Answer, AnswerChunk, cut_off

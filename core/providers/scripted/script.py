@@ -30,7 +30,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, ValidationError
 
-from core.config.bounded_file import read_bounded
+from core.config.files.bounded_file import read_bounded
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.providers.base import ModelRequest
 

@@ -6,7 +6,7 @@ import stat
 import sys
 from pathlib import Path
 
-from core.config.private_files import make_directory
+from core.config.files.private_files import make_directory
 from db.embedded.machine.failure import URL_HINT, EmbeddedError, explain_os_error
 
 PORT = 5432

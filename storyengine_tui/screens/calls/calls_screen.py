@@ -18,8 +18,8 @@ from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.calls.calls_view import CallsView
 from storyengine_tui.screens.calls.history_view import HistoryView
 from storyengine_tui.screens.calls.money_view import MoneyView
-from storyengine_tui.screens.calls.queue_control import QueueControl
-from storyengine_tui.screens.calls.queue_view import QueueView
+from storyengine_tui.screens.calls.queue.queue_control import QueueControl
+from storyengine_tui.screens.calls.queue.queue_view import QueueView
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine

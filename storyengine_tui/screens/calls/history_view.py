@@ -8,10 +8,10 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
 from core.engine.session.session_handle import SessionHandle
-from storyengine_tui.screens.calls import call_rows
-from storyengine_tui.screens.calls.call_rows import CallRow
-from storyengine_tui.screens.calls.call_screen import CallScreen
 from storyengine_tui.screens.calls.calls_view import CallsView, cut, right
+from storyengine_tui.screens.calls.inputs import call_rows
+from storyengine_tui.screens.calls.inputs.call_rows import CallRow
+from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 
 BATCH = 200
 """How many rows are added to the table at a time; more are added when the cursor comes near the end."""
@@ -97,7 +97,7 @@ class HistoryView(CallsView):
 
     def action_plot(self) -> None:
         """Show how the inputs of characters grew."""
-        from storyengine_tui.screens.calls.plot_screen import PlotScreen
+        from storyengine_tui.screens.calls.inputs.plot_screen import PlotScreen
 
         self.app.push_screen(PlotScreen(self._session, self._calls))
 

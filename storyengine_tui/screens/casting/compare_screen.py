@@ -179,8 +179,13 @@ class CompareScreen(ListScreen[None, Compared]):
         if row is None:
             return
         room = self._slot.room_for(row.field)
-        if len(row.library) > room and row.field is SharedField.IDENTITY:
-            self.app.push_screen(ShortenModal(self._take_shortened, room, row.library), self._show_after)
+        if len(row.library) > room and row.field in (SharedField.NAME, SharedField.IDENTITY):
+
+            async def store(text: str) -> None:
+                await self._take(row.field, clean_line(text) if row.field is SharedField.NAME else text)
+
+            what = LABELS[row.field].lower()
+            self.app.push_screen(ShortenModal(store, room, row.library, what), self._show_after)
         else:
             self.do(self._take(row.field, row.library), then_reloads=True)
 
@@ -190,9 +195,6 @@ class CompareScreen(ListScreen[None, Compared]):
             raise LimitExceededError(LABELS[field].lower(), len(text), room)
         self._slot.take(field, text)
         self._slot.link(self._character.id)
-
-    async def _take_shortened(self, text: str) -> None:
-        await self._take(SharedField.IDENTITY, text)
 
     def _show_after(self, is_taken: bool | None) -> None:
         if is_taken:

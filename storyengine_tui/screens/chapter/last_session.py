@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
-from core.config.bounded_file import read_bounded
-from core.config.paths import Paths
-from core.config.private_files import make_directory
+from core.config.files.bounded_file import read_bounded
+from core.config.files.paths import Paths
+from core.config.files.private_files import make_directory
 from core.domain.ids import SessionId
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen

@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 from typing import Self
 
-from core.config.private_files import hold, release
+from core.config.files.private_files import hold, release
 from core.domain.ids import LorebookId
 from storyengine_tui.screens.shared.kept_text import KeptText
 

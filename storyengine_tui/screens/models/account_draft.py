@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr, ValidationError
 
-from core.config.accounts import Account, Accounts, account_keyring_name, accounts_of
-from core.config.api_keys import find_api_key, store_api_key
 from core.config.consent import normalise_base_url
-from core.config.models import ModelAssignments, choose_models
+from core.config.models.accounts import Account, Accounts, account_keyring_name, accounts_of
+from core.config.models.api_keys import find_api_key, store_api_key
+from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.sections import MOST_ACCOUNTS, AccountSettings, AgentSettings, is_account_name
 from core.domain.errors import ErrorCode, StoryEngineError
 from storyengine_tui.bootstrap import Configuration

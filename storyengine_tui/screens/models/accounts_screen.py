@@ -16,7 +16,7 @@ from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.account_draft import AccountDraft, draft_of, said_of_key
 from storyengine_tui.screens.models.call_permission import ask
 from storyengine_tui.screens.models.connection import try_out
-from storyengine_tui.screens.models.trying_screen import TryingScreen
+from storyengine_tui.screens.models.trying_screen import NOTHING_SENT, TryingScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
@@ -32,7 +32,6 @@ FIELDS = {
     "concurrency": ("Calls at once", "any number"),
     "requests_per_minute": ("Calls a minute", "any number, besides the limits of the agents"),
 }
-NOTHING_SENT = "Nothing was sent and nothing was changed: that address has no consent."
 
 
 class AccountsScreen(TryingScreen[Configuration | None]):

@@ -8,9 +8,9 @@ from textual.app import App
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
-    from core.config.accounts import Account
-    from core.config.models import ModelAssignments
-    from core.config.paths import Paths
+    from core.config.files.paths import Paths
+    from core.config.models.accounts import Account
+    from core.config.models.assignments import ModelAssignments
     from core.config.sections import ProfileSettings
     from core.domain.errors import StoryEngineError
     from core.domain.requests.request import Request
@@ -79,7 +79,7 @@ async def _may_go_on(app: App[Any], money: "Money", reached: "Reached") -> bool:
 
 def _answering(configuration: "Configuration") -> "ProfileSettings":
     """Return the profile; as one of the local model where an agent calls that beside a service."""
-    from core.config.accounts import LOCAL
+    from core.config.models.accounts import LOCAL
 
     profile = configuration.settings.active()
     is_beside = LOCAL in configuration.choices.account_names

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from core.config.accounts import Account, Accounts, accounts_of, own_account
-from core.config.api_keys import FoundKey, find_api_key
 from core.config.consent import normalise_base_url
-from core.config.embedding import EmbeddingChoice, choose_embedding
-from core.config.models import AgentRole, ModelAssignments, choose_models
+from core.config.models.accounts import Account, Accounts, accounts_of, own_account
+from core.config.models.api_keys import FoundKey, find_api_key
+from core.config.models.assignments import AgentRole, ModelAssignments, choose_models
+from core.config.models.embedding import EmbeddingChoice, choose_embedding
 from core.config.sections import (
     AgentSettings,
     EmbeddingSettings,

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import Button, Static
 from textual.worker import Worker
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.domain.errors import StoryEngineError
 from storyengine_tui.screens.models.local_weights import bundled_model, fetch
 from storyengine_tui.widgets.busy_line import BusyLine

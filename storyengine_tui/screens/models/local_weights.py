@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.config.sections import ProfileName, ProfileSettings
 from core.providers.base import ProviderError
 

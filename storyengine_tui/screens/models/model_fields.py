@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from core.config.models import AgentRole, ModelAssignments, ModelConfig
+from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
 from core.config.sections import AgentSettings
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.slot import Slot

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from core.config.accounts import Account, Accounts
 from core.config.consent import is_loopback
-from core.config.model_defaults import LOCAL_MODEL
-from core.config.models import SCRIPT, AgentRole, ModelAssignments
+from core.config.models.accounts import Account, Accounts
+from core.config.models.assignments import SCRIPT, AgentRole, ModelAssignments
+from core.config.models.model_defaults import LOCAL_MODEL
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line

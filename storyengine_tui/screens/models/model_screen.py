@@ -13,11 +13,11 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Select, Static
 
-from core.config.accounts import OWN
-from core.config.api_keys import store_api_key
-from core.config.cast_models import CastModels, look_up, with_lacking
 from core.config.consent import InvalidAddressError
-from core.config.models import AgentRole
+from core.config.models.accounts import OWN
+from core.config.models.api_keys import store_api_key
+from core.config.models.assignments import AgentRole
+from core.config.models.cast_models import CastModels, look_up, with_lacking
 from core.config.sections import LONGEST_MODEL_NAME, ProviderName
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
@@ -32,7 +32,7 @@ from storyengine_tui.screens.models.local_weights import are_missing
 from storyengine_tui.screens.models.model_fields import ModelFields
 from storyengine_tui.screens.models.model_labels import said_of_consent, said_without_service
 from storyengine_tui.screens.models.models_here_screen import FoundModel, ModelsHereScreen
-from storyengine_tui.screens.models.trying_screen import TryingScreen
+from storyengine_tui.screens.models.trying_screen import NOTHING_SENT, TryingScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
@@ -46,7 +46,6 @@ PROVIDERS: tuple[tuple[str, ProviderName], ...] = (
 SCRIPTED: tuple[str, ProviderName] = ("A script, which is no model", "scripted")
 NO_WEIGHTS = "Nothing was changed: the small local model's weights are not here."
 NOT_HERE = " Its weights are not here yet; Test (F8) offers to fetch them."
-NOTHING_SENT = "Nothing was sent and nothing was changed: that address has no consent."
 
 
 class ModelScreen(TryingScreen[Configuration | None]):

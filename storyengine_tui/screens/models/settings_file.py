@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core.config.bounded_file import read_bounded
-from core.config.private_files import write_privately
+from core.config.files.bounded_file import read_bounded
+from core.config.files.private_files import write_privately
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.text.cleaning import clean_line
 

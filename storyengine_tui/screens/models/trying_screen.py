@@ -10,6 +10,8 @@ from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 
+NOTHING_SENT = "Nothing was sent and nothing was changed: that address has no consent."
+
 
 class TryingScreen(OverlayScreen[ScreenResultType]):
     """A page with a busy line `#trying` and a banner `#result`."""

@@ -8,8 +8,8 @@ from core.domain.ids import ItemId
 from core.engine.recall.texts import texts_of
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
-from storyengine_tui.screens.narrative.memory_loader import MemoryLoader
-from storyengine_tui.screens.narrative.remembered_cell import Place, RememberedCell
+from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
+from storyengine_tui.screens.narrative.memory.remembered_cell import Place, RememberedCell
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, SourcePos
 

@@ -23,14 +23,14 @@ from core.engine.sync import notifications
 from core.ledger.words import dollars
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.arrivals import Arrivals
-from storyengine_tui.screens.narrative.bank_part import BankPart
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell, DefinitionSaver
 from storyengine_tui.screens.narrative.download_row import CopyRequested, DeliveryRow
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
-from storyengine_tui.screens.narrative.memory_cell import MemoryCell
-from storyengine_tui.screens.narrative.memory_loader import MemoryLoader
+from storyengine_tui.screens.narrative.memory.bank_part import BankPart
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
+from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
 from storyengine_tui.screens.narrative.narrative_view import NarrativeView, failure_banner, narrative_view
-from storyengine_tui.screens.narrative.remembered_cell import RememberedCell
 from storyengine_tui.screens.narrative.revisions.memory_revisions import MemoryRevisions, RevisionAct
 from storyengine_tui.screens.narrative.viewpoints import Viewpoints
 from storyengine_tui.screens.shared.session_tab import SessionTab

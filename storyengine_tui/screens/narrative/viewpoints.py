@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from core.domain.requests.request import NarrativeRequest, Request
 from core.domain.slot import Slot
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
-from storyengine_tui.screens.narrative.memory_loader import MemoryLoader
+from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
 from storyengine_tui.screens.narrative.narrative_view import NarrativeView, uses_audiences
 from storyengine_tui.screens.shared.session_tab import SessionTab
 

@@ -15,14 +15,18 @@ from core.domain.requests.request import BackgroundRequest, ReplyRequest, Summar
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.sync import notifications
-from storyengine_tui.screens.play.bank_actions import BankActions
+from storyengine_tui.screens.play.actions.bank_actions import BankActions
+from storyengine_tui.screens.play.actions.place_actions import PlaceActions
+from storyengine_tui.screens.play.actions.request_actions import RequestActions
+from storyengine_tui.screens.play.actions.scene_actions import SceneActions
+from storyengine_tui.screens.play.actions.sending_actions import SendingActions
+from storyengine_tui.screens.play.actions.take_actions import TakeActions
 from storyengine_tui.screens.play.composer.composer import Composer
 from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.screens.play.composer.prompt_queue import PromptQueue
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.failure_banners import FailureBanners
 from storyengine_tui.screens.play.forecast import spent_text
-from storyengine_tui.screens.play.place_actions import PlaceActions
 from storyengine_tui.screens.play.play_help import HELP, KEYS
 from storyengine_tui.screens.play.play_view import (
     PlayView,
@@ -31,15 +35,11 @@ from storyengine_tui.screens.play.play_view import (
     has_short_chunk,
     play_view,
 )
-from storyengine_tui.screens.play.request_actions import RequestActions
 from storyengine_tui.screens.play.scene import hearing_view, stage_view
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
-from storyengine_tui.screens.play.scene_actions import SceneActions
-from storyengine_tui.screens.play.sending_actions import SendingActions
-from storyengine_tui.screens.play.take_actions import TakeActions
-from storyengine_tui.screens.play.take_line import TakeLine
 from storyengine_tui.screens.play.takes_view import COMMANDS, takes_view
-from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
+from storyengine_tui.screens.play.transcript.take_line import TakeLine
+from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine

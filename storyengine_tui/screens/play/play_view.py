@@ -10,7 +10,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session, SessionState
 from core.domain.slot import Slot
 from core.domain.story.context_status import Statuses
-from core.engine.kinds.afterthought import DECISION_CALL
+from core.engine.kinds.speaking.afterthought import DECISION_CALL
 from core.engine.sync.notifications import CallStarted
 from core.ledger.words import dollars
 from core.snapshot import Snapshot

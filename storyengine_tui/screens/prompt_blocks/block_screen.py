@@ -1,11 +1,9 @@
 """One prompt block as it is edited: what is typed is stored within a second, as on the tabs (design 10)."""
 
 from dataclasses import replace
-from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Select, Static
@@ -14,12 +12,11 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_block import LONGEST_BLOCK_NAME, LONGEST_PROMPT_BLOCK, BlockPlace, PromptBlock
 from core.domain.session.state_machine import Command
 from core.engine.session.session_handle import SessionHandle
+from storyengine_tui.screens.chapter.autosaved_screen import AutosavedScreen
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.prompt_blocks.conditions import AGENT_NAMES, TypedBlock, called
-from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
-from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
+from storyengine_tui.widgets.banner import Banner, Tone
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.one_line import FormField
@@ -33,7 +30,7 @@ SWITCHED_OFF = "Stored, and switched off:"
 GONE = "This block was deleted in another window; copy what you need."
 
 
-class BlockScreen(OverlayScreen[None]):
+class BlockScreen(AutosavedScreen):
     """Edits one block; Esc goes back, with everything stored."""
 
     CSS_PATH = "prompt_blocks.tcss"
@@ -41,14 +38,10 @@ class BlockScreen(OverlayScreen[None]):
         "An empty condition holds always; those that are set hold together. Names have commas between them. "
         "A lower order comes first. Everything typed is stored by itself, and used from the next call on."
     )
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 
     def __init__(self, workspace: Workspace, session: SessionHandle, block_id: int) -> None:
-        super().__init__()
-        self._workspace = workspace
-        self._session = session
+        super().__init__(workspace, session)
         self._block_id = block_id
-        self.autosave = Autosave(self._save, self._say_unsaved, self._say_saved)
 
     def compose(self) -> ComposeResult:
         """Compose the fields over the text."""
@@ -92,20 +85,12 @@ class BlockScreen(OverlayScreen[None]):
         return Horizontal(Static(label, classes="label"), field, classes="line")
 
     def on_mount(self) -> None:
-        """Begin to store what is typed; a window that only reads shows it."""
+        """Show what is stored; a window that only reads shows it as well."""
         is_editable = self._session.can(Command.EDIT_PROMPT_BLOCKS)
         self._text.read_only = not is_editable
         for field in self.query(".line Input, .line Select"):
             field.disabled = not is_editable
         self._text.focus()
-        self._workspace.store_editor = self.flush
-        self.autosave.start()
-
-    async def on_unmount(self) -> None:
-        """Store what is left, and stop watching."""
-        if self._workspace.store_editor == self.flush:
-            self._workspace.store_editor = None
-        await self.autosave.stop()
 
     @property
     def _text(self) -> CappedTextArea:
@@ -152,22 +137,6 @@ class BlockScreen(OverlayScreen[None]):
             await self._session.edit_prompt_blocks(blocks.with_block(replace(made, is_on=False)))
             self._say(f"{SWITCHED_OFF} {error.message}", error.hint, Tone.WARNING)
 
-    def _say_unsaved(self, error: StoryEngineError) -> None:
-        self._say_state("not stored")
-        self._say(error.message, error.hint, Tone.ERROR)
-
-    def _say_saved(self) -> None:
-        self._say_state("not all stored" if self._problem else "stored")
-
-    def _say_state(self, state: str) -> None:
-        if self.is_attached:
-            self.query_one("#saved", Static).update(Content(state), layout=False)
-
-    def _say(self, message: str, hint: str, tone: Tone) -> None:
-        if self.is_attached:
-            actions = (BannerAction("dismiss", "Dismiss"),)
-            self.query_one(Banner).show(message, hint=hint, tone=tone, actions=actions)
-
     @property
     def _problem(self) -> str:
         snapshot = self._session.snapshot
@@ -187,20 +156,3 @@ class BlockScreen(OverlayScreen[None]):
         self.query_one("#problem", Static).update(Content(self._problem))
         self._say_state("storing …")
         self.autosave.touch()
-
-    @on(Banner.ActionChosen)
-    def _dismiss_banner(self, event: Banner.ActionChosen) -> None:
-        event.stop()
-        event.sender.hide()
-
-    def action_close(self) -> None:
-        """Go back once everything is stored; stay and say what cannot be."""
-        self.run_worker(self._close(), group="close", exclusive=True, exit_on_error=False)
-
-    async def _close(self) -> None:
-        try:
-            await self.flush()
-        except StoryEngineError as error:
-            self._say_unsaved(error)
-            return
-        self.dismiss()

@@ -7,7 +7,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Select, Static
 
-from core.agents.prompt_blocks import PromptOutline
+from core.agents.sections.prompt_blocks import PromptOutline
 from core.domain.agent_role import AgentRole
 from core.domain.session.session import Session
 from core.domain.slot import Slot

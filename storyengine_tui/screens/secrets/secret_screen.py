@@ -1,10 +1,7 @@
 """One secret as it is edited: its text, who knows it, and its reveal (design 13)."""
 
-from typing import ClassVar
-
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Input, Select, Static
@@ -14,14 +11,13 @@ from core.domain.session.profile import groups_in, lines_of
 from core.domain.session.state_machine import Command
 from core.engine.session.session_handle import SessionHandle
 from core.text.cleaning import clean_line, is_blank
+from storyengine_tui.screens.chapter.autosaved_screen import AutosavedScreen
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.setup.secrets_view import TypedSecret, find, room_for, seeing_line, typed_of
-from storyengine_tui.screens.shared.autosave import Autosave
-from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.screens.shared.kept_text import BEGUN, KeptText
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
-from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.one_line import FormField
@@ -29,12 +25,11 @@ from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from storyengine_tui.widgets.key_line import KeyLine
 
 PLACEHOLDER = "What is true, and not known to all."
-BEGUN = "You wrote this before, and did not add it."
 FIXED = "Text and those who know it stay as they were locked; a reveal can be planned."
 NEW_WHEN_LOCKED = "The chapter is played: once added, the text stays as it is."
 
 
-class SecretScreen(OverlayScreen[None]):
+class SecretScreen(AutosavedScreen):
     """Edits the secret with a number; the number behind the last one begins a new secret.
 
     What is typed is stored by itself, as on tab 1. A new secret of a chapter that is played is stored by its
@@ -48,12 +43,9 @@ class SecretScreen(OverlayScreen[None]):
         "Where characters have groups, a choice below their names adds those who see one at the lock; chosen "
         "once more, it takes them out."
     )
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 
     def __init__(self, workspace: Workspace, session: SessionHandle, number: int) -> None:
-        super().__init__()
-        self._workspace = workspace
-        self._session = session
+        super().__init__(workspace, session)
         self._number = number
         self._kept = KeptText.secret_of(session.id, workspace.paths.data)
         snapshot = session.snapshot
@@ -62,7 +54,6 @@ class SecretScreen(OverlayScreen[None]):
         self._waits_for_button = snapshot.session.tab1_locked and self._is_new
         self._groups = typed_of(find(snapshot, number)).groups
         self._begun = self._kept.read() if self._waits_for_button else ""
-        self.autosave = Autosave(self._save, self._say_unsaved, self._say_saved)
 
     def compose(self) -> ComposeResult:
         """Compose the text, and below it who knows it and to whom it is revealed."""
@@ -110,7 +101,7 @@ class SecretScreen(OverlayScreen[None]):
         return FIXED if self._is_fixed else ""
 
     def on_mount(self) -> None:
-        """Begin to store what is typed; what cannot be changed is read."""
+        """Show what is stored; what cannot be changed is read."""
         is_editable = self._is_editable
         self._text.read_only = self._is_fixed or not is_editable
         for chosen in self.query("#known-by, #group"):
@@ -122,14 +113,6 @@ class SecretScreen(OverlayScreen[None]):
         self._show_groups()
         self._show_problem()
         self.set_focus(self.query_one("#reveal-at") if self._is_fixed and is_editable else self._text)
-        self._workspace.store_editor = self.flush
-        self.autosave.start()
-
-    async def on_unmount(self) -> None:
-        """Stop storing."""
-        if self._workspace.store_editor == self.flush:
-            self._workspace.store_editor = None
-        await self.autosave.stop()
 
     @property
     def _is_editable(self) -> bool:
@@ -175,19 +158,6 @@ class SecretScreen(OverlayScreen[None]):
         secrets, _ = self._typed.put_into(snapshot, self._number)
         if secrets != snapshot.secrets:
             await self._session.scene.edit_secrets(secrets)
-
-    def _say_saved(self) -> None:
-        self._say_state("not all stored" if self._problem else "stored")
-
-    def _say_unsaved(self, error: StoryEngineError) -> None:
-        self._say_state("not stored")
-        if self.is_attached:
-            dismiss = (BannerAction("dismiss", "Dismiss"),)
-            self.query_one(Banner).show(error.message, hint=error.hint, tone=Tone.ERROR, actions=dismiss)
-
-    def _say_state(self, state: str) -> None:
-        if self.is_attached:
-            self.query_one("#saved", Static).update(Content(state), layout=False)
 
     def _show_groups(self) -> None:
         for line in self.query("#seeing").results(Static):
@@ -237,11 +207,8 @@ class SecretScreen(OverlayScreen[None]):
 
     # Leaving
 
-    def action_close(self) -> None:
-        """Go back once everything is stored; ask before something typed is discarded."""
-        self.run_worker(self._close(), group="close", exclusive=True, exit_on_error=False)
-
     async def _close(self) -> None:
+        """Go back once everything is stored; ask before something typed is discarded."""
         loss = self._problem
         try:
             await self.flush()
@@ -261,8 +228,3 @@ class SecretScreen(OverlayScreen[None]):
             if self._waits_for_button:
                 self._kept.forget()
             self.dismiss()
-
-    @on(Banner.ActionChosen)
-    def _dismiss_banner(self, event: Banner.ActionChosen) -> None:
-        event.stop()
-        event.sender.hide()

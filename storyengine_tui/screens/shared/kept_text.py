@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from core.config.bounded_file import LARGEST_SMALL_FILE, read_bounded
-from core.config.private_files import write_privately
+from core.config.files.bounded_file import LARGEST_SMALL_FILE, read_bounded
+from core.config.files.private_files import write_privately
 from core.domain.ids import CharacterId, LorebookId, SessionId
 from core.text.cleaning import clean
 
 log = logging.getLogger(__name__)
+BEGUN: Final = "You wrote this before, and did not add it."
 MOST_WINDOWS: Final = 8
 """Windows that keep what is typed into one lorebook at the same time."""
 

@@ -3,12 +3,12 @@
 from bisect import bisect_left
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.agents.context_builder import ContextBuilder, NarrativePart
 from core.agents.narrative import _ending, _packed, _shares, _Unit, frame_tokens
-from core.config.models import AgentRole, ModelAssignments, PromptStyle
+from core.config.models.assignments import AgentRole, ModelAssignments, PromptStyle
 from core.context.tokens import estimate_tokens
 from core.context.visibility import known_to_gm
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -154,7 +154,6 @@ def chapters(draw: st.DrawFn) -> list[Event]:
     return events
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     chapters(), st.integers(4_600, 9_000), st.none() | st.integers(100, 5_000), st.sampled_from(PromptStyle)
 )
@@ -173,7 +172,6 @@ def test_every_part_fits_and_together_they_are_the_transcript(
         assert escape_delimiters(part.transcript) in given_text or not part.transcript.strip()
 
 
-@settings(max_examples=300)
 @given(st.lists(st.integers(1, 5_000), min_size=1, max_size=40), st.integers(1, 5_000))
 @example([1, 6_000, 1], 418)
 def test_the_words_of_all_parts_are_those_of_the_chapter_and_each_part_has_some(

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from core.agents import assist
 from core.agents.assist import Asked, Field, Task, read_proposal, require_possible
 from core.agents.context_builder import ContextBuilder
-from core.agents.prompt_file import load_prompt
-from core.config.models import AgentRole, PromptStyle, defaults_for
+from core.agents.role.prompt_file import load_prompt
+from core.config.models.assignments import AgentRole, PromptStyle, defaults_for
 from core.context.segments import Context
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.session.session import Tab1Inputs

@@ -5,8 +5,8 @@ from importlib.resources import files
 
 import pytest
 
-from core.agents.prompt_file import load_prompt, parse_prompt, prompt_for, render_prompt
-from core.config.models import AgentRole, PromptStyle
+from core.agents.role.prompt_file import load_prompt, parse_prompt, prompt_for, render_prompt
+from core.config.models.assignments import AgentRole, PromptStyle
 from tests.core.agents.test_prompts import RULES, is_in_force
 from tests.core.samples import choice
 

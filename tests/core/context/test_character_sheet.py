@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from core.agents.context_builder import ContextBuilder
-from core.config.models import ModelAssignments, PromptStyle, defaults_for
+from core.config.models.assignments import ModelAssignments, PromptStyle, defaults_for
 from core.context.bank import NO_BANK, ChapterBank, Remembered
 from core.context.segments import Context
 from core.domain.audience import EVERYONE

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.agents.setup import AgentSetup
-from core.config.models import AgentRole, ModelAssignments, PromptStyle
+from core.agents.role.setup import AgentSetup
+from core.config.models.assignments import AgentRole, ModelAssignments, PromptStyle
 from core.context.memory_digest import STEP, MemoryDigester
 from core.context.tokens import estimate_tokens
 from core.context.visibility import known_to_gm

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from core.agents.context_builder import ContextBuilder
-from core.config.models import AgentRole, PromptStyle
+from core.config.models.assignments import AgentRole, PromptStyle
 from core.domain.slot import Slot
 from tests.core.samples import choices, known, memory, play, session
 

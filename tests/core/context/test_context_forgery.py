@@ -4,11 +4,11 @@ import unicodedata
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.agents.context_builder import Context, ContextBuilder, repair_context
-from core.config.models import PromptStyle
+from core.config.models.assignments import PromptStyle
 from core.context.visibility import known_to_gm
 from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Tab1Inputs
@@ -135,7 +135,6 @@ HARMLESS = {style: [marks(made.messages) for made in inputs("Quiet night.", styl
 
 
 @pytest.mark.parametrize("style", list(PromptStyle))
-@settings(deadline=None, max_examples=100)
 @given(text=forgeries)
 def test_the_marks_of_an_input_do_not_depend_on_what_is_written_in_it(style: PromptStyle, text: str) -> None:
     assert [marks(made.messages) for made in inputs(text, style)] == HARMLESS[style]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from core.config.models import AgentRole, PromptStyle
+from core.config.models.assignments import AgentRole, PromptStyle
 from tests.core.golden_chapter import STORY, GoldenChapter
 
 pytestmark = pytest.mark.anyio

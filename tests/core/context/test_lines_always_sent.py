@@ -6,7 +6,7 @@ import pytest
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.changes import Changes
-from core.config.models import ModelAssignments
+from core.config.models.assignments import ModelAssignments
 from core.context.segments import CompressionMethod, SegmentKind
 from core.domain.audience import Audience
 from core.domain.slot import Slot

@@ -6,9 +6,13 @@ from dataclasses import replace
 import pytest
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.models import PromptStyle
+from core.agents.role.setup import AgentSetup, total
+from core.agents.sections.lore import LoreReader
+from core.config.models.assignments import PromptStyle
 from core.context.lore import NO_LORE, ChapterLore
+from core.context.memory_digest import MemoryDigester
 from core.context.visibility import CharacterKnowledge, known_to
+from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import StoryEngineError
 from core.domain.session.cast import Cast
@@ -285,3 +289,25 @@ def test_an_entry_for_an_outlet_is_left_out_with_the_reason() -> None:
         "sea",
         "It is for an outlet, and nothing in the input of a chapter names one.",
     )
+
+
+def test_entries_of_the_lowest_order_go_and_no_more_than_must_whatever_the_room() -> None:
+    choice = choices(40_000)[AgentRole.CHARACTER]
+    setup = AgentSetup.load(AgentRole.CHARACTER, choice, MemoryDigester(choice.style))
+    told = lore(
+        *(entry(f"e{number}", "well", order=number, content="word " * number) for number in range(40))
+    )
+    found = LoreReader(75).find(setup, knowledge(told), "Well?")
+    assert len(found.entries) == 40
+    counts = set[int]()
+    for room in range(-50, total(found.segments(setup)) + 50, 50):
+        made = found.within(setup, room)
+        orders = [one.order for one in made.entries]
+        assert orders == list(range(40 - len(orders), 40))
+        assert [one.order for one in made.dropped] == list(range(40 - len(orders)))
+        assert not orders or total(made.segments(setup)) <= room
+        if made.dropped:
+            one_more = replace(found, entries=(made.dropped[-1], *made.entries))
+            assert total(one_more.segments(setup)) > room
+        counts.add(len(orders))
+    assert {0, 40} < counts

@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.agents.prompt_blocks import LEAD
-from core.agents.prompt_file import in_place_of_text
-from core.config.models import AgentRole, PromptStyle
+from core.agents.role.prompt_file import in_place_of_text
+from core.agents.sections.prompt_blocks import LEAD
+from core.config.models.assignments import AgentRole, PromptStyle
 from core.context.visibility import known_to_gm
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.agents.recalled import LEAD
-from core.config.models import PromptStyle
+from core.agents.sections.recalled import LEAD
+from core.config.models.assignments import PromptStyle
 from core.context.bank import ChapterBank, Recalled, Remembered
 from core.context.lore import BANK
 from core.context.visibility import CharacterKnowledge, known_to

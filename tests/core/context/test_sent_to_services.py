@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.agents.context_builder import Context, ContextBuilder, repair_context
-from core.config.models import ModelAssignments, choose_models
+from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.sections import AgentSettings, ProfileSettings
 from core.context.visibility import known_to_gm
 from core.domain.prompt_range import PromptRange

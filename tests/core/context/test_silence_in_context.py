@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.agents import silence
 from core.agents.context_builder import Context, ContextBuilder
-from core.agents.prompt_file import in_place_of_text
-from core.config.models import PromptStyle
+from core.agents.role.prompt_file import in_place_of_text
+from core.agents.sections import silence
+from core.config.models.assignments import PromptStyle
 from core.domain.audience import EVERYONE, Audience
 from core.domain.prompt_block import PromptBlock, PromptBlocks
 from core.domain.session.session import Session

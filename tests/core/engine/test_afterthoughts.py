@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models import ModelAssignments
+from core.config.models.assignments import ModelAssignments
 from core.domain.audience import NOBODY, Audience
 from core.domain.errors import IllegalCommandError
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
-from core.engine.kinds.afterthought import Pause
+from core.engine.kinds.speaking.afterthought import Pause
 from core.engine.session.session_handle import SessionHandle
 from core.engine.speaking.service import TIMERS
 from core.engine.sync.notifications import TextArrived

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.models import AgentRole, ModelAssignments, choose_models
+from core.config.models.assignments import AgentRole, ModelAssignments, choose_models
 from core.config.sections import AgentSettings, ProfileSettings
 from core.context.visibility import known_to_gm
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -162,7 +162,7 @@ def fits(attempt: Callable[[], object]) -> bool:
 
 
 @pytest.mark.parametrize("name", PROFILES)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)  # each plays a chapter
 @given(field=texts, early=block_texts, turns=turns)
 def test_no_sequence_of_legal_texts_and_corrections_ends_in_a_chapter_that_cannot_go_on(
     name: str, field: tuple[str, int], early: list[tuple[str, int]], turns: list[Turn]

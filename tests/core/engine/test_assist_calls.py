@@ -9,8 +9,8 @@ import pytest
 
 from core.agents import assist
 from core.agents.assist import Asked, Field, Task
-from core.agents.prompt_file import load_prompt
-from core.config.models import PromptStyle, defaults_for
+from core.agents.role.prompt_file import load_prompt
+from core.config.models.assignments import PromptStyle, defaults_for
 from core.config.sections import ProviderName
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.requests.request import Request, RequestState

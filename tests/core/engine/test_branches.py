@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.config.models import defaults_for
+from core.config.models.assignments import defaults_for
 from core.domain.errors import IllegalCommandError
 from core.domain.session.session import SessionState
 from core.domain.story.event import Role

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.changes import Changes
-from core.config.models import defaults_for
+from core.config.models.assignments import defaults_for
 from core.domain.errors import (
     ErrorCode,
     IllegalCommandError,

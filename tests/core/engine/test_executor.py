@@ -8,7 +8,7 @@ import pytest
 
 from core.agents.context_builder import ContextBuilder
 from core.changes import Changes
-from core.config.models import ModelAssignments, PromptStyle
+from core.config.models.assignments import ModelAssignments, PromptStyle
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import ReplyRequest, Request
 from core.domain.slot import Slot

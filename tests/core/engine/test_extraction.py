@@ -12,7 +12,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
-from core.engine.kinds.extraction.requests import is_extraction
+from core.engine.kinds.bank.requests import is_extraction
 from core.engine.kinds.outcome import Failed, PutBack
 from core.engine.queue.performer import _put_back
 from core.engine.session.session_handle import SessionHandle

@@ -246,4 +246,4 @@ class Play(RuleBasedStateMachine):
 
 
 TestPlay = Play.TestCase
-TestPlay.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
+TestPlay.settings = settings(stateful_step_count=50)

@@ -9,8 +9,8 @@ import pytest
 
 from core.agents.context_builder import ContextBuilder
 from core.changes import Changes
-from core.config.accounts import accounts_of
-from core.config.embedding import choose_embedding
+from core.config.models.accounts import accounts_of
+from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.audience import Audience
 from core.domain.bank.details import FactDetails
@@ -23,8 +23,8 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.recall_use import RECALLED, recalled_in
+from core.engine.kinds.bank.embedding import similar_of
 from core.engine.kinds.base import Job
-from core.engine.kinds.embedding import similar_of
 from core.engine.kinds.trial import new_test
 from core.engine.queue.executor import _Calls
 from core.engine.recall.reading import BankReader

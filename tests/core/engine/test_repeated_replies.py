@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from core.agents.prompt_file import load_prompt
-from core.config.models import AgentRole, PromptStyle
-from core.config.sampling import SMALL_SAMPLING
+from core.agents.role.prompt_file import load_prompt
+from core.config.models.assignments import AgentRole, PromptStyle
+from core.config.models.sampling import SMALL_SAMPLING
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import ReplyRequest
 from core.engine.kinds.outcome import Failed, ReplyMade

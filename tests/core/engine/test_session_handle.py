@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from core.config.models import defaults_for
+from core.config.models.assignments import defaults_for
 from core.domain.errors import ErrorCode, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, RequestState

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from core.config.models import AgentRole
+from core.config.models.assignments import AgentRole
 from core.domain.audience import Audience
 from core.domain.errors import ErrorCode, IllegalCommandError
 from core.domain.requests.cost import UnitPrices

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.config.models import AgentRole, defaults_for
+from core.config.models.assignments import AgentRole, defaults_for
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import RequestState

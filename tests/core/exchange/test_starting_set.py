@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.agents.context_builder import ContextBuilder
-from core.config.models import choose_models
+from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings, ProviderName
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlock, PromptBlocks, problems_of
 from core.exchange.starting_set import starting_set, with_starting_set

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from decimal import Decimal
 
-from core.config.accounts import LOCAL, Account
 from core.config.consent import Consent
-from core.config.embedding import EmbeddingChoice
+from core.config.models.accounts import LOCAL, Account
+from core.config.models.embedding import EmbeddingChoice
 from core.domain.errors import ErrorCode
 from core.domain.ids import RequestId, new_uuid
 from core.domain.requests.cost import UnitPrices

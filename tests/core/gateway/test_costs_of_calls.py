@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.config.consent import Consent
-from core.config.models import AgentRole, PromptStyle
+from core.config.models.assignments import AgentRole, PromptStyle
 from core.context.segments import Context, plain
 from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId, new_uuid

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from core.config.accounts import Account
 from core.config.consent import Consent
-from core.config.embedding import EmbeddingChoice
+from core.config.models.accounts import Account
+from core.config.models.embedding import EmbeddingChoice
 from core.domain.errors import ErrorCode
 from core.domain.requests.cost import YOURS, Cost
 from core.domain.requests.request import RequestState

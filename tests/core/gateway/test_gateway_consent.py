@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from core.config.consent import Consent
-from core.config.models import defaults_for
+from core.config.models.assignments import defaults_for
 from core.domain.errors import ErrorCode
 from core.engine.kinds.trial import call_for_test, new_test
 from core.gateway.cancellation import Cancellation

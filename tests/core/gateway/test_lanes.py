@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from core.config.accounts import LOCAL, OWN, accounts_of
 from core.config.consent import Consent
-from core.config.models import ModelAssignments, choose_models
-from core.config.paths import Paths
+from core.config.files.paths import Paths
+from core.config.models.accounts import LOCAL, OWN, accounts_of
+from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.sections import AccountSettings, AgentSettings, ProfileSettings
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import Artifact, RequestState

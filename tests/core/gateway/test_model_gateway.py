@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models import AgentRole, PromptStyle
+from core.config.models.assignments import AgentRole, PromptStyle
 from core.context.segments import Context, plain
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Content, Request, Usage

@@ -6,13 +6,13 @@ from collections.abc import Coroutine, Sequence
 
 import pytest
 
-from core.config.accounts import accounts_of
-from core.config.model_defaults import DEFAULT_LIMITS
-from core.config.models import (
+from core.config.models.accounts import accounts_of
+from core.config.models.assignments import (
     AgentRole,
     choose_models,
     defaults_for,
 )
+from core.config.models.model_defaults import DEFAULT_LIMITS
 from core.config.sections import AccountSettings, AgentSettings, ProfileSettings
 from core.gateway.rate_limit import RateLimiter
 

@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
-from core.config.model_defaults import LOCAL_MODEL
-from core.config.model_size import is_small_by_name
-from core.config.models import PromptStyle
+from core.config.models.assignments import PromptStyle
+from core.config.models.model_defaults import LOCAL_MODEL
+from core.config.models.model_size import is_small_by_name
 from core.providers.local.catalogue import (
     CATALOGUE,
     CatalogueError,
     bundled,
     catalogue,
-    entry_of_file,
     find_entry,
     is_address_allowed,
     read_catalogue,
@@ -151,11 +150,6 @@ def test_a_name_that_is_not_in_it_is_refused(name: str) -> None:
     with pytest.raises(CatalogueError, match="There is no one model") as caught:
         find_entry(name)
     assert "\x1b" not in caught.value.message
-
-
-def test_a_file_is_known_by_its_name() -> None:
-    assert entry_of_file(Path("/somewhere") / bundled().file_name) == bundled()
-    assert entry_of_file(Path("/somewhere/own.gguf")) is None
 
 
 @pytest.mark.parametrize(

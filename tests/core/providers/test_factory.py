@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from core.config.accounts import accounts_of
 from core.config.consent import InvalidAddressError
-from core.config.embedding import choose_embedding
-from core.config.paths import Paths
+from core.config.files.paths import Paths
+from core.config.models.accounts import accounts_of
+from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.errors import StoryEngineError
 from core.providers.embedding.base import Embedder
@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import sys
 from pathlib import Path
-from core.config.paths import Paths
-from core.config.accounts import accounts_of
-from core.config.embedding import choose_embedding
+from core.config.files.paths import Paths
+from core.config.models.accounts import accounts_of
+from core.config.models.embedding import choose_embedding
 from core.providers.factory import make_embedder, make_provider
 from core.config.sections import EmbeddingSettings, ProfileSettings
 home = Path("unused")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.config.sections import ProfileSettings
 from core.domain.errors import ErrorCode
 from core.providers.base import Message, ModelRequest, ProviderError
@@ -183,7 +183,7 @@ import asyncio, sys
 from pathlib import Path
 from core.providers.local.server import LocalServer
 from core.providers.local.weights import find_weights
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 
 async def main():
     home = Path(sys.argv[1])

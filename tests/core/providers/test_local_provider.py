@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
-from core.config.paths import Paths
-from core.config.sampling import SMALL_SAMPLING
+from core.config.files.paths import Paths
+from core.config.models.sampling import SMALL_SAMPLING
 from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
 from core.providers.local.provider import LocalProvider

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.providers.base import ProviderError
 from core.providers.local import download
 from core.providers.local.catalogue import CatalogueEntry
@@ -141,7 +141,7 @@ async def test_cancelling_ends_at_once_and_keeps_what_has_arrived(server: FileSe
 KILLED = """
 import asyncio, sys
 from pathlib import Path
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.providers.local.catalogue import CatalogueEntry
 from core.providers.local.fetch import fetch
 home = Path(sys.argv[1])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.providers.base import ProviderError
 from core.providers.local.catalogue import CatalogueEntry, catalogue
 from core.providers.local.fetch import fetch

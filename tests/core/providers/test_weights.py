@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
 from core.providers.local.catalogue import bundled

@@ -3,7 +3,7 @@
 import hashlib
 from typing import Any
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.providers.local.catalogue import CatalogueEntry
 
 

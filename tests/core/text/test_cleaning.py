@@ -4,7 +4,7 @@ import json
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.text.cleaning import (
@@ -54,7 +54,6 @@ def test_every_printable_script_stays(grapheme: str) -> None:
     assert clean(f"x{grapheme}y") == f"x{grapheme}y"
 
 
-@settings(deadline=None, max_examples=300)
 @given(nasty)
 def test_clean_text_is_harmless_and_stays_as_it_is(raw: str) -> None:
     text = clean(raw)
@@ -64,7 +63,6 @@ def test_clean_text_is_harmless_and_stays_as_it_is(raw: str) -> None:
     text.encode("utf-8")
 
 
-@settings(deadline=None, max_examples=200)
 @given(nasty, st.data())
 def test_cleaning_in_pieces_is_cleaning_the_whole(raw: str, data: st.DataObject) -> None:
     cleaner, out, rest = StreamCleaner(), "", raw

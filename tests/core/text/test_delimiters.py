@@ -1,9 +1,9 @@
 """Fences: what is inside a section can never pass for one of its marks."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from core.config.models import PromptStyle
+from core.config.models.assignments import PromptStyle
 from core.context.tokens import characters_for, estimate_tokens
 from core.text.delimiters import EMPTY, SegmentName, closing_mark, delimit, escape_delimiters, opening_mark
 from tests.core.samples import any_text
@@ -21,7 +21,6 @@ forgeries = st.lists(
 ).map("".join)
 
 
-@settings(deadline=None, max_examples=300)
 @given(forgeries, st.sampled_from(list(SegmentName)))
 def test_no_text_forges_a_mark(text: str, name: SegmentName) -> None:
     for lines in (delimit(name, text).splitlines(), delimit(name, text).split("\n")):
@@ -31,7 +30,6 @@ def test_no_text_forges_a_mark(text: str, name: SegmentName) -> None:
         assert not MARKS.intersection(visible)
 
 
-@settings(deadline=None, max_examples=100)
 @given(forgeries)
 def test_disarming_adds_backslashes_and_nothing_else(text: str) -> None:
     assert escape_delimiters(text).replace("\\", "") == text.replace("\\", "")
@@ -56,7 +54,6 @@ def test_prose_takes_about_four_characters_a_token_and_other_scripts_more() -> N
     assert estimate_tokens("") == 0
 
 
-@settings(deadline=None, max_examples=100)
 @given(any_text, any_text, st.sampled_from(PromptStyle))
 def test_the_estimate_of_a_whole_is_at_most_that_of_its_parts(one: str, two: str, style: PromptStyle) -> None:
     assert estimate_tokens(one + two, style) <= estimate_tokens(one, style) + estimate_tokens(two, style)

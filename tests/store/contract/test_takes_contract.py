@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from core.changes import Changes
-from core.config.models import defaults_for
+from core.config.models.assignments import defaults_for
 from core.domain.session.limits import Limits
 from core.domain.session.session import Session, SessionState
 from core.engine.engine import Engine

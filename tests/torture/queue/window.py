@@ -16,7 +16,7 @@ from typing import Final
 from uuid import UUID
 
 from core.agents.assist import Asked, Field, Task
-from core.config.models import ModelAssignments
+from core.config.models.assignments import ModelAssignments
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import NarrativeRequest, ReplyRequest, Request

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from storyengine_tui.cli.commands.models import model
-from tests.core.config.test_keys import Memory
+from tests.core.config.models.test_keys import Memory
 from tests.tui.screens.models.test_connection import ring as ring
 
 KEY = "sk-canary-44cc"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.engine.engine import Engine
 from storyengine_tui.cli.commands.chapter import bank
 from storyengine_tui.cli.exit_codes import ExitCode

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.config.sections import AccountSettings, EmbeddingSettings
 from core.config.settings import Settings
 from core.domain.errors import StoryEngineError

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from core.config.models import defaults_for
+from core.config.models.assignments import defaults_for
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.session.session import SessionState

@@ -40,7 +40,7 @@ FIRST_PAINT = """
 import asyncio, sys, tempfile
 from contextlib import asynccontextmanager
 from pathlib import Path
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.config.settings import Settings
 from storyengine_tui.cli.app import app as command_line
 from storyengine_tui.cli.commands.chapter.open_app import StoryEngineApp

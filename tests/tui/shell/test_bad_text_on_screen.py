@@ -18,12 +18,12 @@ from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.providers.scripted.script import Entry, Script, ScriptMatch
 from core.text.cleaning import clean, clean_line
-from storyengine_tui.screens.calls.call_screen import CallScreen
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
+from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.save_points_screen import SaveSlotsScreen
-from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
-from storyengine_tui.screens.narrative.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative.revisions.correction_modal import CorrectionModal
 from storyengine_tui.screens.secrets.secret_screen import SecretScreen
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.shell.app import StoryEngineApp

@@ -15,8 +15,8 @@ from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.providers.factory import make_provider
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.calls.call_screen import CallScreen
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
+from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.system.bug_screen import BugScreen
 from storyengine_tui.shell.app import StoryEngineApp

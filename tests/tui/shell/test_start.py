@@ -13,7 +13,7 @@ from textual import events
 from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.slot import Slot

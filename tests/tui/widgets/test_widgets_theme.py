@@ -9,7 +9,7 @@ from rich._palettes import EIGHT_BIT_PALETTE
 from rich.color import Color, ColorSystem
 from textual.color import Color as TextualColor
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.config.settings import Settings
 from core.domain.slot import Slot
 from core.engine.engine import Engine

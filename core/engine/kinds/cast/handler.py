@@ -11,17 +11,17 @@ from typing import TypeVar
 
 from core.agents.answers.json_output import InvalidMemoryError
 from core.agents.context_builder import repair_context
-from core.agents.prompt_file import SEGMENTS
 from core.agents.proposals import asking, reading
 from core.agents.proposals.asking import Question
+from core.agents.role.prompt_file import SEGMENTS
 from core.changes import Changes
-from core.config.models import AgentRole, ModelConfig
+from core.config.models.assignments import AgentRole, ModelConfig
 from core.context.segments import Context
 from core.context.visibility import CharacterKnowledge
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.proposal import Proposal
 from core.domain.requests.request import BackgroundRequest
-from core.engine.kinds.base import Calls, Job, KindHandler
+from core.engine.kinds.base import BackgroundHandler, Calls, Job
 from core.engine.kinds.cast.proposed import Maker
 from core.engine.kinds.cast.work import Work, sheet_of
 from core.engine.kinds.outcome import Failed
@@ -43,7 +43,7 @@ class ProposalsMade:
 NOTHING = ProposalsMade()
 
 
-class CastHandler(KindHandler[BackgroundRequest, ProposalsMade]):
+class CastHandler(BackgroundHandler[ProposalsMade]):
     """Handles questions about characters of the library; the request's text is a `Work`."""
 
     async def run(self, job: Job, request: BackgroundRequest) -> tuple[ProposalsMade | Failed, CallRecords]:
@@ -67,10 +67,6 @@ class CastHandler(KindHandler[BackgroundRequest, ProposalsMade]):
     ) -> Changes:
         """Store what is proposed; nothing of the story changes."""
         return Changes(session_id=snapshot.session.id, requests=(done,), proposals=made.proposals)
-
-    def is_done(self, request: BackgroundRequest, changes: Changes) -> bool:
-        """Whether it was settled: nothing waits for it."""
-        return True
 
 
 async def _character(job: Job, work: Work, now: datetime) -> Character | None:

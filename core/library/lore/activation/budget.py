@@ -14,15 +14,12 @@ class Budget:
         self._count = count_tokens
         self._used = 0
         self._used_of: dict[str, int] = {}
-        self._known: dict[str, int] = {}
         self.is_used_up = False
         """Whether an entry was left out; from then on only those are admitted that ignore the budget."""
 
     def tokens(self, text: str) -> int:
-        """Return the tokens of a text; counted once."""
-        if text not in self._known:
-            self._known[text] = self._count(text)
-        return self._known[text]
+        """Return the tokens of a text."""
+        return self._count(text)
 
     def refusals(self, wanted: Sequence[tuple[CompiledEntry, str]]) -> list[Reason | None]:
         """Admit entries in their order; return why each is left out, or None."""

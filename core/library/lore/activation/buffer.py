@@ -48,10 +48,8 @@ class ScanBuffer:
     def __init__(self, scene: Scene, settings: ScanSettings, index: TermIndex, known: Remembered) -> None:
         self._index = index
         self._known = known
-        self._messages = [
-            (one.number, f"{one.name}: {one.text}" if settings.includes_names and one.name else one.text)
-            for one in reversed(scene.messages)
-        ]
+        self._newest = scene.messages[::-1]
+        self._includes_names = settings.includes_names
         self._parts: list[_Part] = []
         self._term_at: dict[int, int] = {}
         self._notes = [_Part(index.searched(text), Hit(detail="a note")) for text in scene.injections]
@@ -64,57 +62,55 @@ class ScanBuffer:
         self._joined: dict[tuple[int, bool, tuple[str, ...]], tuple[str, list[tuple[int, Hit]]]] = {}
         self._seconds = ALL_EXPRESSIONS
 
-    def reach(self, depth: int) -> None:
-        """Add messages up to `depth`, if there are so many."""
-        for number, text in self._messages[len(self._parts) : depth]:
-            part = _Part(self._index.searched(text), Hit(message=number))
-            at = len(self._parts)
-            for term in part.text.hits:
-                self._term_at.setdefault(term, at)
+    def reach(self, depth: int) -> set[int]:
+        """Add messages up to `depth`, if there are so many; return the terms that were in none before."""
+        new = set[int]()
+        for at, message in enumerate(self._newest[len(self._parts) : depth], start=len(self._parts)):
+            name = message.name if self._includes_names else ""
+            part = _Part(self._index.searched(message.text, name), Hit(message=message.number))
+            first = part.text.hits - self._term_at.keys()
+            self._term_at.update(dict.fromkeys(first, at))
+            new |= first
             self._parts.append(part)
+        return new
 
     @property
     def message_count(self) -> int:
         """How many messages there are to scan at most."""
-        return len(self._messages)
+        return len(self._newest)
 
-    def add_recursion(self, parent: str, text: str) -> None:
-        """Add the text of an active entry, in which other entries may find their keys."""
+    def add_recursion(self, parent: str, text: str) -> set[int]:
+        """Add the text of an active entry, in which other entries may find their keys; return its terms."""
         part = _Part(self._index.searched(text), Hit(parent=parent))
         for term in part.text.hits:
             self._recursion_at.setdefault(term, part.hit)
         self._recursion.append(part)
         self._joined.clear()
+        return part.text.hits
 
     @property
     def has_recursion(self) -> bool:
         """Whether there is a text of an entry."""
         return bool(self._recursion)
 
-    def terms(self) -> set[int]:
-        """Return the numbers of all terms that are in any of the texts."""
-        found = set(self._term_at) | set(self._recursion_at)
-        for part in (*self._notes, *self._fields.values()):
-            found |= part.text.hits
-        return found
-
-    def recursion_terms(self) -> set[int]:
-        """Return the numbers of all terms that are in the texts of entries."""
-        return set(self._recursion_at)
+    def other_terms(self) -> set[int]:
+        """Return the terms that are in notes and fields of the card."""
+        return set[int]().union(*(part.text.hits for part in (*self._notes, *self._fields.values())))
 
     def find(self, key: CompiledKey, entry: CompiledEntry, depth: int, *, with_recursion: bool) -> Hit | None:
         """Return where a key of an entry is; raise TimeoutError for an expression that takes too long."""
         if key.expression is not None:
-            return self._find_expression(key.expression, key.term, entry, depth, with_recursion)
-        if key.term is None:
+            return self._find_expression(key.expression, key.terms, entry, depth, with_recursion)
+        if not key.terms:
             return None
-        at = self._term_at.get(key.term)
+        [term] = key.terms
+        at = self._term_at.get(term)
         if at is not None and at < depth:
             return self._parts[at].hit
         for part in self._others(entry, depth):
-            if key.term in part.text.hits:
+            if term in part.text.hits:
                 return part.hit
-        return self._recursion_at.get(key.term) if with_recursion else None
+        return self._recursion_at.get(term) if with_recursion else None
 
     def _others(self, entry: CompiledEntry, depth: int) -> list[_Part]:
         if not (self._notes or entry.fields):
@@ -125,20 +121,20 @@ class ScanBuffer:
     def _find_expression(
         self,
         expression: Expression,
-        term: int | None,
+        terms: tuple[int, ...],
         entry: CompiledEntry,
         depth: int,
         with_recursion: bool,
     ) -> Hit | None:
         parts = [*self._parts[:depth], *self._others(entry, depth)]
         parts += self._recursion if with_recursion else []
-        if term is not None and not any(term in part.text.hits for part in parts):
+        if terms and all(part.text.hits.isdisjoint(terms) for part in parts):
             return None
         if not expression.is_local:
             return self._find_anywhere(expression, entry, depth, with_recursion)
         count = len(parts)
         for number, part in enumerate(parts, start=1):
-            if term is not None and term not in part.text.hits:
+            if terms and part.text.hits.isdisjoint(terms):
                 continue
             is_last = number == count
             is_found = part.text.expressions[is_last].get(expression.shown)

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
-from core.library.lore.activation.keys import Expression, needed_term, read_key
-from core.library.lore.activation.scene import Origin, ScannedBook, ScanSettings, Strategy
+from core.library.lore.activation.keys import Expression, Term, needed_terms, read_key
+from core.library.lore.activation.result import Place
+from core.library.lore.activation.scene import Origin, ScannedBook, ScanSettings, Strategy, digest_of
 from core.library.lore.activation.term_index import TermIndex
 from core.library.lore.book import LoreEntry, Position, Role
 from core.library.lore.decorators import Decorators, split_decorators
-from core.library.macros import Draws, MacroNames, expand
+from core.library.macros import Draws, MacroNames, expand, has_macros
 
 FIELDS: Final = (
     ("persona", "matches_persona"),
@@ -19,6 +21,9 @@ FIELDS: Final = (
     ("scenario", "matches_scenario"),
     ("notes", "matches_notes"),
 )
+LASTING: Final = ("keep_activate_after_match", "dont_activate_after_match")
+"""Decorators by which an activation matters for good."""
+_PLACES: Final = 256
 _POSITIONS: Final = {"before_desc": Position.BEFORE_CHARACTER}
 _ORIGINS: Final = {
     Strategy.EVENLY: (Origin.CHAT, Origin.PERSONA, (Origin.CHARACTER, Origin.WORLD)),
@@ -31,11 +36,11 @@ _ORIGINS: Final = {
 class CompiledKey:
     """A key as its author wrote it, and the number of its term or its expression; neither matches nothing.
 
-    With both, the expression matches only where the term is.
+    With both, the expression matches only where one of the terms is.
     """
 
     shown: str
-    term: int | None
+    terms: tuple[int, ...]
     expression: Expression | None
 
 
@@ -50,6 +55,7 @@ class CompiledEntry:
     decorators: Decorators
     text: str
     """The content without decorators; its macros are expanded when it is inserted."""
+    has_macros: bool
     keys: tuple[CompiledKey, ...]
     secondary: tuple[CompiledKey, ...]
     additional: tuple[tuple[CompiledKey, ...], ...]
@@ -58,15 +64,15 @@ class CompiledEntry:
     depth: int
     is_recursive: bool
     fields: tuple[str, ...]
-    from_start: int | None
-    """The depth from the oldest message on, for an entry that is placed from there."""
-
+    place: Place
     is_always_considered: bool
     """Whether it can be activated without one of its terms in a text."""
     is_dropped_first: bool
     """Whether it goes last for the budget."""
     terms: tuple[int, ...]
     """The terms of its keys and secondary keys."""
+    digest: str
+    """What tells it from the entry after an edit; empty if no later activation depends on this one."""
 
 
 class Compiler:
@@ -117,6 +123,7 @@ class Compiler:
             book=book,
             decorators=decorators,
             text=text,
+            has_macros=has_macros(text),
             keys=keys,
             secondary=secondary,
             additional=tuple(self._keys(line, entry) for line in decorators.lists.get("additional_keys", ())),
@@ -125,12 +132,15 @@ class Compiler:
             depth=depth,
             is_recursive=is_recursive or "recursive" in decorators.flags,
             fields=tuple(name for name, attribute in FIELDS if getattr(entry, attribute)),
-            from_start=decorators.numbers.get("reverse_depth"),
+            place=_place(
+                entry.position, entry.depth, entry.role, entry.outlet, decorators.numbers.get("reverse_depth")
+            ),
             is_always_considered=entry.is_constant
             or "activate" in decorators.flags
-            or any(key.term is None and key.expression is not None for key in keys),
+            or any(key.expression is not None and not key.terms for key in keys),
             is_dropped_first="ignore_on_max_context" in decorators.flags,
-            terms=tuple(key.term for key in (*keys, *secondary) if key.term is not None),
+            terms=tuple(term for key in (*keys, *secondary) for term in key.terms),
+            digest=digest_of(source) if _lasts(entry, decorators) else "",
         )
 
     def _keys(self, keys: Iterable[str], entry: LoreEntry) -> tuple[CompiledKey, ...]:
@@ -138,7 +148,7 @@ class Compiler:
         is_whole_word = entry.whole_words
         found = []
         for key in keys:
-            shown = expand(key, self._names, Draws(entry.uid)) if "{{" in key or "<" in key else key
+            shown = expand(key, self._names, Draws(entry.uid)) if has_macros(key) else key
             read = read_key(
                 shown,
                 uses_regex=entry.uses_regex,
@@ -147,10 +157,19 @@ class Compiler:
                 else is_case_sensitive,
                 is_whole_word=self._settings.whole_words if is_whole_word is None else is_whole_word,
             )
-            needed = needed_term(read) if isinstance(read, Expression) else read
-            term = None if needed is None else self._index.number_of(needed)
-            found.append(CompiledKey(shown.strip(), term, read if isinstance(read, Expression) else None))
+            expression = read if isinstance(read, Expression) else None
+            needed = (read,) if isinstance(read, Term) else needed_terms(expression) if expression else ()
+            terms = tuple(map(self._index.number_of, needed))
+            found.append(CompiledKey(shown.strip(), terms, expression))
         return tuple(found)
+
+
+# Entries of a book go to few places.
+_place = lru_cache(_PLACES)(Place)
+
+
+def _lasts(entry: LoreEntry, decorators: Decorators) -> bool:
+    return bool(entry.sticky or entry.cooldown) or not decorators.flags.isdisjoint(LASTING)
 
 
 def _is_alike(one: ScannedBook, other: ScannedBook) -> bool:

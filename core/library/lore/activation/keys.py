@@ -21,14 +21,21 @@ _SLASHED = re.compile(r"/(.+?)/([gimsuy]*)\Z", re.DOTALL)
 _BARE_SLASH = re.compile(r"(?:^|[^\\])/")
 UNSPACED: Final = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _UNSPACED = re.compile(UNSPACED)
-# Choices, groups, classes; escapes that consume what follows them; counts that JavaScript does not have.
-_UNCERTAIN = re.compile(r"[|(\[]|\\[xucpPNkgQELXR0-9]|\{(?!\d+(?:,\d*)?\})")
+# Escapes that consume what follows them, counts that JavaScript does not have, and groups that are neither
+# plain nor named nor look around.
+_UNCERTAIN = re.compile(
+    r"\\[xuUcpPNkgQELXR0-9]|\{(?!\d+(?:,\d*)?\})|\((?:\?(?!:|<?[=!]|P?<[A-Za-z_]\w*>)|\*)"
+)
 LEAST_NEEDED: Final = 3
 """Letters of a text that is looked for before an expression is tried."""
+MOST_NEEDED: Final = 30
+"""Texts that are looked for before one expression is tried."""
+_EVERYTHING: Final = r"[\s\S]"
 _LITERAL = re.compile(r"[^\\^$.|?*+()\[\]{}\x00-\x1f]+\Z")
 _LINE_END = re.compile(r"\\[snrvf]|\n")
 _FLAGS: Final = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
 _PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|\{\d+(?:,\d*)?\}|.", re.DOTALL)
+_TOKENS = re.compile(r"\((?:\?(?:<?[=!]|:|P?<\w+>))?|" + _PARTS.pattern, re.DOTALL)
 # What could match the mark between two messages, or tell the edge of a message from that of all.
 _CROSSING = re.compile(r"\[\^|\\[SWDBAzZGKXRxucpPN0-9]|\^|\$|\(\?(?!:)|\x01|&&|--")
 
@@ -66,7 +73,7 @@ def read_key(
     key = key.strip()
     if not key:
         return None
-    parts = _slashed(key) or ((key, "") if uses_regex else None)
+    parts = _slashed(key) or ((key.replace("[^]", _EVERYTHING), "") if uses_regex else None)
     if parts is not None and _LITERAL.match(parts[0]) and not (parts[1].strip("gimsuy")):
         ignores_case = "i" in parts[1]
         return Term(parts[0].lower() if ignores_case else parts[0], not ignores_case, False)
@@ -84,7 +91,8 @@ def _slashed(key: str) -> tuple[str, str] | None:
     found = _SLASHED.match(key)
     if found is None or _BARE_SLASH.search(found.group(1)):
         return None
-    return found.group(1).replace("\\/", "/"), found.group(2)
+    # JavaScript has a class of everything.
+    return found.group(1).replace("\\/", "/").replace("[^]", _EVERYTHING), found.group(2)
 
 
 def _is_local(pattern: str, flags: str) -> bool:
@@ -102,34 +110,97 @@ def _compiled(pattern: str, flags: str) -> Any:
     for flag in flags:
         number |= _FLAGS.get(flag, 0)
     try:
-        # JavaScript has a class of everything. Each compiled expression is kept where it is used.
-        return regex.compile(pattern.replace("[^]", "[\\s\\S]"), number, cache_pattern=False)
+        # Each compiled expression is kept where it is used.
+        return regex.compile(pattern, number, cache_pattern=False)
     except (regex.error, ValueError, OverflowError, RecursionError, MemoryError, IndexError, KeyError):
         return None
 
 
-def needed_term(expression: Expression) -> Term | None:
-    """Return a plain text that is in every match of an expression, so that others need not be tried.
+def needed_terms(expression: Expression) -> tuple[Term, ...]:
+    """Return plain texts of which every match of an expression has one, so that others need not be tried.
 
-    None where none is certain: only expressions without choices, groups and classes are looked at.
+    None where that is not certain.
     """
-    if _UNCERTAIN.search(expression.pattern) is not None:
-        return None
-    runs = [""]
-    parts = _PARTS.findall(expression.pattern)
-    for part, following in zip(parts, [*parts[1:], ""], strict=True):
-        is_letter = len(part) == 1 and part.isascii() and (part.isalnum() or part in " -'_")
-        if not is_letter or following[:1] in ("?", "*", "{"):
-            runs.append("")
-            continue
-        runs[-1] += part
-        if following == "+":
-            runs.append("")
-    best = max(runs, key=len)
-    if len(best) < LEAST_NEEDED:
-        return None
     ignores_case = "i" in expression.flags
-    return Term(best.lower() if ignores_case else best, not ignores_case, False)
+    texts = _needed(expression.pattern)
+    if min(map(len, texts), default=0) < LEAST_NEEDED or len(texts) > MOST_NEEDED:
+        return ()
+    terms = (Term(text.lower() if ignores_case else text, not ignores_case, False) for text in texts)
+    return tuple(dict.fromkeys(terms))
+
+
+def _needed(pattern: str) -> tuple[str, ...]:
+    if _UNCERTAIN.search(pattern) is not None:
+        return ()
+    groups = [_Choices()]
+    parts = _TOKENS.findall(pattern)
+    for part, following in zip(parts, [*parts[1:], ""], strict=True):
+        is_optional = following[:1] in ("?", "*", "{")
+        if part[0] == "[" and "[" in part[1:]:  # a class with another in it ends elsewhere
+            return ()
+        if part[0] == "(":
+            groups[-1].end_run()
+            groups.append(_Choices(is_matched=part[-1] not in "=!"))
+        elif part == ")":
+            group = groups.pop()
+            if not groups:
+                return ()
+            groups[-1].take(() if is_optional else group.needed())
+        elif part == "|":
+            groups[-1].end_choice()
+        elif _is_certain(part) and not is_optional:
+            groups[-1].add(part)
+            if following == "+":
+                groups[-1].end_run()
+        else:
+            groups[-1].end_run()
+    return groups[0].needed() if len(groups) == 1 else ()
+
+
+def _is_certain(part: str) -> bool:
+    """Whether a part of an expression is a letter that lower case alone tells from all others.
+
+    In Greek there are more forms of a letter than two.
+    """
+    if len(part) > 1 or not (part.isalnum() or part in " -'_"):
+        return False
+    return part.isascii() or (part.casefold() == part.lower() and not "\u0370" <= part < "\u0400")
+
+
+class _Choices:
+    """The choices of one group as they are read: of each the texts of which it needs one."""
+
+    def __init__(self, *, is_matched: bool = True) -> None:
+        self._is_matched = is_matched
+        self._ended: list[tuple[str, ...]] = []
+        self._best: tuple[str, ...] = ()
+        self._run = ""
+
+    def add(self, letter: str) -> None:
+        """Add a letter to the text that is read."""
+        self._run += letter
+
+    def end_run(self) -> None:
+        """End the text that is read; the next letter begins another."""
+        run, self._run = self._run, ""
+        self.take((run,))
+
+    def take(self, texts: tuple[str, ...]) -> None:
+        """Take texts of which the choice needs one, if they say more than what it needs besides."""
+        self._best = max(self._best, texts, key=lambda texts: (min(map(len, texts), default=0), -len(texts)))
+
+    def end_choice(self) -> None:
+        """Begin the next choice."""
+        self.end_run()
+        self._ended.append(self._best)
+        self._best = ()
+
+    def needed(self) -> tuple[str, ...]:
+        """Return the texts of which a match has one; none where a choice needs none."""
+        self.end_choice()
+        if not (self._is_matched and all(self._ended)):
+            return ()
+        return tuple(text for texts in self._ended for text in texts)[: MOST_NEEDED + 1]
 
 
 def _size(pattern: str) -> int:

@@ -1,6 +1,6 @@
 """The rules by which one entry is activated or not, in their fixed order."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -8,8 +8,8 @@ from typing import Final
 from core.library.lore.activation.buffer import Hit, ScanBuffer
 from core.library.lore.activation.compiled import CompiledEntry, CompiledKey
 from core.library.lore.activation.result import Reason
-from core.library.lore.activation.scene import Activated, Scene
-from core.library.lore.activation.timers import NO_TIMER, Timer, timer_of
+from core.library.lore.activation.scene import Scene
+from core.library.lore.activation.timers import Timer
 from core.library.lore.book import Logic
 
 _ACTIVE: Final = frozenset(
@@ -55,12 +55,9 @@ class Verdict:
 class Rules:
     """The rules for one scene. `state`, `level` and `widened` change from pass to pass."""
 
-    def __init__(
-        self, buffer: ScanBuffer, scene: Scene, history: Mapping[tuple[str, str], Sequence[Activated]]
-    ) -> None:
+    def __init__(self, buffer: ScanBuffer, scene: Scene) -> None:
         self._buffer = buffer
         self._scene = scene
-        self._history = history
         self._length = scene.message_count
         self._replies = self._length if scene.replies is None else scene.replies
         self._tags = {tag.casefold() for tag in scene.tags}
@@ -70,21 +67,14 @@ class Rules:
         self.widened = 0
         """So many messages more than asked for are scanned, to have enough active entries."""
 
-    def verdict(self, compiled: CompiledEntry) -> Verdict:
+    def verdict(self, compiled: CompiledEntry, timer: Timer) -> Verdict:
         """Return what becomes of an entry in this pass, but for groups, chance and budget."""
-        timer = self._timer(compiled)
         reason = self._refusal(compiled, timer) or self._activation(compiled, timer)
         return Verdict(reason) if reason is not None else self._by_keys(compiled)
 
     def found(self, keys: Sequence[CompiledKey], compiled: CompiledEntry) -> list[bool]:
         """Return of each key whether it is in the texts of an entry."""
         return [self._is_found(key, compiled) for key in keys]
-
-    def _timer(self, compiled: CompiledEntry) -> Timer:
-        if not self._history:
-            return NO_TIMER
-        history = self._history.get((compiled.book.label, compiled.source.uid))
-        return NO_TIMER if history is None else timer_of(compiled.source, history, self._length)
 
     def _refusal(self, compiled: CompiledEntry, timer: Timer) -> Reason | None:
         """Return why an entry is not looked at, whatever its keys."""

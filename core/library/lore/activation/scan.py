@@ -14,12 +14,12 @@ from typing import Final
 
 from core.library.lore.activation.budget import Budget
 from core.library.lore.activation.buffer import ScanBuffer
-from core.library.lore.activation.compiled import CompiledEntry
+from core.library.lore.activation.compiled import LASTING, CompiledEntry
 from core.library.lore.activation.groups import Candidate, losers, score
-from core.library.lore.activation.result import ActiveEntry, Outcome, Place, Reason
+from core.library.lore.activation.result import ActiveEntry, Outcome, Reason
 from core.library.lore.activation.rules import Rules, State, Verdict
 from core.library.lore.activation.scene import ScanSettings, Scene
-from core.library.lore.activation.timers import activations
+from core.library.lore.activation.timers import NO_TIMER, Timer, activations, timer_of
 from core.library.macros import Draws, drawn, expand
 
 MOST_PASSES: Final = 200
@@ -68,12 +68,12 @@ class Scan:
         """Activate all that is to be active."""
         self._buffer, self._scene, self._settings = buffer, scene, settings
         self._seed = (scene.seed, str(scene.message_count))
-        history = activations(scene.log, scene.message_count)
-        self._rules = Rules(buffer, scene, history)
+        self._timers = self._timers_at(scene, ranks)
+        self._rules = Rules(buffer, scene)
         self._budget = Budget(settings.budget, count_tokens)
-        buffer.reach(self._deepest)
-        self._open |= {ranks[key] for key in (*history, *scene.forced) if key in ranks}
-        self._open_for(buffer.terms())
+        self._open.update(self._timers, (ranks[key] for key in scene.forced if key in ranks))
+        self._open_for(buffer.other_terms())
+        self._open_for(buffer.reach(self._deepest))
         levels = self._levels
         self._rules.state, self._rules.level = State.FIRST, levels.pop(0) if levels else 0
         for number in range(1, MOST_PASSES + 1):
@@ -86,6 +86,21 @@ class Scan:
             self._feed(new)
             self._rules.state = State.RECURSION if after is _Next.RECURSION else State.MORE_MESSAGES
 
+    def _timers_at(self, scene: Scene, ranks: Mapping[tuple[str, str], int]) -> dict[int, Timer]:
+        """Return the timers of entries, by their ranks, as far as they say something now."""
+        found = {}
+        for place, history in activations(scene.log, scene.message_count).items():
+            rank = ranks.get(place)
+            if rank is not None and (digest := self._entries[rank].digest):
+                compiled = self._entries[rank]
+                timer = timer_of(compiled.entry, digest, history, scene.message_count)
+                if timer.until or (timer.was_active and not compiled.decorators.flags.isdisjoint(LASTING)):
+                    found[rank] = timer
+        return found
+
+    def _verdict(self, rank: int) -> Verdict:
+        return self._rules.verdict(self._entries[rank], self._timers.get(rank, NO_TIMER))
+
     def _open_for(self, terms: Iterable[int]) -> None:
         for term in terms:
             self._open.update(self._users.get(term, ()))
@@ -95,7 +110,7 @@ class Scan:
         self._open -= self._final
         found: dict[int, Verdict] = {}
         for rank in sorted(self._open):
-            verdict = self._rules.verdict(self._entries[rank])
+            verdict = self._verdict(rank)
             if verdict.is_active:
                 found[rank] = verdict
             else:
@@ -166,6 +181,8 @@ class Scan:
 
     def _text(self, rank: int, *, shows_hidden: bool = False) -> str:
         compiled = self._entries[rank]
+        if not compiled.has_macros:
+            return compiled.text
         if rank in self._texts and not shows_hidden:
             return self._texts[rank]
         draws = Draws("\x1f".join((self._seed[0], compiled.book.label, compiled.entry.uid)), self._seed[1])
@@ -191,19 +208,15 @@ class Scan:
         most = settings.min_activations_depth or self._buffer.message_count
         if is_short and depth <= min(most, self._buffer.message_count):
             self._rules.widened += 1
-            self._buffer.reach(self._deepest + self._rules.widened)
-            self._open_for(self._buffer.terms())
+            self._open_for(self._buffer.reach(self._deepest + self._rules.widened))
             return _Next.MORE_MESSAGES
         return _Next.END
 
     def _feed(self, new: list[int]) -> None:
         """Put the texts of new entries where others find their keys."""
-        fed = [rank for rank in new if self._feeds(rank)]
-        for rank in fed:
+        for rank in filter(self._feeds, new):
             text = self._text(rank, shows_hidden=True)
-            self._buffer.add_recursion(self._entries[rank].entry.uid, text)
-        if fed:
-            self._open_for(self._buffer.recursion_terms())
+            self._open_for(self._buffer.add_recursion(self._entries[rank].entry.uid, text))
 
     @property
     def refused(self) -> list[int]:
@@ -217,7 +230,7 @@ class Scan:
         if verdict is None:
             # No text concerned it, so the rules that come before its keys tell why.
             self._rules.state = State.FIRST
-            verdict = self._rules.verdict(compiled)
+            verdict = self._verdict(rank)
         is_active = rank in self._active
         return Outcome(
             book=compiled.book.label,
@@ -241,7 +254,7 @@ class Scan:
         found = []
         for rank in ranks:
             compiled = self._entries[rank]
-            entry = compiled.entry
-            place = Place(entry.position, entry.depth, entry.role, entry.outlet, compiled.from_start)
-            found.append(ActiveEntry(self.outcome(rank), self._text(rank), place, entry.order))
+            found.append(
+                ActiveEntry(self.outcome(rank), self._text(rank), compiled.place, compiled.entry.order)
+            )
         return tuple(found)

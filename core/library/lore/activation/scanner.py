@@ -1,18 +1,17 @@
 """Activates entries: prepares books once, and then looks only at entries that the texts concern."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from core.library.lore.activation.buffer import Remembered, ScanBuffer
 from core.library.lore.activation.compiled import CompiledEntry, Compiler, ranked
 from core.library.lore.activation.result import ActiveEntry, Outcome
 from core.library.lore.activation.scan import Scan
-from core.library.lore.activation.scene import Activated, ScannedBook, ScanSettings, Scene, digest_of
-from core.library.lore.activation.term_index import TermIndex
+from core.library.lore.activation.scene import Activated, ScannedBook, ScanSettings, Scene
+from core.library.lore.activation.term_index import MOST_TEXTS, TermIndex
 
-_LASTING: Final = ("keep_activate_after_match", "dont_activate_after_match")
-"""Decorators by which an activation matters for good."""
 _SPARE: Final = 1_000
 """So many terms of earlier books may remain before the index is made again."""
 
@@ -59,26 +58,13 @@ class Activation:
 
     @property
     def log(self) -> tuple[Activated, ...]:
-        """What the caller adds to the log, so that stickiness and cooldown are known later."""
-        return self._logged(self.active)
-
-    @property
-    def lasting_log(self) -> tuple[Activated, ...]:
-        """The part of the log on which later activations depend."""
-        return self._logged(one for one in self.active if self._lasts(one))
-
-    def _lasts(self, one: ActiveEntry) -> bool:
-        compiled = self._prepared.entries[self._prepared.ranks[one.outcome.book, one.outcome.uid]]
-        flags = compiled.decorators.flags
-        return bool(compiled.entry.sticky or compiled.entry.cooldown) or not flags.isdisjoint(_LASTING)
-
-    def _logged(self, active: Iterable[ActiveEntry]) -> tuple[Activated, ...]:
-        found = []
-        for one in active:
-            rank = self._prepared.ranks[one.outcome.book, one.outcome.uid]
-            digest = digest_of(self._prepared.entries[rank].source)
-            found.append(Activated(one.outcome.book, one.outcome.uid, digest, self._length))
-        return tuple(found)
+        """What the caller adds to the log: the active entries on which later activations depend."""
+        outcomes = (one.outcome for one in self.active)
+        return tuple(
+            Activated(one.book, one.uid, digest, self._length)
+            for one in outcomes
+            if (digest := self._prepared.entries[self._prepared.ranks[one.book, one.uid]].digest)
+        )
 
 
 class LoreScanner:
@@ -88,7 +74,7 @@ class LoreScanner:
     """
 
     def __init__(self, count_tokens: Callable[[str], int]) -> None:
-        self._count_tokens = count_tokens
+        self._count_tokens = lru_cache(MOST_TEXTS)(count_tokens)
         self._index = TermIndex()
         self._compiler: Compiler | None = None
         self._for: tuple[object, ...] = ()

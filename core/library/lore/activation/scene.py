@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol
 
 from core.library.lore.book import Lorebook, LoreEntry
 from core.library.macros import MacroNames
@@ -61,6 +61,26 @@ class Message:
     number: int
     text: str
     name: str = ""
+
+
+class Logged(Protocol):
+    """What a log says: that an entry was active when there were `at` messages."""
+
+    @property
+    def book(self) -> str:
+        """The label of the book."""
+
+    @property
+    def uid(self) -> str:
+        """The name of the entry in the book."""
+
+    @property
+    def digest(self) -> str:
+        """What told the entry from other forms of it."""
+
+    @property
+    def at(self) -> int:
+        """How many messages there were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +139,7 @@ class Scene:
     trigger: str = "normal"
     forced: frozenset[tuple[str, str]] = frozenset()
     """Label and uid of entries that are activated whatever their keys."""
-    log: Sequence[Activated] = ()
+    log: Sequence[Logged] = ()
     """What was activated before; entries at or behind `length` do not count."""
 
     @property

@@ -54,7 +54,7 @@ class TermIndex:
         self._numbers: dict[Term, int] = {}
         # By whether case counts.
         self._groups = (_Group(), _Group())
-        self._texts: OrderedDict[str, SearchedText] = OrderedDict()
+        self._texts: OrderedDict[tuple[str, str], SearchedText] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._terms)
@@ -69,15 +69,16 @@ class TermIndex:
         self._groups[term.is_case_sensitive].add(term, number)
         return number
 
-    def searched(self, text: str) -> SearchedText:
-        """Return what a text has; searched at once if it is new, or for the terms that are."""
-        known = self._texts.get(text)
+    def searched(self, text: str, name: str = "") -> SearchedText:
+        """Return what a text under a name has; searched at once if it is new, or for the terms that are."""
+        # The same object is found without a look at its letters.
+        known = self._texts.get((name, text))
         if known is None:
-            known = self._texts[text] = SearchedText(text)
+            known = self._texts[name, text] = SearchedText(f"{name}: {text}" if name else text)
             if len(self._texts) > MOST_TEXTS:
                 self._texts.popitem(last=False)
         else:
-            self._texts.move_to_end(text)
+            self._texts.move_to_end((name, text))
         if known.found_up_to < len(self._terms):
             self._search(known)
         return known

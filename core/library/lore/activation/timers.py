@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from core.library.lore.activation.scene import Activated, digest_of
+from core.library.lore.activation.scene import Logged
 from core.library.lore.book import LoreEntry
 
 
@@ -29,17 +29,19 @@ class Timer:
 NO_TIMER: Final = Timer()
 
 
-def activations(log: Iterable[Activated], length: int) -> dict[tuple[str, str], list[Activated]]:
+def activations(log: Iterable[Logged], length: int) -> dict[tuple[str, str], list[Logged]]:
     """Return what the log has before `length` messages, by book and entry, oldest first."""
-    found: dict[tuple[str, str], list[Activated]] = {}
+    found: dict[tuple[str, str], list[Logged]] = {}
     for one in sorted((one for one in log if one.at < length), key=lambda one: one.at):
         found.setdefault((one.book, one.uid), []).append(one)
     return found
 
 
-def timer_of(entry: LoreEntry, history: Iterable[Activated], length: int) -> Timer:
-    """Return the timer of an entry at `length` messages, from its activations, oldest first."""
-    digest = digest_of(entry)
+def timer_of(entry: LoreEntry, digest: str, history: Iterable[Logged], length: int) -> Timer:
+    """Return the timer of an entry at `length` messages, from its activations, oldest first.
+
+    Those with another digest were of the entry before an edit.
+    """
     sticky_until = cooling_until = 0
     was_active = False
     for one in history:

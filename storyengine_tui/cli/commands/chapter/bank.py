@@ -1,10 +1,10 @@
 """`storyengine bank`: whether a chapter keeps a memory bank, what is in it, and changes of that."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import typer
 from rich.table import Table
@@ -18,7 +18,7 @@ from core.domain.requests.request import BackgroundRequest
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.bank.service import NO_BANK, Bank
-from core.engine.kinds.extraction.requests import is_extraction
+from core.engine.kinds.bank.requests import is_extraction
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
@@ -27,6 +27,15 @@ from storyengine_tui.cli.running import command, console, say
 from storyengine_tui.screens.bank.bank_rows import mark_of, spoken
 
 Find = Callable[[str], Slot]
+
+
+class Mark(Protocol):
+    """A method of the bank that marks items, or takes the mark back."""
+
+    def __call__(self, bank: Bank, items: Sequence[Item], /, *, is_on: bool) -> Awaitable[Sequence[Item]]:
+        """Return the items that were changed, as they are now."""
+
+
 app = typer.Typer(help="The memory bank: people, places, threads, facts and quotes of a chapter, one by one.")
 Ids = Annotated[
     list[str],
@@ -91,33 +100,32 @@ async def list_(
 @command(app)
 async def confirm(session: SessionArgument, items: Ids, off: Off = False) -> None:
     """Say of items that they are true: they do not fade."""
-    async with _bank_of(session) as (bank, _, _):
-        changed = await bank.confirm(await _found(bank, items), is_on=not off)
-    _say("No longer confirmed" if off else "Confirmed", changed)
+    await _mark(session, items, Bank.confirm, "No longer confirmed" if off else "Confirmed", is_on=not off)
 
 
 @command(app)
 async def pin(session: SessionArgument, items: Ids, off: Off = False) -> None:
     """Pin items: they do not fade, and come first."""
-    async with _bank_of(session) as (bank, _, _):
-        changed = await bank.pin(await _found(bank, items), is_on=not off)
-    _say("No longer pinned" if off else "Pinned", changed)
+    await _mark(session, items, Bank.pin, "No longer pinned" if off else "Pinned", is_on=not off)
 
 
 @command(app)
 async def reject(session: SessionArgument, items: Ids, off: Off = False) -> None:
     """Take items out; nothing like them is proposed again."""
-    async with _bank_of(session) as (bank, _, _):
-        changed = await bank.reject(await _found(bank, items), is_on=not off)
-    _say("Counts again" if off else "Rejected", changed)
+    await _mark(session, items, Bank.reject, "Counts again" if off else "Rejected", is_on=not off)
 
 
 @command(app)
 async def close(session: SessionArgument, items: Ids, off: Off = False) -> None:
     """Close threads, or open them again with --off."""
+    await _mark(session, items, Bank.close, "Open again" if off else "Closed", is_on=not off)
+
+
+async def _mark(session: str, ids: Sequence[str], mark: Mark, said: str, *, is_on: bool) -> None:
+    """Change items in one of the ways that can be taken back, and say what was changed."""
     async with _bank_of(session) as (bank, _, _):
-        changed = await bank.close(await _found(bank, items), is_on=not off)
-    _say("Open again" if off else "Closed", changed)
+        changed = await mark(bank, await _found(bank, ids), is_on=is_on)
+    _say(said, changed)
 
 
 @command(app)

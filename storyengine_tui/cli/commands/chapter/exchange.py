@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from core.config.bounded_file import FileTooLargeError, read_bounded
+from core.config.files.bounded_file import FileTooLargeError, read_bounded
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId

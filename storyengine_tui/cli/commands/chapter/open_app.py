@@ -5,8 +5,8 @@ import os
 import sys
 from collections.abc import Callable
 
-from core.config.paths import find_paths
-from core.config.private_files import NotPrivateError
+from core.config.files.paths import find_paths
+from core.config.files.private_files import NotPrivateError
 from core.domain.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration, Unread, configure, find_private_paths, running_engine
 from storyengine_tui.cli.exit_codes import ExitCode

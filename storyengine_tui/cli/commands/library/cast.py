@@ -241,6 +241,7 @@ async def take(
 @command(app, "set")
 async def set_(
     name: Name,
+    new_name: Annotated[str | None, typer.Option("--name", help="The name that it has from now on.")] = None,
     short: Annotated[str | None, typer.Option("--short", help="What the others on stage are told.")] = None,
     alias: Annotated[
         list[str] | None, typer.Option(help="Another name; give each. A blank one clears them.")
@@ -251,15 +252,16 @@ async def set_(
     ] = None,
     static: Annotated[bool | None, typer.Option(help="Only you change it, never the program.")] = None,
     model: Annotated[
-        str | None, typer.Option(help="The model that is to play it: a note; a blank one clears it.")
+        str | None, typer.Option(help="The model that plays it, as account:model; a blank one clears it.")
     ] = None,
 ) -> None:
-    """Change what is told of a character, its other names and groups, its model, and whether it is static."""
+    """Change the names of a character, what is told of it, its groups and model, and whether it is static."""
     async with running_catalog(await unlocked()) as catalog:
         characters = catalog.library.characters
         one = await characters.find(name)
         changed = replace(
             one,
+            name=one.name if new_name is None else new_name,
             short_description=one.short_description if short is None else short,
             aliases=one.aliases if alias is None else tuple(alias),
             group=one.group if group is None else group,

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from core.config.accounts import LOCAL, OWN, Account, setting_of_account
-from core.config.models import AgentRole, ModelConfig
+from core.config.models.accounts import LOCAL, OWN, Account, setting_of_account
+from core.config.models.assignments import AgentRole, ModelConfig
 from core.config.sections import ProfileName
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.cli.asking import ask_hidden
@@ -44,7 +44,7 @@ async def _show() -> None:
 
 async def said_of_key(account: Account) -> str:
     """Return where the key of an account comes from, and nothing of the key itself."""
-    from core.config.api_keys import find_api_key
+    from core.config.models.api_keys import find_api_key
 
     key = await asyncio.to_thread(find_api_key, account)
     return f"Key: {'from the ' + key.source if key else 'none'}"
@@ -99,7 +99,7 @@ def key_(
 
 
 async def _key(name: str, wanted: ProfileName | None) -> None:
-    from core.config.api_keys import store_api_key
+    from core.config.models.api_keys import store_api_key
 
     configuration = configure()
     profile = wanted or configuration.settings.profile

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from storyengine_tui.bootstrap import Configuration, configure
 from storyengine_tui.cli.asking import confirm, is_attended
 from storyengine_tui.cli.running import console, run, say

@@ -11,10 +11,10 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from core.config.accounts import Account
-from core.config.models import AgentRole
-from core.config.paths import find_paths
-from core.config.private_files import NotPrivateError, refuse_open
+from core.config.files.paths import find_paths
+from core.config.files.private_files import NotPrivateError, refuse_open
+from core.config.models.accounts import Account
+from core.config.models.assignments import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import RequestState
 from storyengine_tui.bootstrap import (
@@ -193,8 +193,8 @@ async def _model(configuration: Configuration) -> Finding:
         case "local":
             return Finding("model", await _started(configuration))
         case "openai":
-            from core.config.api_keys import find_api_key
             from core.config.consent import is_loopback
+            from core.config.models.api_keys import find_api_key
 
             key = await asyncio.to_thread(find_api_key, configuration.accounts.own)
             if key is None and not is_loopback(profile.base_url):
@@ -234,7 +234,7 @@ async def _embedding(configuration: Configuration) -> Finding:
 
 
 async def _service_for_embedding(account: Account, model: str) -> Finding:
-    from core.config.api_keys import find_api_key
+    from core.config.models.api_keys import find_api_key
 
     key = await asyncio.to_thread(find_api_key, account)
     if key is not None:

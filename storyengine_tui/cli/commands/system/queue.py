@@ -23,7 +23,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import command, console, print_bytes, say
 from storyengine_tui.cli.words import shown
-from storyengine_tui.screens.calls.queue_rows import purpose_of, state_of, totals_of
+from storyengine_tui.screens.calls.queue.queue_rows import purpose_of, state_of, totals_of
 
 RESUME = "`storyengine queue resume`"
 ASKED = "The window that has the chapter open was asked to do it."

@@ -13,9 +13,9 @@ from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.changes.canon import stale_blocks
 from core.engine.takes.commands import LockMark
-from storyengine_tui.screens.narrative.correction_modal import NO_ROOM, CorrectionModal
-from storyengine_tui.screens.narrative.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.revisions.comparison import revisions_of
+from storyengine_tui.screens.narrative.revisions.correction_modal import NO_ROOM, CorrectionModal
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm, MemoryMarks, title_of

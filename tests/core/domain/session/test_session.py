@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.domain.prompt_range import PromptRange, due_chunk
@@ -77,7 +77,6 @@ def test_due_chunks(boundary: int, played: int, is_ending: bool, expected: Promp
     assert mine.unsummarised == played - boundary
 
 
-@settings(max_examples=200)
 @given(st.integers(0, 200), st.integers(1, 12))
 def test_chunks_of_an_ended_chapter_are_aligned_and_leave_no_hole(played: int, size: int) -> None:
     boundary, chunks = 0, []

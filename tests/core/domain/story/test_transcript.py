@@ -5,7 +5,7 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.domain.ids import SessionId
@@ -234,7 +234,6 @@ def by_the_book(events: list[Event], mine: Session, limit: int) -> str | None:
     return None
 
 
-@settings(deadline=None, max_examples=150)
 @given(stories(), st.integers(0, 400))
 def test_the_window_is_the_longest_run_of_newest_events_that_fits(
     story: tuple[list[Event], Session], limit: int
@@ -251,7 +250,6 @@ def test_the_window_is_the_longest_run_of_newest_events_that_fits(
         assert len([piece for piece in window.pieces if piece.event]) == (1 if limit else 0)
 
 
-@settings(deadline=None, max_examples=150)
 @given(stories(), st.integers(60, 400))
 def test_chronological_newest_visible_and_at_most_one_line(
     story: tuple[list[Event], Session], limit: int
@@ -268,14 +266,12 @@ def test_chronological_newest_visible_and_at_most_one_line(
         assert window.pieces[lines[0] - 1].event == at_boundary[-1]
 
 
-@settings(deadline=None, max_examples=60)
 @given(stories())
 def test_the_whole_transcript_is_the_window_when_it_fits(story: tuple[list[Event], Session]) -> None:
     events, mine = story
     assert render_all(reversed(events), mine) == render_window(events, mine)
 
 
-@settings(deadline=None, max_examples=100)
 @given(stories(), st.integers(0, 300))
 def test_incomplete_events_leave_room_for_the_notice(story: tuple[list[Event], Session], limit: int) -> None:
     events, mine = story
@@ -287,7 +283,6 @@ def test_incomplete_events_leave_room_for_the_notice(story: tuple[list[Event], S
 # --- cutting --------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.data())
 def test_no_cut_splits_what_a_reader_sees_as_one_character(data: st.DataObject) -> None:
     parts = data.draw(st.lists(st.sampled_from(GRAPHEMES), min_size=1, max_size=30))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.domain.audience import EVERYONE, NOBODY
@@ -263,7 +263,6 @@ MESSAGES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(MESSAGES, max_size=20))
 def test_any_chat_becomes_a_chapter_that_is_what_this_program_stores(records: list[dict[str, Any]]) -> None:
     try:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.config.models import defaults_for
+from core.config.models.assignments import defaults_for
 from core.domain.errors import StoryEngineError
 from core.domain.session.lore import MOST_BOOKS
 from core.engine.engine import Engine

@@ -51,6 +51,9 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "an encrypted card": lambda: picture(t_ext("ccv3", b"rcc||rccv1||AAAA||")),
     "an encrypted card in base64": lambda: picture(t_ext("chara", packed(b"rcc||rccv1||AAAA||"))),
     "a file of 64 MB": lambda: b"{" + b" " * LARGEST_FILE,
+    "a picture of 50 MB with a card": lambda: picture(
+        t_ext("chara", packed(text_of(V2))), written(b"teST", b"\0" * 50_000_000)
+    ),
     "a JSON text of 17 MB": lambda: b'{"spec":"chara_card_v2","data":"' + b"x" * LARGEST_JSON + b'"}',
     "deep JSON": lambda: b'{"first_mes":' + b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1) + b"}",
     "very deep JSON": lambda: b'{"first_mes":' + b"[" * 5_000_000,

@@ -55,6 +55,9 @@ def test_a_long_text_is_told_and_whole() -> None:
     long = [line for line in report(file) if "fit" in line]
     assert long == ["Description has 5,001 characters, and 5,000 fit; nothing was cut, choose what goes."]
     assert file.card.text("description") == "d" * 5_001
+    named = {**V2, "data": {**V2["data"], "name": "n" * 41, "nickname": "k" * 41}}
+    long = [line for line in report(read_card(text_of(named), "")) if "fit" in line]
+    assert long == ["Name has 41 characters, and 40 fit; nothing was cut, choose what goes."]
 
 
 def test_what_was_odd_in_the_file_comes_first() -> None:

@@ -21,6 +21,7 @@ from core.library.characters.from_card import (
     character_of,
     claims_of,
     identity_of,
+    other_names_of,
 )
 from tests.core.library.cards.card_samples import CARD_TEXTS, V1, V2, V3, text_of
 
@@ -69,6 +70,11 @@ def test_a_card_gives_itself_no_group_no_model_and_nobody_elses_name() -> None:
     assert (trusted.is_static, trusted.model) == (True, "far:dear")
 
 
+def test_each_other_name_of_a_card_is_told_once_and_never_its_own_name() -> None:
+    data = {"name": "Ara", "nickname": "ARA", "extensions": {EXTENSION: {"aliases": ["Al", "AL", " "]}}}
+    assert other_names_of(card({"spec": "chara_card_v3", "spec_version": "3.0", "data": data})) == ("Al",)
+
+
 def test_what_was_not_taken_of_a_card_stays_in_it_when_something_else_is_changed() -> None:
     before = made(card(SPY), is_trusted=False)
     after = card_with(replace(before, short_description="A shade."), card(SPY))
@@ -80,10 +86,11 @@ def test_what_was_not_taken_of_a_card_stays_in_it_when_something_else_is_changed
 
 def test_a_card_is_reported_with_what_it_says_of_itself() -> None:
     assert brought_by(card(SPY)) == (
-        "It is also called Kara, Shade.",
+        "It is also called Shade.",
         "It brings 1 trait.",
         "It says of itself: group Crew; sees Crew, Guests; static; model far:dear.",
     )
+    assert brought_by(card(SPY), {"shade"})[0] == "It brings 1 trait."
     assert brought_by(card(V2)) == ()
     assert claims_of(card(V3)) == ""
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.library.lore.activation import compiled as compiled_module
 from core.library.lore.activation import term_index as index_module
-from core.library.lore.activation.keys import Expression, Term, is_in, needed_term, read_key
+from core.library.lore.activation.keys import Term, is_in, read_key
 from core.library.lore.activation.result import Reason
 from core.library.lore.activation.scan import MOST_PASSES
 from core.library.lore.activation.scanner import LoreScanner
@@ -240,28 +240,6 @@ def test_the_index_finds_what_looking_for_every_key_finds(
         if isinstance(read, Term) and any(is_in(read, text if case else text.lower()) for text in texts):
             expected.add(str(number))
     assert found == expected
-
-
-@pytest.mark.parametrize(
-    ("pattern", "flags", "needed"),
-    [
-        (r"\blamp\w*\b", "i", Term("lamp", False, False)),
-        (r"Lamps?", "", Term("Lamp", True, False)),
-        (r"old\s+lamp", "", Term("lamp", True, False)),
-        (r"lam+ps", "", Term("lam", True, False)),
-        (r"l.mp", "", None),
-        (r"lamp|ship", "", None),
-        (r"(lamp)?", "", None),
-        (r"[lamp]", "", None),
-        (r"a\x41bcd", "", None),
-        (r"lamp{e<=2}", "", None),
-        (r"lamp*x{0,3}y{2}", "", Term("lam", True, False)),
-    ],
-)
-def test_a_text_that_every_match_has_is_known_where_it_is_certain(
-    pattern: str, flags: str, needed: Term | None
-) -> None:
-    assert needed_term(Expression("", pattern, flags, True, None)) == needed
 
 
 def test_an_edit_of_one_entry_compiles_that_one_and_searches_no_text_for_the_others(

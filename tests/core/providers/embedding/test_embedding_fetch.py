@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.providers.base import ProviderError
 from core.providers.embedding import fetch as fetching
 from core.providers.embedding import weights

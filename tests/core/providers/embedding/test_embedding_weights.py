@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
 from core.providers.embedding import weights
@@ -86,7 +86,7 @@ def test_weights_of_another_version_are_not_used(paths: Paths, monkeypatch: pyte
 KILLED = """
 import sys
 from pathlib import Path
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.providers.embedding import weights
 
 def slow(model, name, blocks=weights.gguf_of):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.config.sections import MOST_TEXTS
 from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
@@ -128,7 +128,7 @@ async def test_its_failures_are_told_as_its_own(tmp_path: Path, paths: Paths) ->
 PARENT = """
 import asyncio, sys
 from pathlib import Path
-from core.config.paths import Paths
+from core.config.files.paths import Paths
 from core.config.sections import MOST_TEXTS
 from core.providers.embedding.local import LocalEmbedder
 

@@ -13,7 +13,7 @@ from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_modal import ItemModal
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import SheetModal
-from storyengine_tui.screens.narrative.remembered_cell import RememberedCell
+from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.bad_text import KINDS, BadText, acts
 from tests.tui.bank_desk import ITEMS, SCRIPT, keep

@@ -23,7 +23,7 @@ from storyengine_tui.screens.bank.bank_rows import cells_of
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_modal import NO_SHARE, AddItemModal, ItemModal
 from storyengine_tui.screens.bank.item_screen import ItemScreen
-from storyengine_tui.screens.narrative.remembered_cell import RememberedCell
+from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
@@ -281,7 +281,7 @@ async def test_the_details_have_the_proof_which_leads_to_its_line_in_the_transcr
         await tab.press("enter")
         chapter = tab.app.chapter
         await tab.until(lambda: chapter.active_tab == "play")
-        from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
+        from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 
         panel = chapter.query_one(TranscriptPanel)
         await tab.until(lambda: panel.transcript.marked_place is not None)

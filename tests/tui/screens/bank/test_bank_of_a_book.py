@@ -10,8 +10,8 @@ from storyengine_tui.screens.bank.bank_desk import NOT_HERE
 from storyengine_tui.screens.bank.bank_rows import BankRow, cells_of, columns_of
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
-from storyengine_tui.screens.narrative.remembered_cell import RememberedCell
-from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
+from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
+from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.shell.app import StoryEngineApp
 from tests.core.simulation import active
 from tests.tui.bank_desk import ITEMS, SCRIPT, keep, make_banked

@@ -12,8 +12,8 @@ from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import SheetModal
-from storyengine_tui.screens.narrative.remembered_cell import RememberedCell
-from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
+from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
+from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.bank_desk import SCRIPT, keep, make_sorted

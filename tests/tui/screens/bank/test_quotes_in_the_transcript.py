@@ -15,8 +15,8 @@ from core.engine.bank.service import Bank
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import NOTHING, SheetModal
-from storyengine_tui.screens.play.bank_actions import ONE_EVENT
-from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
+from storyengine_tui.screens.play.actions.bank_actions import ONE_EVENT
+from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.transcript_lines import SourcePos
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView

@@ -15,10 +15,16 @@ from core.domain.requests.request import Artifact, Usage
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from storyengine_tui.screens.calls.call_rows import calls_of, outcome_of, segments_of, tokens_of, totals_of
-from storyengine_tui.screens.calls.call_screen import CallScreen
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.calls.history_view import BATCH
+from storyengine_tui.screens.calls.inputs.call_rows import (
+    calls_of,
+    outcome_of,
+    segments_of,
+    tokens_of,
+    totals_of,
+)
+from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.chapter import NOON, SESSION
@@ -181,8 +187,8 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
     def timeless(name: str) -> Callable[[Any], str]:
         return lambda _: name
 
-    monkeypatch.setattr("storyengine_tui.screens.calls.call_rows.elapsed_text", timeless("0:03"))
-    monkeypatch.setattr("storyengine_tui.screens.calls.call_rows.seconds", timeless("0.84 s"))
+    monkeypatch.setattr("storyengine_tui.screens.calls.inputs.call_rows.elapsed_text", timeless("0:03"))
+    monkeypatch.setattr("storyengine_tui.screens.calls.inputs.call_rows.seconds", timeless("0.84 s"))
 
 
 @pytest.mark.usefixtures("still")

@@ -13,8 +13,8 @@ from core.domain.errors import ErrorCode
 from core.domain.requests.request_kinds import RequestKind
 from core.engine.kinds.trial import TEST_PROMPT
 from core.engine.session.session_handle import SessionHandle
-from storyengine_tui.screens.calls.call_screen import CallScreen
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
+from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner

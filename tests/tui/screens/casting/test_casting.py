@@ -23,7 +23,7 @@ from storyengine_tui.theme import colour_of
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, opened, until
+from tests.tui.engine_app import Desktop, opened, screen_text, until
 
 LAMP = "{{char}} keeps the lamp, and tells nobody why. [/x]"
 OLDER = "Joss owes money, and has left the island."
@@ -249,6 +249,33 @@ async def test_of_an_identity_that_is_too_long_the_gm_chooses_what_goes(desktop:
         await until(pilot, lambda: app.screen is screen)
         assert panel.identity == "x" * 5_000
         assert (await kept(app))["Kara"].identity == "x" * 6_000
+
+
+@pytest.mark.anyio
+async def test_of_a_name_that_is_too_long_the_gm_chooses_what_goes(desktop: Desktop) -> None:
+    name = "Seraphina, the Guardian of the Glade in the Great Forest"
+
+    async def make(engine: Engine) -> None:
+        await engine.library.characters.create(name, "You guard the glade.")
+        await engine.create()
+
+    async with desktop.window(make) as (pilot, app):
+        panel = await panel_of(pilot, app, Slot.RED)
+        app.action_take_character()
+        await shown(pilot, app, PickScreen)
+        await pilot.press("enter")
+        screen = await shown(pilot, app, CompareScreen)
+        assert "…" in screen_text(app).splitlines()[0], "the heading is one line"
+        await pilot.press("t")
+        modal = await shown(pilot, app, ShortenModal)
+        area = modal.query_one(CappedTextArea)
+        area.replace("\n", (0, 9), area.document.end)
+        await until(pilot, lambda: not modal.query_one("#add").disabled)
+        modal.query_one("#add").focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is screen)
+        assert panel.agent_name == "Seraphina"
+        assert list(await kept(app)) == [name]
 
 
 @pytest.mark.anyio

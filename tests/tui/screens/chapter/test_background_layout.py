@@ -16,8 +16,8 @@ from textual.widgets import TabPane
 from core.domain.story.memory import MemoryBlock
 from storyengine_tui.screens.chapter import tab_pages
 from storyengine_tui.screens.chapter.tab_pages import IdleDetector
-from storyengine_tui.screens.narrative import memory_loader
-from storyengine_tui.screens.narrative.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative.memory import memory_loader
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.textual_ext.painting.compositor import FrontCompositor, difference

@@ -69,7 +69,7 @@ async def test_the_json_of_a_card_is_pasted_and_taken_with_its_report(desktop: D
         # The same once more is not stored twice.
         await paste(pilot, text)
         again = await confirm(pilot, CastScreen)
-        assert heading(again) == "It is in the library already, as “Kara”"
+        await until(pilot, lambda: heading(again) == "It is in the library already, as “Kara”")
         assert len(cells(again)) == 1
 
 

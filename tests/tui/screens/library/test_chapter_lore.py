@@ -13,9 +13,9 @@ from core.domain.session.profile import Profile
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from storyengine_tui.screens.calls.call_rows import calls_of
-from storyengine_tui.screens.calls.call_screen import CallScreen
-from storyengine_tui.screens.calls.next_input_screen import NextInputScreen
+from storyengine_tui.screens.calls.inputs.call_rows import calls_of
+from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
+from storyengine_tui.screens.calls.inputs.next_input_screen import NextInputScreen
 from storyengine_tui.screens.library.chapter_lore_screen import ChapterLoreScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView

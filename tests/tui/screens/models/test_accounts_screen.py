@@ -14,11 +14,12 @@ from textual.widgets import Input, Select, Static
 from core.config.sections import AccountSettings, AgentSettings, Profiles, ProfileSettings
 from core.config.settings import load_settings
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.models.accounts_screen import NOTHING_SENT, AccountsScreen
+from storyengine_tui.screens.models.accounts_screen import AccountsScreen
 from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.models.model_screen import ModelScreen
+from storyengine_tui.screens.models.trying_screen import NOTHING_SENT
 from storyengine_tui.widgets.banner import Banner
-from tests.core.config.test_keys import Memory
+from tests.core.config.models.test_keys import Memory
 from tests.http_faults import FaultServer, error_reply
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import until

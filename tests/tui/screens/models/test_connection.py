@@ -8,8 +8,8 @@ from typing import Any
 import keyring
 import pytest
 
-from core.config.models import AgentRole
-from core.config.paths import Paths
+from core.config.files.paths import Paths
+from core.config.models.assignments import AgentRole
 from core.config.sections import AgentSettings, Profiles, ProfileSettings
 from core.config.settings import Settings, load_settings
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -17,7 +17,7 @@ from core.domain.slot import Slot
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.connection import Connection, changes_of, connect, connection_of
 from storyengine_tui.screens.models.settings_file import change_settings, edited
-from tests.core.config.test_keys import Memory
+from tests.core.config.models.test_keys import Memory
 
 REMOTE = "https://models.example/v1"
 

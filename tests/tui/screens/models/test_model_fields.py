@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, Select, Static
 
-from core.config.models import AgentRole
+from core.config.models.assignments import AgentRole
 from core.config.sections import AccountSettings, AgentSettings, Profiles, ProfileSettings
 from core.config.settings import load_settings
 from core.domain.slot import Slot

@@ -12,7 +12,7 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static
 
-from core.config.models import AgentRole
+from core.config.models.assignments import AgentRole
 from core.config.sections import AgentSettings, Profiles, ProfileSettings
 from core.config.settings import Settings, load_settings
 from core.domain.errors import ErrorCode
@@ -20,12 +20,13 @@ from core.domain.slot import Slot
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.connection import Connection, connect, connection_of
 from storyengine_tui.screens.models.consent_modal import ConsentModal
-from storyengine_tui.screens.models.model_screen import NOTHING_SENT, ModelScreen
+from storyengine_tui.screens.models.model_screen import ModelScreen
+from storyengine_tui.screens.models.trying_screen import NOTHING_SENT
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
-from tests.core.config.test_keys import Memory
+from tests.core.config.models.test_keys import Memory
 from tests.http_faults import FaultServer, error_reply, text_reply
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import PATIENCE, Desktop, make_active, opened, screen_text, until

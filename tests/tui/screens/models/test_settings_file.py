@@ -8,7 +8,7 @@ import pytest
 
 from core.domain.errors import StoryEngineError
 from storyengine_tui.screens.models.settings_file import change_settings
-from tests.core.config.test_bounded_file import ODD
+from tests.core.config.files.test_bounded_file import ODD
 
 
 @pytest.mark.parametrize("make", ODD)

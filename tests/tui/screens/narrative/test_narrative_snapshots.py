@@ -14,8 +14,8 @@ from core.engine.takes.commands import LockMark
 from core.providers.scripted.script import Fault
 from core.store import WriterInfo
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
-from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
 from storyengine_tui.screens.narrative.revisions.comparison_screen import ComparisonScreen
+from storyengine_tui.screens.narrative.revisions.correction_modal import CorrectionModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from storyengine_tui.widgets.reading.transcript_lines import SourcePos

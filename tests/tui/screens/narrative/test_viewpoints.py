@@ -18,8 +18,8 @@ from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
 from core.engine.takes.commands import LockMark
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from storyengine_tui.screens.narrative.correction_modal import NOBODY_GETS_IT, CorrectionModal
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
+from storyengine_tui.screens.narrative.revisions.correction_modal import NOBODY_GETS_IT, CorrectionModal
 from storyengine_tui.screens.narrative.viewpoint_modal import ViewpointModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.widgets import Button, Static
 
-from core.config.accounts import Account
+from core.config.models.accounts import Account
 from core.domain.errors import ErrorCode
 from core.domain.session.session import SessionState
 from core.domain.session.state_machine import Command

@@ -11,8 +11,8 @@ from core.domain.story.transcript import TRUNCATION_NOTICE
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.store import WriterInfo
 from storyengine_tui.screens.chapter import writer_banner
-from storyengine_tui.screens.play.take_line import TakeLine
-from storyengine_tui.screens.play.take_modals import BranchModal, ReplyModal
+from storyengine_tui.screens.play.actions.take_modals import BranchModal, ReplyModal
+from storyengine_tui.screens.play.transcript.take_line import TakeLine
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active

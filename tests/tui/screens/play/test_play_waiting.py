@@ -291,7 +291,11 @@ async def test_a_prompt_that_was_interrupted_waits_in_its_panel_after_a_restart(
         assert table.text(Slot.ORANGE) == "Jonas?"
 
 
-async def test_unsaved_text_survives_a_takeover_by_another_window(desktop: Desktop) -> None:
+async def test_unsaved_text_survives_a_takeover_by_another_window(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storyengine_tui.screens.shared.autosave.DEBOUNCE_SECONDS", 3600)
+    monkeypatch.setattr("storyengine_tui.screens.shared.autosave.MAX_DELAY_SECONDS", 3600)
     async with at_table(desktop) as table:
         await table.type("mine")
         area = table.area(Slot.RED)

@@ -13,7 +13,7 @@ from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.text.composer_text import joined, merged, without
 from storyengine_tui.screens.play.play_view import ending_consequences, play_view, summary_failure
-from storyengine_tui.screens.play.played_events import PlayedEvents
+from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
 from tests.core.simulation import active
 from tests.tui.chapter import events, session
 

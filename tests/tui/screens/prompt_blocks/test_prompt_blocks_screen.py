@@ -249,7 +249,7 @@ async def test_a_field_that_cannot_be_stored_is_named_and_the_rest_is_stored(
 async def test_a_text_that_leaves_no_room_is_stored_switched_off(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.agents.prompt_blocks._SHARE", 0.000_1)
+    monkeypatch.setattr("core.agents.sections.prompt_blocks._SHARE", 0.000_1)
     async with desktop.window(make_active) as (pilot, app):
         await list_shown(pilot)
         await pilot.press("n")

@@ -14,10 +14,10 @@ from core.engine.recall.texts import texts_of
 from storyengine_tui.screens.bank.bank_rows import BankList
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
-from storyengine_tui.screens.narrative.remembered_cell import RememberedCell
-from storyengine_tui.screens.play.place_actions import PromptScreen
+from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
+from storyengine_tui.screens.play.actions.place_actions import PromptScreen
 from storyengine_tui.screens.play.play_pane import PlayPane
-from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
+from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.search.search_screen import SearchScreen, place_wanted, search_in
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.bank_desk import SCRIPT, make_banked

@@ -2,6 +2,7 @@
 
 import json
 import time
+from functools import cache
 from typing import Any
 
 import pytest
@@ -19,13 +20,18 @@ from tests.tui.engine_app import Desktop, make_active, opened, until
 pytestmark = pytest.mark.anyio
 
 PASSWORD = "open sesame"
-HASH = hash_password(SecretStr(PASSWORD))
+
+
+@cache
+def kept() -> str:
+    """The hash of that password; it takes a while by design."""
+    return hash_password(SecretStr(PASSWORD))
 
 
 @pytest.fixture
 def locked(desktop: Desktop) -> Desktop:
     """A machine with a chapter behind a password."""
-    desktop.settings = Settings(provider="scripted", password_hash=SecretStr(HASH), _env_file=None)
+    desktop.settings = Settings(provider="scripted", password_hash=SecretStr(kept()), _env_file=None)
     return desktop
 
 
@@ -73,7 +79,7 @@ async def test_tries_at_the_screen_and_at_the_command_line_are_counted_together(
         await pilot.press("x", "enter")
         await until(pilot, lambda: "not the password" in said(pilot))
         noted = json.loads(locked.paths.tries_file.read_text())
-        gate = PasswordGate(SecretStr(HASH), locked.paths.tries_file, clock=lambda: noted["at"])
+        gate = PasswordGate(SecretStr(kept()), locked.paths.tries_file, clock=lambda: noted["at"])
         assert (noted["wrong"], gate.wait) == (1, 1.0)
         await pilot.press("enter")
         assert pilot.app.screen.query_one("#password", Input).value == ""

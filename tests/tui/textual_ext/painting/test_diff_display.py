@@ -1,7 +1,7 @@
 """Painting by difference: the terminal shows the same as with plain output, and gets fewer bytes."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.color import ColorSystem
 from rich.segment import Segment
@@ -157,7 +157,6 @@ def patches(draw: st.DrawFn) -> list[RowPatch]:
     return found
 
 
-@settings(max_examples=80)
 @given(st.lists(patches(), min_size=1, max_size=6))
 def test_the_terminal_shows_what_plain_output_shows(frames: list[list[RowPatch]]) -> None:
     rows = ScreenBuffer(WIDTH, HEIGHT)

@@ -1,0 +1,118 @@
+"""System prompts are files, one for each role (or task of one) and style, read and rendered here alone.
+
+A file begins with a front matter that names role, style and version. A table may follow that says which
+rules of the role the prompt keeps; it ends with `---` and is not sent. What follows is the system prompt.
+The short prompts of very small models go on with a cue that ends the input, because such a model follows
+best what it read last, and with one example turn; each under a line of its own: `--- cue ---`,
+`--- example input ---` and `--- example output ---`. A model that has room for more than the very smallest
+gets `--- longer example output ---`; `{length}` is the header's `length`, for such a model its `longer`.
+"""
+
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Final
+
+from core.config.models.assignments import ModelConfig, PromptStyle
+from core.context.segments import Segment, plain
+from core.context.tokens import estimate_tokens
+from core.domain.requests.request import Content
+from core.text.delimiters import SegmentName
+
+SEGMENTS = frozenset(
+    {SegmentName.SYSTEM_PROMPT, SegmentName.EXAMPLE_INPUT, SegmentName.EXAMPLE_OUTPUT, SegmentName.CUE}
+)
+"""The parts of an input that come from a prompt file: part of the program, and not shown with the GM's own.
+
+Name, version, hash and tokens are, so that it is known what was sent. An export in JSON keeps the texts: it
+is the whole provenance, and is read in again.
+"""
+
+_FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?)\n---\n(?:(?:\|[^\n]*\n)+---\n)?(?P<body>.*)\Z", re.DOTALL)
+_SECTION = re.compile(r"^--- (cue|example input|example output|longer example output) ---$", re.MULTILINE)
+_ROOM: Final = 150
+"""Tokens of output from which a model can write as much as the longer example."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemPrompt:
+    """One prompt file. `example` is an input and the answer it should get, or None.
+
+    `cue` ends the input; it may be empty, and `{name}` in it stands for the character.
+    """
+
+    role: str
+    style: PromptStyle
+    version: str
+    text: str
+    cue: str = ""
+    example: tuple[str, str] | None = None
+
+    @property
+    def label(self) -> str:
+        """What an artifact names, such as `character/full@1`."""
+        return f"{self.role}/{self.style}@{self.version}"
+
+    def cue_for(self, name: str) -> str:
+        """Return the cue for the character called `name`."""
+        return self.cue.replace("{name}", name)
+
+
+def in_place_of_text(version: str, text: str) -> str:
+    """Return what is shown of a text of a prompt file; `version` is the label on the artifact."""
+    style = PromptStyle.SMALL if f"/{PromptStyle.SMALL}@" in version else PromptStyle.FULL
+    return (
+        f"{version}, SHA-256 {Content.of(text).hash}, about {estimate_tokens(text, style):,} tokens. "
+        "`storyengine context … --with-system-prompt` prints its text."
+    )
+
+
+def prompt_for(role: str, choice: ModelConfig) -> SystemPrompt:
+    """Return the prompt with which `role` is called as `choice` says."""
+    return load_prompt(role, choice.style, has_room=choice.max_output_tokens >= _ROOM)
+
+
+def load_prompt(role: str, style: PromptStyle, *, has_room: bool = False) -> SystemPrompt:
+    """Read the prompt of `role` in `style`; raise ValueError when its file is not well formed."""
+    name = f"{role}.md" if style is PromptStyle.FULL else f"{role}.{style}.md"
+    source = files("core.agents").joinpath("prompts", name).read_text(encoding="utf-8")
+    return parse_prompt(source, role, style, has_room=has_room)
+
+
+def parse_prompt(source: str, role: str, style: PromptStyle, *, has_room: bool = False) -> SystemPrompt:
+    """Return the prompt in `source`; raise ValueError when it is not that of `role` and `style`."""
+    parts = _FRONT_MATTER.match(source.replace("\r\n", "\n"))
+    if parts is None:
+        raise ValueError(f"the prompt of {role} has no front matter")
+    lines = [line.partition(":") for line in parts["fields"].splitlines()]
+    fields = {key.strip(): value.strip() for key, _, value in lines}
+    if (fields.get("agent"), fields.get("style")) != (role, style.value) or not fields.get("version"):
+        raise ValueError(f"the front matter of the prompt of {role} ({style}) says {fields}")
+    length = fields.get("longer" if has_room else "length", "")
+    text, *rest = _SECTION.split(parts["body"].replace("{length}", length))
+    sections = dict(zip(rest[::2], map(str.strip, rest[1::2]), strict=True))
+    answer = sections.get("example output", "")
+    if has_room:
+        answer = sections.get("longer example output", answer)
+    example = (sections.get("example input", ""), answer)
+    return SystemPrompt(
+        role=role,
+        style=style,
+        version=fields["version"],
+        text=text.strip(),
+        cue=sections.get("cue", ""),
+        example=example if all(example) else None,
+    )
+
+
+def render_prompt(prompt: SystemPrompt) -> tuple[Segment, ...]:
+    """Return what every input of the role begins with: the system prompt, then the example turn."""
+    system = plain(SegmentName.SYSTEM_PROMPT, prompt.text, prompt.style, "system")
+    if prompt.example is None:
+        return (system,)
+    given, answer = prompt.example
+    return (
+        system,
+        plain(SegmentName.EXAMPLE_INPUT, given, prompt.style, "user"),
+        plain(SegmentName.EXAMPLE_OUTPUT, answer, prompt.style, "assistant"),
+    )

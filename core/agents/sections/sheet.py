@@ -1,0 +1,56 @@
+"""The sheet of a character in its input: what play changed about it, a line each (design 15)."""
+
+from typing import Final
+
+from core.agents.role.setup import AgentSetup
+from core.config.models.assignments import PromptStyle
+from core.context.bank import Remembered
+from core.context.segments import Segment
+from core.context.visibility import CharacterKnowledge
+from core.domain.bank.details import Aspect, StateDetails
+from core.text.cleaning import clean_line
+from core.text.delimiters import SegmentName
+
+LEAD: Final = (
+    "What has become of the character in play, each with the prompt that says so. Where something newer says "
+    "otherwise, that counts."
+)
+"""The first line of the section: no system prompt needs to name it, in a chapter without a bank."""
+_SHARE: Final = 0.04
+"""How much of the budget the sheet may take."""
+_MOST_TOKENS: Final = {PromptStyle.FULL: 600, PromptStyle.SMALL: 160}
+
+
+def sheet_of(
+    setup: AgentSetup, knowledge: CharacterKnowledge, room: int
+) -> tuple[tuple[Segment, ...], tuple[str, ...]]:
+    """Return the section, within its budget and at most `room` tokens, and in words what has no room in it.
+
+    Nothing where nothing has changed. What the GM pinned goes last, and before that the newest lines.
+    """
+    lines = list(knowledge.bank.sheet)
+    most = min(room, int(setup.budget * _SHARE), _MOST_TOKENS[setup.style])
+    dropped = 0
+    segment = _segment(setup, lines)
+    while segment is not None and segment.tokens > most:
+        unpinned = [line for line in lines if not line.item.is_pinned]
+        lines.remove((unpinned or lines)[0])
+        dropped += 1
+        segment = _segment(setup, lines)
+    left_out = (f"{dropped:,} older lines of its sheet (no room)",) if dropped > 1 else ()
+    left_out = ("1 older line of its sheet (no room)",) if dropped == 1 else left_out
+    return (() if segment is None else (segment,)), left_out
+
+
+def line_text(line: Remembered) -> str:
+    """Return a line of a sheet: what it is about, what it says, and where it is from."""
+    item = line.item
+    aspect = item.details.aspect if isinstance(item.details, StateDetails) else Aspect.OTHER
+    about = "" if aspect is Aspect.OTHER else f"{aspect}: "
+    return f"- {about}{clean_line(item.text)} ({line.place})"
+
+
+def _segment(setup: AgentSetup, lines: list[Remembered]) -> Segment | None:
+    if not lines:
+        return None
+    return setup.fenced(SegmentName.CHARACTER_SHEET, "\n".join((LEAD, *map(line_text, lines))))

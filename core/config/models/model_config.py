@@ -1,0 +1,64 @@
+"""How one role is called: its model, its account, and what bounds a call."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from core.config.models.accounts import OWN, labelled
+from core.config.models.sampling import NO_SAMPLING, Sampling
+
+CHARACTERS_PER_TOKEN: Final = 10
+"""Characters that a token of output has at most on average: prose has about 4.5, indented JSON up to 8."""
+LEAST_ANSWER: Final = 4_000
+"""Characters that an answer may always have, however small its cap."""
+
+
+class PromptStyle(StrEnum):
+    """Whether a model gets the full system prompt or, being small, a short one with an example."""
+
+    FULL = "full"
+    SMALL = "small"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelConfig:
+    """How one role is called. Tokens are the service's; before a call they are estimated."""
+
+    model: str
+    """The model, as its service knows it."""
+    account: str = OWN
+    """Name of the account that answers."""
+    context_window: int
+    max_input_tokens: int
+    max_output_tokens: int
+    timeout: float
+    temperature: float | None = None
+    requests_per_minute: int | None = None
+    max_memory_tokens: int | None = None
+    """Cap for structured memory within the input, so that it stays small where the window is large."""
+    style: PromptStyle = PromptStyle.FULL
+    stop: tuple[str, ...] = ()
+    sampling: Sampling = NO_SAMPLING
+    avoids_repeats: bool = False
+    """Whether a reply that only repeats something is asked for once more, with other sampling."""
+
+    @property
+    def another_try(self) -> "ModelConfig":
+        """The same call with sampling that leads further from what was said already."""
+        if self.style is PromptStyle.SMALL:
+            warmer = min(1.0, (self.temperature or 0.0) + 0.5)
+            sampling = replace(
+                self.sampling, repeat_penalty=1.15, dry_multiplier=1.6, dry_penalty_last_n=4096
+            )
+            return replace(self, temperature=warmer, sampling=sampling)
+        return replace(self, sampling=replace(self.sampling, presence_penalty=0.6))
+
+    @property
+    def label(self) -> str:
+        """How the model is named beside those of other accounts."""
+        return labelled(self.account, self.model)
+
+    @property
+    def max_answer_characters(self) -> int:
+        """How long an answer may be; a longer one was not written under `max_output_tokens`."""
+        return max(LEAST_ANSWER, self.max_output_tokens * CHARACTERS_PER_TOKEN)

@@ -1,0 +1,227 @@
+"""Draws items from a chunk of play: scan, match, update (design 15).
+
+What a model says is stored only with words that the program found in the event itself. Each answer is stored
+at once, and the items with the outcome, in one transaction: a crash repeats at most the call that was made.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from core.agents.bank import compare, scan, small_scan
+from core.agents.bank.compare import Question
+from core.agents.bank.findings import (
+    Finding,
+    Source,
+    items_of,
+    known_in_words,
+    rejected_in_words,
+    unproved_in_words,
+)
+from core.agents.bank.scan import Known, Part
+from core.changes import Changes
+from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle
+from core.context.segments import Context
+from core.context.visibility import Knowledge
+from core.domain.bank.details import ItemKind
+from core.domain.bank.evidence import find_words
+from core.domain.bank.item import Item
+from core.domain.bank.matching import Similar
+from core.domain.requests.request import BackgroundRequest
+from core.domain.story.event import Event
+from core.engine.kinds.bank.asking import Asking, NoAnswerError
+from core.engine.kinds.bank.embedding import similar_of
+from core.engine.kinds.bank.requests import analysed_for, mark_of
+from core.engine.kinds.bank.sorting import Sorted, Sorter
+from core.engine.kinds.base import BackgroundHandler, Job, called_with
+from core.engine.kinds.earlier_answers import earlier_answers
+from core.engine.kinds.outcome import Failed
+from core.engine.recall.reading import chapters_of
+from core.gateway.call_records import CallRecords
+from core.snapshot import Snapshot
+
+BEFORE = 3
+"""Prompts before a chunk that are given with it, so that it is understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsMade:
+    """What was drawn from a chunk; nothing where there was nothing to read."""
+
+    items: tuple[Item, ...] = ()
+
+
+NOTHING = ItemsMade()
+
+
+class ExtractionHandler(BackgroundHandler[ItemsMade]):
+    """Handles extractions; `core.engine.kinds.bank.requests` says what a request has."""
+
+    async def run(self, job: Job, request: BackgroundRequest) -> tuple[ItemsMade | Failed, CallRecords]:
+        """Read the chunk, unless it is no longer the story as it was asked about, or was read."""
+        work = await _work_of(job, request)
+        if work is None:
+            return NOTHING, CallRecords()
+        try:
+            return ItemsMade(await work.done()), CallRecords()
+        except NoAnswerError as end:
+            return end.failed, end.call_records
+
+    def settle(self, snapshot: Snapshot, done: BackgroundRequest, made: ItemsMade, now: datetime) -> Changes:
+        """Store the items, unless the chapter keeps no bank any longer; nothing of the story changes."""
+        items = made.items if snapshot.session.keeps_bank else ()
+        return Changes(session_id=snapshot.session.id, requests=(done,), items=items)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """One chunk with everything that is needed to read it."""
+
+    asking: Asking
+    similar: Callable[[Sequence[Item]], Awaitable[Similar | None]]
+    """Returns what compares new items with those of the chapter by meaning."""
+    choice: ModelConfig
+    knowledge: Knowledge
+    source: Source
+    analysed: tuple[Event, ...]
+    known: Known
+    sorter: Sorter
+    now: datetime
+
+    async def done(self) -> tuple[Item, ...]:
+        """Return the items of the chunk; raise NoAnswerError."""
+        setup = scan.setup_of(self.choice)
+        found: list[Sorted] = []
+        session, events = self.knowledge.session, self.knowledge.events
+        for part in scan.parts_of(setup, session, self.analysed, events, self.known):
+            for context in self._contexts(part):
+                found.append(await self.asking.ask(context, partial(self._scanned, part)))
+        doubtful = [question for one in found for question in one.doubtful]
+        changing = [question for one in found for question in one.changing]
+        changing += await self._matched(doubtful)
+        await self._updated(changing)
+        return self.sorter.made
+
+    def _contexts(self, part: Part) -> Iterator[Context]:
+        setup = scan.setup_of(self.choice)
+        if self.choice.style is PromptStyle.SMALL:
+            yield from small_scan.contexts_of(setup, self.knowledge, part, self.known)
+        else:
+            yield scan.build_context(setup, self.knowledge, part, self.known)
+
+    async def _scanned(self, part: Part, text: str) -> tuple[Sorted, tuple[str, ...]]:
+        """Return what is proved, sorted, and notes on what is not used."""
+        found = self._findings(part, text)
+        items, unproved = items_of(found, self.source, self.now)
+        similar = await self.similar(items)
+        result = await asyncio.to_thread(self.sorter.sort, items, similar)
+        return result, (*unproved_in_words(unproved), *_noted(result))
+
+    def _findings(self, part: Part, text: str) -> list[Finding]:
+        if self.choice.style is PromptStyle.SMALL:
+            return small_scan.read_small_scan(text, part, self.known)
+        cast = {name.casefold(): slot for name, slot in self.known.cast.items()}
+        return scan.read_scan(text, cast)
+
+    async def _matched(self, doubtful: Sequence[Question]) -> list[Question]:
+        """Return those that are the same as something that is there, and may change it."""
+        setup = scan.setup_of(self.choice, compare.MATCH)
+        changing: list[Question] = []
+
+        async def read(asked: Sequence[Question], text: str) -> tuple[Sorted, tuple[str, ...]]:
+            result = self.sorter.settle_doubts(asked, compare.read_match(text, asked))
+            return result, _noted(result)
+
+        rest = list(doubtful)
+        while rest:
+            count = compare.as_many_as_fit(setup, rest)
+            asked, rest = rest[:count], rest[count:]
+            context = compare.match_context(setup, asked)
+            changing += (await self.asking.ask(context, partial(read, asked))).changing
+        return changing
+
+    async def _updated(self, changing: Sequence[Question]) -> None:
+        setup = scan.setup_of(self.choice, compare.UPDATE)
+
+        async def read(asked: Sequence[Question], text: str) -> tuple[None, tuple[str, ...]]:
+            return None, known_in_words(self.sorter.update(asked, compare.read_update(text, asked)))
+
+        rest = list(changing)
+        while rest:
+            count = compare.as_many_as_fit(setup, rest)
+            asked, rest = rest[:count], rest[count:]
+            await self.asking.ask(compare.update_context(setup, asked), partial(read, asked))
+
+
+async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
+    """Return what there is to do for a request; None where there is nothing."""
+    snapshot, session, chunk = job.snapshot, job.snapshot.session, request.prompts
+    if not session.keeps_bank or chunk is None or session.prompt_index < chunk.last:
+        return None
+    events = await job.store.canon(session.id, first=max(0, chunk.first - BEFORE), last=chunk.last)
+    blocks = [block for block in snapshot.blocks if block.last < chunk.first]
+    knowledge = snapshot.known_to_all_of(request.audience, blocks, events)
+    analysed = analysed_for(request.audience, chunk, knowledge.events)
+    if not analysed or mark_of(analysed) != request.text or await _was_read(job, request):
+        return None
+    items = await job.store.bank.items(session.id)
+    taken_out = await job.store.bank.taken_out(session.id)
+    known = await _known(job, request, items, knowledge.events)
+    choice, _ = called_with(job, AgentRole.CONTEXT_SUMMARY, None, request.model)
+    return _Work(
+        asking=Asking(job, request, choice, await earlier_answers(job.store, request)),
+        similar=partial(similar_of, job, request),
+        choice=choice,
+        knowledge=knowledge,
+        source=Source(
+            session_id=session.id,
+            request_id=request.id,
+            label=request.audience,
+            events=knowledge.events,
+            prompt_index=chunk.last,
+            take=_take_at(chunk.last, events),
+            names=dict(session.roster),
+            other_names=tuple(known.cast),
+        ),
+        analysed=analysed,
+        known=known,
+        sorter=await asyncio.to_thread(Sorter, request.audience, items, taken_out),
+        now=request.updated_at,
+    )
+
+
+async def _was_read(job: Job, request: BackgroundRequest) -> bool:
+    """Whether another request has read the same events."""
+    readings = await job.store.bank.readings(request.session_id)
+    return any((one.text, one.audience) == (request.text, request.audience) for one in readings)
+
+
+async def _known(
+    job: Job, request: BackgroundRequest, items: Sequence[Item], events: Sequence[Event]
+) -> Known:
+    """Return the names of the cast, and of people and places that the audience may know, newest first."""
+    session, cast = job.snapshot.session, job.snapshot.cast
+    own = {name: slot for slot, name in session.roster}
+    named = (ItemKind.PERSON, ItemKind.PLACE)
+    names: dict[ItemKind, dict[str, None]] = {kind: {} for kind in named}
+    *earlier, here = await chapters_of(job.store, job.snapshot)
+    listed = [(here, [item for item in items if item.kind in named])]
+    for chapter in reversed(earlier):
+        listed.append((chapter, list(await job.store.bank.items(chapter.session_id, kinds=named))))
+    for chapter, found in listed:
+        for item in reversed(found):
+            if chapter.label_of(item, session).includes(request.audience):
+                names[item.kind][item.name] = None
+    people, places = (tuple(names[kind]) for kind in named)
+    heard = [name for name in cast.other_names if any(find_words(one.text, name) for one in events)]
+    return Known(cast={**own, **cast.other_names}, heard=heard, people=people, places=places)
+
+
+def _take_at(prompt_index: int, events: Sequence[Event]) -> int:
+    return next(event.take for event in events if event.prompt_index == prompt_index)
+
+
+def _noted(result: Sorted) -> tuple[str, ...]:
+    return (*known_in_words(result.known), *rejected_in_words(result.rejected))

@@ -1,0 +1,69 @@
+"""The requests that draw items from play: one for each block of memory, and what of it was read.
+
+The text of a request names the events that are read. They never change, so that the requests that are done
+say what was read, and nothing is read twice. What is undone and played again has other takes, and is new.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import chain
+from typing import TypeGuard
+
+from core.agents.memory.context_summary import events_of
+from core.domain.audience import Audience
+from core.domain.prompt_range import PromptRange
+from core.domain.requests.request import BackgroundRequest
+from core.domain.requests.request_kinds import RequestKind
+from core.domain.story.event import Event
+from core.domain.story.memory import BlockType, MemoryBlock
+from core.engine.changes.moves import new_work
+from core.snapshot import Snapshot
+
+Read = Collection[tuple[str, Audience]]
+"""The texts and the audiences of requests."""
+
+
+def analysed_for(audience: Audience, chunk: PromptRange, events: Iterable[Event]) -> tuple[Event, ...]:
+    """Return the events of a chunk that are read for this audience: those that exactly it witnessed."""
+    return tuple(event for event in events_of(chunk, events) if event.audience == audience)
+
+
+def mark_of(events: Iterable[Event]) -> str:
+    """Return the names of events as the text of a request: prompt, take and ordinal of each."""
+    return " ".join(f"{event.prompt_index}.{event.take}.{event.ordinal}" for event in events)
+
+
+def extractions(
+    snapshot: Snapshot,
+    blocks: Sequence[MemoryBlock],
+    events: Sequence[Event],
+    now: datetime,
+    read: Read = (),
+) -> Iterator[BackgroundRequest]:
+    """Yield the requests that read the prompts of these blocks, in their order.
+
+    Not those that were read, and not what waits to be read. `events` are of canon.
+    """
+    known = {*read, *((one.text, one.audience) for one in snapshot.requests if is_extraction(one))}
+    by_prompt: dict[int, list[Event]] = defaultdict(list)
+    for event in events:
+        by_prompt[event.summarised_with].append(event)
+    for block in blocks:
+        if block.type is not BlockType.TURN_DELTA:
+            continue
+        chunk = PromptRange(block.first, block.last)
+        played = chain.from_iterable(by_prompt[index] for index in range(chunk.first, chunk.last + 1))
+        mark = mark_of(analysed_for(block.audience, chunk, played))
+        if mark and (mark, block.audience) not in known:
+            yield BackgroundRequest(
+                text=mark,
+                prompts=chunk,
+                audience=block.audience,
+                **new_work(RequestKind.EXTRACTION, snapshot.session.id, now),
+            )
+
+
+def is_extraction(request: object) -> TypeGuard[BackgroundRequest]:
+    """Whether a request draws items from play."""
+    return isinstance(request, BackgroundRequest) and request.kind is RequestKind.EXTRACTION

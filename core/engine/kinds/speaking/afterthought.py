@@ -1,0 +1,157 @@
+"""Lets a character add something unasked: it decides, then it says it (design 17).
+
+What it decided, and why, is kept in the provenance alone; no input has it.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, Self
+
+from core.agents import character, unasked
+from core.agents.context_builder import ContextBuilder
+from core.changes import Changes
+from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle
+from core.context.visibility import CharacterKnowledge
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.requests.request import BackgroundRequest, ReplyRequest
+from core.domain.session.session import SessionState
+from core.domain.slot import Slot
+from core.domain.story import recall_use
+from core.domain.story.event import UNASKED_AFTER, Event
+from core.domain.story.lore_use import metadata_of
+from core.engine.changes.canon import end_of_canon, newest_events, source_of
+from core.engine.changes.moves import provenance
+from core.engine.kinds.base import BackgroundHandler, Job, called_with, failure_unasked, input_of
+from core.engine.kinds.outcome import AfterthoughtMade, Failed
+from core.gateway.call_records import CallRecords
+from core.snapshot import Snapshot
+from core.text.repetition import first_repeated
+
+DECISION_CALL: Final = 1
+"""The call of an attempt that asks whether the character speaks; the next one has what it says."""
+_SAID_NOTHING: Final = AfterthoughtMade()
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """What an afterthought follows: an event, and how long the GM was idle after it."""
+
+    seconds: int
+    event_id: str
+
+    @property
+    def text(self) -> str:
+        """The form in which a request has it."""
+        return f"{self.seconds} {self.event_id}"
+
+    @classmethod
+    def of(cls, request: BackgroundRequest) -> Self:
+        """Return the pause of a request; one that cannot be read is over."""
+        seconds, _, event_id = request.text.partition(" ")
+        return cls(int(seconds) if seconds.isdecimal() else 0, event_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Where a character may add something now."""
+
+    after: Event
+    """The last event of the story."""
+    reply: Event
+    """The last reply, of the character that may add to it."""
+    added: int
+    """How often that character has added to it."""
+
+    @property
+    def slot(self) -> Slot:
+        """The character."""
+        return self.reply.slot or Slot.RED
+
+
+def opening_of(snapshot: Snapshot) -> Opening | None:
+    """Return where a character may add something now; None where none may, or the play goes on."""
+    session = snapshot.session
+    if not session.adds_unasked or session.state is not SessionState.ACTIVE or not session.prompt_index:
+        return None
+    is_idle = not (snapshot.open_requests or snapshot.undone or snapshot.failed(ReplyRequest))
+    events = newest_events(snapshot)
+    replies = [event for event in events if event.slot is not None]
+    if not (is_idle and replies and replies[-1].slot in session.may_add):
+        return None
+    return Opening(events[-1], replies[-1], sum(reply.is_unasked for reply in replies))
+
+
+class AfterthoughtHandler(BackgroundHandler[AfterthoughtMade]):
+    """Handles afterthoughts. One that is stopped, by whatever, has said nothing and is done."""
+
+    async def run(
+        self, job: Job, request: BackgroundRequest
+    ) -> tuple[AfterthoughtMade | Failed, CallRecords]:
+        """Ask whether the character speaks, and if it does, what it says."""
+        opening, pause = opening_of(job.snapshot), Pause.of(request)
+        if opening is None or not _is_of(opening, pause, request):
+            return _SAID_NOTHING, CallRecords()
+        knowledge = await job.known_to(opening.slot, opening.reply.text)
+        choice, builder = called_with(job, AgentRole.CHARACTER, opening.slot, request.model)
+        asked = unasked.decision(choice.style, pause.seconds)
+        question = await input_of(builder, knowledge, asked.text, is_new=False)
+        question = replace(question, schema=unasked.AFTERTHOUGHT)
+        answer = await job.calls.make(asked.marked(question), choice)
+        if answer.error is not None:
+            return failure_unasked(answer) or _SAID_NOTHING, answer.call_records
+        if not unasked.speaks(answer.text):
+            return _SAID_NOTHING, answer.call_records
+        # The decision was paid for, and a crash during the addition does not take it off the record.
+        await job.save(lambda _: provenance(request, answer.call_records))
+        made, call_records = await _added(job, builder, choice, knowledge, pause)
+        return made, answer.call_records + call_records
+
+    def settle(
+        self, snapshot: Snapshot, done: BackgroundRequest, made: AfterthoughtMade, now: datetime
+    ) -> Changes:
+        """Add what was said to the newest prompt, unless the play has gone on meanwhile."""
+        opening, pause = opening_of(snapshot), Pause.of(done)
+        settled = Changes(session_id=snapshot.session.id, requests=(done,))
+        if not made.text or opening is None or not _is_of(opening, pause, done):
+            return settled
+        take, ordinal = end_of_canon(snapshot, now)
+        source = {**source_of(str(done.id), None, said=made.lore), UNASKED_AFTER: pause.seconds}
+        said = take.reply(ordinal, opening.slot, made.text, source, done.audience)
+        used = recall_use.accesses_of(made.lore, said.prompt_index)
+        return replace(settled, events=(said,), accesses=used)
+
+
+def _is_of(opening: Opening, pause: Pause, request: BackgroundRequest) -> bool:
+    """Whether a request is about this place of the story, and may be heard as the reply was."""
+    is_here = (str(opening.after.id), opening.slot) == (pause.event_id, request.slot)
+    return is_here and opening.reply.audience == request.audience
+
+
+async def _added(
+    job: Job, builder: ContextBuilder, choice: ModelConfig, knowledge: CharacterKnowledge, pause: Pause
+) -> tuple[AfterthoughtMade | Failed, CallRecords]:
+    """Return what the character adds; nothing, if it only repeats something or was cut off."""
+    asked = unasked.addition(choice.style, pause.seconds)
+    context = asked.marked(await input_of(builder, knowledge, asked.text, is_new=False))
+    result = await job.calls.make(context, choice)
+    if result.error is not None:
+        return failure_unasked(result) or _SAID_NOTHING, result.call_records
+    own, session = knowledge.character, knowledge.session
+    text, call_records = result.text, result.call_records
+    is_unfinished = result.finish_reason == "length"
+    if choice.style is PromptStyle.SMALL:
+        others = [name for slot, name in session.roster if slot is not own.slot]
+        text, cut = character.trim_small_reply(text, others, own=own.name, is_unfinished=is_unfinished)
+        call_records = call_records.noting(cut)
+    elif is_unfinished:
+        return _SAID_NOTHING, call_records.marked(StoryEngineError(ErrorCode.LLM_TRUNCATED))
+    try:
+        text = character.strip_speaker_name(text, own.name)
+    except StoryEngineError as error:
+        return _SAID_NOTHING, call_records.marked(error)
+    if choice.avoids_repeats:
+        repeated = first_repeated(text, character.repeatable(context, knowledge, asked.text))
+        if repeated is not None:
+            return _SAID_NOTHING, call_records.noting((f"This addition, because it repeats {repeated.what}",))
+    used = {**metadata_of(context.lore_uses), **recall_use.metadata_of(context.recalled)}
+    return AfterthoughtMade(text, used), call_records

@@ -1,0 +1,45 @@
+"""Asks a character that was silent for long whether it asks for a word: a hint to the GM alone (design 17).
+
+The answer is in the provenance of the call, and in no input.
+"""
+
+from dataclasses import dataclass, replace
+
+from core.agents import unasked
+from core.config.models.assignments import AgentRole
+from core.domain.requests.request import BackgroundRequest
+from core.domain.slot import Slot
+from core.engine.kinds.base import BackgroundHandler, Job, called_with, failure_unasked, input_of
+from core.engine.kinds.outcome import Failed
+from core.gateway.call_records import CallRecords
+from core.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The character was asked, or no longer needs to be."""
+
+
+class HeartbeatHandler(BackgroundHandler[Asked]):
+    """Handles heartbeats; the request's text is the number of the prompt of the character's last reply."""
+
+    async def run(self, job: Job, request: BackgroundRequest) -> tuple[Asked | Failed, CallRecords]:
+        """Make the one call, if the character is still in the scene and silent."""
+        slot = request.slot or Slot.RED
+        last = int(request.text) if request.text.isdecimal() else 0
+        session = job.snapshot.session
+        if slot not in session.here or _has_spoken(job.snapshot, slot, last):
+            return Asked(), CallRecords()
+        choice, builder = called_with(job, AgentRole.CHARACTER, slot, request.model)
+        asked = unasked.heartbeat(choice.style, max(1, session.prompt_index - last))
+        known = await job.known_to(slot, "")
+        question = await input_of(builder, known, asked.text, is_new=False)
+        question = replace(question, schema=unasked.HEARTBEAT)
+        answer = await job.calls.make(asked.marked(question), choice)
+        if answer.error is not None:
+            return failure_unasked(answer) or Asked(), answer.call_records
+        return Asked(), answer.call_records
+
+
+def _has_spoken(snapshot: Snapshot, slot: Slot, last: int) -> bool:
+    return any(event.slot is slot and event.prompt_index > last for event in snapshot.recent)

@@ -1,0 +1,1 @@
+"""The schema: its upgrades, the extensions it may use, rows that break its rules (design 11)."""

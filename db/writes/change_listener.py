@@ -1,0 +1,119 @@
+"""Follows a session on a LISTEN connection that is reopened after a restart of the server (design 6)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final, Protocol
+
+import psycopg
+from psycopg import sql
+from sqlalchemy import URL
+
+from core.domain.ids import SessionId
+from db.connections import Connection, close_quietly, open_connection
+from db.errors import LOAD, guarded
+from db.writes.commit_statement import channel_of
+
+CHANNEL: Final = "storyengine_queue"
+"""On it windows tell each other of the queue; every connection that listens or holds a lock hears it."""
+_IS_PAUSED: Final = sql.SQL("LISTEN {}; LISTEN {}; SELECT is_paused FROM queue_state")
+"""Three statements in one message to the server: a pause that began before is known too."""
+_HEARTBEAT: Final = 20.0
+"""Seconds without a notification after which the connection is tested."""
+_ANSWER: Final = 10.0
+_BACKOFF: Final = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_LOST: Final = (psycopg.Error, OSError)
+
+
+async def notifications(connection: Connection) -> AsyncIterator[str]:
+    """Yield the payload of every notification; raise psycopg.Error or OSError once the connection is lost."""
+    while True:
+        async for notification in connection.notifies(timeout=_HEARTBEAT):
+            yield notification.payload
+        async with asyncio.timeout(_ANSWER):
+            await connection.execute("SELECT 1")
+
+
+class Overhears(Protocol):
+    """The listener to the queue in a window that only reads a session."""
+
+    def overheard(self, payload: str) -> None:
+        """Pass on a message between windows as far as it concerns a reader."""
+
+    def learn(self, *, is_paused: bool) -> None:
+        """Pass on whether the queue was paused when listening began."""
+
+
+@asynccontextmanager
+async def follow_session(
+    url: URL, session_id: SessionId, queue: Overhears
+) -> AsyncIterator[AsyncIterator[None]]:
+    """Listen from before the block is entered until it is left; see `core.store.SessionStore.follow`."""
+    changed = asyncio.Event()
+    async with guarded(LOAD):
+        connection = await _listen(url, session_id, queue)
+    listening = _keep_listening(url, session_id, connection, changed, queue)
+    task = asyncio.create_task(listening, name=f"follow {session_id}")
+    try:
+        yield _each(changed, task)
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def _each(changed: asyncio.Event, task: asyncio.Task[None]) -> AsyncIterator[None]:
+    """Yield after each notification; end when the listener ends, raising its exception if it has one."""
+    task.add_done_callback(lambda _: changed.set())
+    while True:
+        await changed.wait()
+        changed.clear()
+        if task.done():
+            if not task.cancelled():
+                task.result()
+            return
+        yield
+
+
+async def _keep_listening(
+    url: URL,
+    session_id: SessionId,
+    connection: Connection | None,
+    changed: asyncio.Event,
+    queue: Overhears,
+) -> None:
+    """Report every commit, and every new connection: notifications may have been missed before it."""
+    failures = 0
+    while True:
+        try:
+            if connection is None:
+                async with asyncio.timeout(_ANSWER):
+                    connection = await _listen(url, session_id, queue)
+                failures = 0
+                changed.set()
+            async for payload in notifications(connection):
+                if payload:
+                    queue.overheard(payload)
+                else:  # A commit has none.
+                    changed.set()
+        except _LOST:
+            await asyncio.sleep(_BACKOFF[min(failures, len(_BACKOFF) - 1)])
+            failures += 1
+        finally:
+            if connection is not None:
+                await close_quietly(connection)
+                connection = None
+
+
+async def _listen(url: URL, session_id: SessionId, queue: Overhears) -> Connection:
+    connection = await open_connection(url)
+    try:
+        channels = map(sql.Identifier, (channel_of(session_id), CHANNEL))
+        cursor = await connection.execute(_IS_PAUSED.format(*channels), prepare=False)
+        while cursor.nextset():
+            pass
+        row = await cursor.fetchone()
+        queue.learn(is_paused=bool(row and row[0]))
+    except BaseException:  # cancelled too: the connection has no other owner yet
+        await close_quietly(connection)
+        raise
+    return connection

@@ -1,0 +1,77 @@
+"""Sends commits over one connection of their own, one at a time, apart from the pool for reads.
+
+A commit is one statement (see `commit_statement`): acquiring a pooled connection, configuring it and
+returning it would cost the client more than the commit itself.
+"""
+
+import asyncio
+from typing import Any, Final
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from sqlalchemy import URL
+
+from db.connections import Connection, close_quietly, open_connection
+from db.errors import is_lost_connection, is_read_only
+from db.writes.commit_statement import Write
+
+_PING: Final[Write] = ("SELECT 1", {})
+
+
+class CommitConnection:
+    """Sends writes over one connection, which is opened on first use and reopened when it is lost."""
+
+    def __init__(self, url: URL) -> None:
+        self._url: Final = url
+        self._turn: Final = asyncio.Lock()
+        self._connection: Connection | None = None
+
+    async def send(self, write: Write) -> None:
+        """Send a write, and once more on a new connection when an old one turns out to be dead.
+
+        Safe even if only the answer was lost: a commit is idempotent.
+        """
+        async with self._turn:
+            await self._send_twice(write)
+
+    async def send_once(self, write: Write) -> tuple[Any, ...]:
+        """Send a write that must not be repeated, after a test of the connection; return the first row."""
+        async with self._turn:
+            await self._send_twice(_PING)
+            return await self._send(write)
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        async with self._turn:
+            await self._drop()
+
+    async def _send_twice(self, write: Write) -> None:
+        is_old = self._connection is not None
+        try:
+            await self._send(write)
+        except psycopg.Error as error:
+            if not (is_old and is_lost_connection(error)):
+                raise
+            await self._send(write)
+
+    async def _send(self, write: Write) -> tuple[Any, ...]:
+        if self._connection is None:
+            self._connection = await open_connection(self._url)
+        text, parameters = write
+        try:
+            cursor = await self._connection.execute(text, parameters)
+            return await cursor.fetchone() or ()
+        except psycopg.Error as error:
+            if is_read_only(error):
+                await self._drop()
+            raise
+        finally:
+            # Lost, or cancelled during a statement: a later answer could belong to an earlier statement.
+            connection = self._connection
+            if connection is not None and connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                await self._drop()
+
+    async def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await close_quietly(connection)

@@ -1,0 +1,93 @@
+"""How long the inputs of characters were over a chapter, and what was left of what was made shorter."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from core.context.lore import NOTE_ROLE
+from core.context.window import WINDOW_NOTES, kept_share, read_notes
+from core.domain.requests.request import ReplyRequest
+from core.engine.session.session_handle import SessionHandle
+from storyengine_tui.screens.calls.inputs.call_rows import CallRow, Segment, segments_of
+from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
+from storyengine_tui.screens.calls.inputs.window_passages import window_parts
+from storyengine_tui.widgets.plot import plot_lines
+from storyengine_tui.widgets.reading.memory_outline import Passage
+
+MOST_CALLS: Final = 500
+"""The newest calls of a chapter that are plotted."""
+TOKENS: Final = "Tokens of each input of a character, the newest at the right"
+LEFT: Final = "What was left of parts that were made shorter, in percent"
+NONE_YET: Final = "No character was asked yet."
+ALL_WHOLE: Final = "No part was made shorter."
+
+
+@dataclass(frozen=True, slots=True)
+class InputLength:
+    """The tokens of an input, and what is left of its parts that were made shorter; None if all are whole."""
+
+    tokens: int
+    kept: float | None
+
+
+class PlotScreen(TextScreen):
+    """Shows the plots of a chapter."""
+
+    HELP = (
+        "How the inputs of characters grow, call by call, as the service counts them or at an estimate; and "
+        "how much was left of memory and recent context where they had to be made shorter."
+    )
+
+    def __init__(self, session: SessionHandle, calls: Sequence[CallRow]) -> None:
+        """Plot the newest of `calls`, which are those of the chapter, newest first."""
+        super().__init__()
+        self._session = session
+        replies = (call for call in calls if isinstance(call.request, ReplyRequest) and call.artifact.call)
+        self._calls = [call for call, _ in zip(replies, range(MOST_CALLS), strict=False)][::-1]
+
+    @property
+    def heading(self) -> str:
+        """What is plotted."""
+        return f"Inputs over time, {len(self._calls):,} calls"
+
+    async def passages(self) -> Sequence[Passage]:
+        """Return the plots."""
+        manifests = await self._session.contents([call.artifact.input_ref for call in self._calls])
+        inputs = [segments_of(manifests.get(call.artifact.input_ref, "")) for call in self._calls]
+        wanted = {
+            part.hash
+            for call, parts in zip(self._calls, inputs, strict=True)
+            for part in parts
+            if part.name == WINDOW_NOTES or call.artifact.usage.input_tokens is None
+        }
+        texts = await self._session.contents(wanted)
+        return passages_of_plot(
+            [length_of(call, parts, texts) for call, parts in zip(self._calls, inputs, strict=True)]
+        )
+
+
+def length_of(call: CallRow, parts: Sequence[Segment], texts: Mapping[str, str]) -> InputLength:
+    """Return the length of the input of a call: as the service counted it, else at an estimate."""
+    stored = [(part.role, part.name, texts.get(part.hash, "")) for part in parts]
+    counted = call.artifact.usage.input_tokens
+    if counted is None:
+        counted = sum(part.tokens for part in window_parts(call.artifact.prompt_version, stored))
+    notes = next((text for role, name, text in stored if (role, name) == (NOTE_ROLE, WINDOW_NOTES)), "")
+    return InputLength(counted, kept_share(read_notes(notes)))
+
+
+def passages_of_plot(lengths: Sequence[InputLength]) -> list[Passage]:
+    """Return the plots of these inputs, oldest first, with what they say in words."""
+    if not lengths:
+        return [Passage(NONE_YET)]
+    tokens = [one.tokens for one in lengths]
+    summed = f"Least {min(tokens):,}, most {max(tokens):,}, the newest {tokens[-1]:,} tokens"
+    kept = [100 if one.kept is None else 100 * one.kept for one in lengths]
+    shorter = [100 * one.kept for one in lengths if one.kept is not None]
+    said = (
+        f"{len(shorter):,} of {len(lengths):,} inputs, least {min(shorter):.0f} %" if shorter else ALL_WHOLE
+    )
+    return [
+        Passage("\n".join((TOKENS, *plot_lines(tokens), summed)), len(TOKENS)),
+        Passage("\n".join((LEFT, *(plot_lines(kept, 100, " %") if shorter else ()), said)), len(LEFT)),
+    ]

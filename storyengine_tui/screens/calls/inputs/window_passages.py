@@ -1,0 +1,37 @@
+"""What F7 says of the window of a call: what each part took of it, from what is stored (design 16)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from core.config.models.assignments import PromptStyle
+from core.context.lore import NOTE_ROLE
+from core.context.tokens import TOKENS_PER_MESSAGE, estimate_tokens
+from core.context.window import WINDOW_NOTES, WindowPart, read_notes, window_text
+from core.domain.requests.request import Artifact
+from core.text.cleaning import clean_line
+from storyengine_tui.widgets.reading.memory_outline import Passage
+
+TITLE: Final = "The window"
+StoredPart = tuple[str, str, str]
+"""Role, name and text of a part of an input."""
+
+
+def passages_of_window(artifact: Artifact, parts: Sequence[StoredPart]) -> list[Passage]:
+    """Return a title and the picture of the window; nothing for a call without an input."""
+    sent = window_parts(artifact.prompt_version, parts)
+    if not sent:
+        return []
+    left_out = [clean_line(line) for line in artifact.left_out]
+    return [Passage(TITLE, len(TITLE), is_title=True), Passage(window_text(sent, left_out))]
+
+
+def window_parts(prompt_version: str, parts: Sequence[StoredPart]) -> list[WindowPart]:
+    """Return the parts that were sent, with the same estimate as when they were."""
+    style = PromptStyle.SMALL if f"/{PromptStyle.SMALL}@" in prompt_version else PromptStyle.FULL
+    notes = next((text for role, name, text in parts if (role, name) == (NOTE_ROLE, WINDOW_NOTES)), "")
+    shortened = {part.name: part.compression for part in read_notes(notes)}
+    return [
+        WindowPart(clean_line(name), estimate_tokens(text, style) + TOKENS_PER_MESSAGE, shortened.get(name))
+        for role, name, text in parts
+        if role != NOTE_ROLE
+    ]

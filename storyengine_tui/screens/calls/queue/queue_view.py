@@ -1,0 +1,203 @@
+"""What waits for a model, runs or has failed, in all chapters, and what can be done with it (design 17)."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import ClassVar, Final
+
+from rich.text import Text
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.widgets import DataTable
+
+from core.domain.errors import StoryEngineError
+from core.domain.ids import RequestId
+from core.domain.requests.request import ReplyRequest, RequestState
+from core.engine.session.session_handle import SessionHandle
+from core.engine.sync.notifications import TextArrived
+from core.text.cleaning import clean_line
+from storyengine_tui.screens.calls.calls_view import CallsView, cut, right
+from storyengine_tui.screens.calls.queue.queue_control import QueueControl, QueueEntry
+from storyengine_tui.screens.calls.queue.queue_rows import purpose_of, state_of, totals_of
+
+OTHER_COLUMNS: Final = 5 + 14 + 14 + 4
+"""Cells of the number, the chapter and the model, and between the columns."""
+
+
+class QueueView(CallsView):
+    """Lists the requests in the order of taking."""
+
+    TABLE = "queue"
+    HINT = "all chapters, the next one first"
+    EMPTY = "Nothing waits for a model, and nothing has failed."
+    HELP = (
+        "p pauses the queue: nothing new begins, what you send waits, and what runs goes on; p again goes "
+        "on. s stops the call under the cursor, Ctrl+R tries a failed one again, d drops it, u lets it be "
+        "taken earlier, e edits a prompt that waits, t takes all waiting prompts of its chapter back into "
+        "their panels. c drops all background work that waits."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p", "pause", "Pause"),
+        Binding("p", "resume", "Resume"),
+        Binding("s", "stop", "Stop"),
+        Binding("e", "edit", "Edit"),
+        Binding("ctrl+r", "retry", "Retry"),
+        Binding("d", "drop", "Drop"),
+        Binding("u", "move_up", "Up"),
+        Binding("t", "recall", "Take all back"),
+        Binding("c", "clear", "Clear background"),
+    ]
+
+    def __init__(
+        self, queue: QueueControl, session: SessionHandle, take_back: Callable[[RequestId | None], None]
+    ) -> None:
+        """Make the view; `take_back` returns one prompt of `session`, or all, to their panels."""
+        super().__init__()
+        self._queue = queue
+        self._session = session
+        self._take_back = take_back
+        self._entries: Sequence[QueueEntry] = ()
+
+    def on_mount(self) -> None:
+        """Follow what happens in the open chapter; r reads what happened in others."""
+        super().on_mount()
+        self.run_worker(self._follow(), group="follow", exit_on_error=False)
+
+    async def _follow(self) -> None:
+        with self._session.listen() as listener:
+            async for batch in listener.batches():
+                if self.display and not all(isinstance(one, TextArrived) for one in batch):
+                    self.post_message(self.ReloadWanted())
+
+    async def reload(self) -> None:
+        """Read the queue; raises StoryEngineError."""
+        self._entries = await self._queue.entries()
+        self.show()
+
+    def show(self) -> None:
+        """Show the rows."""
+        room = max(20, self.size.width - OTHER_COLUMNS)
+        columns = [
+            (right("#"), 5),
+            (Text(" Chapter"), 14),
+            (Text(" What"), room // 2),
+            (Text(" Model"), 14),
+            (Text(" State"), room - room // 2),
+        ]
+        totals = totals_of(self._entries, is_paused=self._queue.is_paused)
+        rows = (self._cells(number, entry) for number, entry in enumerate(self._entries, start=1))
+        self.fill(totals if self._entries or self._queue.is_paused else "", columns, rows)
+
+    def _cells(self, number: int, entry: QueueEntry) -> tuple[Text, ...]:
+        is_open = entry.request.state.is_open
+        return (
+            right(f"{number:,}"),
+            cut(f" {clean_line(entry.session_title)}"),
+            cut(f" {purpose_of(entry.request, self._session.snapshot.session)}"),
+            cut(f" {clean_line(entry.lane)}"),
+            cut(f" {state_of(entry)}", "" if is_open else "bold"),
+        )
+
+    @property
+    def _chosen(self) -> QueueEntry | None:
+        row = self.table.cursor_row
+        return self._entries[row] if 0 <= row < len(self._entries) else None
+
+    @on(DataTable.RowHighlighted)
+    def _update_keys(self) -> None:
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible with the request under the cursor."""
+        request = None if self._chosen is None else self._chosen.request
+        is_waiting = request is not None and request.state is RequestState.PENDING
+        match action:
+            case "pause":
+                return not self._queue.is_paused
+            case "resume":
+                return self._queue.is_paused
+            case "stop":
+                return request is not None and request.is_processing
+            case "retry":
+                return request is not None and not request.state.is_open
+            case "drop":
+                return request is not None and not request.is_processing
+            case "move_up":
+                return is_waiting
+            case "edit" | "recall":
+                return is_waiting and isinstance(request, ReplyRequest)
+            case "clear":
+                return any(one.request.spec.failed is None for one in self._entries)
+            case _:
+                return True
+
+    def _do(self, command: Awaitable[object]) -> None:
+        self.run_worker(self._perform(command), group="queue", exit_on_error=False)
+
+    async def _perform(self, command: Awaitable[object]) -> None:
+        try:
+            await command
+        except StoryEngineError as error:
+            self.notify(str(error), severity="warning", markup=False)
+        self.post_message(self.ReloadWanted())
+
+    def action_pause(self) -> None:
+        """Begin nothing new."""
+        self._do(self._queue.pause())
+
+    def action_resume(self) -> None:
+        """Go on."""
+        self._do(self._queue.resume())
+
+    def action_clear(self) -> None:
+        """Drop all background work that waits."""
+        self._do(self._queue.clear_background())
+
+    def action_stop(self) -> None:
+        """Stop the request under the cursor."""
+        if self._chosen is not None:
+            self._do(self._queue.stop(self._chosen.request.id))
+
+    def action_retry(self) -> None:
+        """Try the request under the cursor again."""
+        if self._chosen is not None:
+            self._do(self._queue.retry(self._chosen.request.id))
+
+    def action_drop(self) -> None:
+        """Take the request under the cursor out of the queue; the text of a prompt is in its panel."""
+        if self._chosen is None:
+            return
+        request = self._chosen.request
+        is_here = request.session_id == self._session.id and not self._session.is_read_only
+        if is_here and isinstance(request, ReplyRequest) and request.state is RequestState.PENDING:
+            # By the page, whose panels go before what is stored of them.
+            self._take_back(request.id)
+        else:
+            self._do(self._queue.drop(request.id))
+
+    def action_move_up(self) -> None:
+        """Let the request under the cursor be taken earlier."""
+        if self._chosen is not None:
+            self._do(self._queue.move_up(self._chosen.request.id))
+
+    def action_recall(self) -> None:
+        """Take all waiting prompts of the chapter under the cursor back into their panels."""
+        if self._chosen is None:
+            return
+        session_id = self._chosen.request.session_id
+        if session_id == self._session.id and not self._session.is_read_only:
+            self._take_back(None)
+        else:
+            self._do(self._queue.recall(session_id))
+
+    def action_edit(self) -> None:
+        """Edit the prompt under the cursor."""
+        from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal
+
+        request = None if self._chosen is None else self._chosen.request
+        if isinstance(request, ReplyRequest):
+            limit = self._session.snapshot.session.limits.prompt
+            dialog = PromptModal(partial(self._queue.edit, request.id), limit, request.text)
+            self.app.push_screen(dialog, self._reload_after)
+
+    def _reload_after(self, _: bool | None) -> None:
+        self.post_message(self.ReloadWanted())

@@ -1,0 +1,112 @@
+"""The part of tab 3 about the memory bank: reads it, and passes on what the GM does with its items."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from core.context.bank import BankChapter, Remembered
+from core.domain.bank.details import ItemKind
+from core.engine.sync import notifications
+from storyengine_tui.screens.bank.bank_desk import CHANGES, BankDesk
+from storyengine_tui.screens.bank.bank_rows import KINDS, BankList, rows_of
+from storyengine_tui.screens.bank.item_list import Act, ItemList
+from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
+from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
+from storyengine_tui.screens.shared.session_tab import SessionTab
+
+if TYPE_CHECKING:
+    from core.engine.session.session_handle import SessionHandle
+
+
+class BankPart:
+    """Fills the lists of the `RememberedCell` of a page."""
+
+    def __init__(self, page: SessionTab, memory: MemoryLoader) -> None:
+        self._page = page
+        self._memory = memory
+        self._desk = BankDesk(page, lambda: page.session, self._say)
+        self._is_outdated = True
+
+    @property
+    def _cell(self) -> RememberedCell:
+        return self._page.query_one(RememberedCell)
+
+    def forget(self) -> None:
+        """Drop every item, before another session is shown."""
+        self._is_outdated = True
+        self._cell.offer_bank(None)
+
+    def note(self, notification: notifications.Notification) -> None:
+        """Note what makes the items that were read outdated."""
+        if isinstance(notification, CHANGES):
+            self._is_outdated = True
+
+    def refresh(self) -> None:
+        """Offer the lists if the chapter keeps a bank, and read it if that is in view and outdated."""
+        session = self._page.session.snapshot.session
+        self._cell.offer_bank(session if session.keeps_bank else None)
+        if session.keeps_bank and self._is_outdated and self._page.is_in_view:
+            self._is_outdated = False
+            work = self._read(self._page.session)
+            self._page.run_worker(work, group="bank items", exclusive=True, exit_on_error=False)
+
+    def come(self) -> None:
+        """Read the bank again when the GM comes to the tab: another window may have changed it."""
+        self._is_outdated = True
+        if self._page.has_session:
+            self.refresh()
+
+    async def _read(self, session: "SessionHandle") -> None:
+        items = await self._page.perform(session.bank.items(with_all=True))
+        counting = await self._page.perform(session.bank.items())
+        accesses = await self._page.perform(session.bank.accesses())
+        chapters = await self._page.perform(session.earlier_chapters())
+        if items is None or counting is None or accesses is None or chapters is None:
+            return
+        earlier: list[tuple[BankChapter, Sequence[Remembered]]] = []
+        for chapter in chapters if self._cell.is_wide else ():
+            earlier.append((chapter, await self._page.perform(session.items_of(chapter)) or ()))
+        ids = {item.id for item in counting}
+        # What an undone prompt had is not shown; what the GM took out is, where it is asked for.
+        shown = [item for item in items if item.id in ids or item.is_out]
+        now = session.snapshot.session.prompt_index
+        rows = await asyncio.to_thread(rows_of, shown, accesses, now, earlier, session.fades_at())
+        if self._page.shows(session):
+            self._cell.show_rows(rows, self._memory.viewpoint, has_book=bool(chapters))
+
+    def show_viewpoint(self) -> None:
+        """Show what the character knows as which memory is shown."""
+        if self._cell.keeps_bank:
+            self._cell.show_viewpoint(self._memory.viewpoint)
+
+    def _say(self, outcome: str) -> None:
+        if outcome:
+            self._cell.say(outcome)
+
+    def handle(self, event: ItemList.Asked | ItemList.Left | RememberedCell.Widened) -> None:
+        """Do with items what the GM asks for, or note that the GM has looked at new ones."""
+        if isinstance(event, RememberedCell.Widened):
+            self.come()
+        elif isinstance(event, ItemList.Asked):
+            self._desk.perform(event.act, event.items, kind=self._kind)
+        elif self._page.has_session:
+            self._desk.mark_seen(event.items)
+
+    @property
+    def _kind(self) -> ItemKind:
+        """The kind of an item that is added to the list that shows."""
+        kinds = KINDS[self._cell.shown or BankList.FACTS]
+        return ItemKind.FACT if ItemKind.FACT in kinds else next(iter(kinds))
+
+    def is_offered(self, action: str) -> bool:
+        """Whether an action on the bank is possible."""
+        return self._cell.keeps_bank
+
+    def action_bank_list(self, shown: str) -> None:
+        """Show a list of the bank, and go there."""
+        self._cell.action_show(shown)
+        self._page.set_focus(self._cell.query_one(ItemList), scroll_visible=True)
+
+    def action_bank_act(self, act: str) -> None:
+        """Add an item, or undo or redo the last change of the bank."""
+        self._desk.perform(Act(act), (), kind=self._kind)

@@ -1,0 +1,115 @@
+"""Asks what is true instead of what memory says, and stores it as a correction of canon."""
+
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import Protocol
+
+from textual.app import ComposeResult
+
+from core.domain.audience import EVERYONE, Audience
+from core.domain.errors import IllegalCommandError
+from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
+from core.domain.slot import Slot
+from core.text.cleaning import is_blank
+from storyengine_tui.screens.shared.kept_text import BEGUN, KeptText
+from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
+from storyengine_tui.widgets.fields.slot_checks import SlotChecks
+
+EFFECT = (
+    "From now on every character, summary and narrative is given this text, after what it corrects. "
+    "What is already written stays."
+)
+EFFECT_FOR_SOME = (
+    "From now on those chosen below, their summaries and the narrative are given this text, after what it "
+    "corrects. What is already written stays."
+)
+NOBODY_GETS_IT = "No character would be given it: choose one."
+NO_ROOM = (
+    f"The corrections of this chapter have {LONGEST_CORRECTIONS:,} characters together, and no more fit: "
+    "each of them is sent with every call."
+)
+
+
+class Store(Protocol):
+    """Stores a correction."""
+
+    def __call__(self, text: str, *, audience: Audience = EVERYONE) -> Awaitable[None]:
+        """Store it for those in `audience`; raise StoryEngineError if it is refused."""
+
+
+class CorrectionModal(StoredTextModal):
+    """Asks for a correction.
+
+    `room` is how many characters are left of the total that all corrections of a chapter may have. `kept`
+    holds the text until it is stored or discarded: if the program is killed in between, the text is shown
+    once more, for it must not be lost. `roster` is the cast from which the GM chooses who is given it;
+    without one everyone is.
+    """
+
+    HELP = f"A correction of canon. {EFFECT}"
+    EFFECT = EFFECT
+    PLACEHOLDER = "What is true instead, such as: Jonas holds the lamp, not Mira."
+    ADD = "Add"
+    LOSS = (
+        "Discard the correction?",
+        "What you wrote here is not part of the chapter yet, and will be deleted.",
+    )
+
+    def __init__(
+        self,
+        store: Store,
+        room: int,
+        kept: KeptText | None = None,
+        roster: Sequence[tuple[Slot, str]] = (),
+    ) -> None:
+        super().__init__(
+            self._store_for_chosen, min(LONGEST_CORRECTION, room), kept.read() if kept is not None else ""
+        )
+        self._store_for = store
+        self._kept = kept
+        self._roster = roster
+
+    @property
+    def heading(self) -> str:
+        """The title of the dialog."""
+        return "Correct what is remembered"
+
+    @property
+    def effect(self) -> str:
+        """What a correction does, for everyone or for those who are chosen."""
+        return EFFECT_FOR_SOME if self._roster else EFFECT
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything is written."""
+        return not is_blank(self._area.text)
+
+    @property
+    def notes(self) -> Iterable[tuple[str, bool]]:
+        """Say that the text was begun before, and what bounds it."""
+        if self._begun:
+            yield BEGUN, True
+        if self._limit < LONGEST_CORRECTION:
+            bound = f"All corrections of a chapter together have at most {LONGEST_CORRECTIONS:,} characters."
+            yield bound, False
+
+    def compose_choices(self) -> ComposeResult:
+        """Compose who is given it, in a chapter in which not everyone knows everything."""
+        if self._roster:
+            yield SlotChecks(self._roster, EVERYONE, id="given-to")
+
+    async def _store_for_chosen(self, text: str) -> None:
+        if not self._roster:
+            await self._store_for(text)
+            return
+        audience = self.query_one(SlotChecks).audience
+        if not audience.slots:
+            raise IllegalCommandError(NOBODY_GETS_IT)
+        await self._store_for(text, audience=audience)
+
+    def _keep(self, text: str) -> None:
+        if self._kept is not None:
+            self._kept.keep(text)
+
+    def _forget(self) -> None:
+        if self._kept is not None:
+            self._kept.forget()

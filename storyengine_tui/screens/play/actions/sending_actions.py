@@ -1,0 +1,41 @@
+"""The actions of tab 2 about what models are sent: always, never, from a new scene on (design 16)."""
+
+from typing import TYPE_CHECKING
+
+from core.domain.story.context_status import ContextStatus, status_of
+from core.domain.story.event import Event
+from storyengine_tui.screens.play.actions.page_actions import PageActions
+from storyengine_tui.screens.play.scene.sent_view import NEXT, said_of
+
+if TYPE_CHECKING:
+    from core.engine.session.session_handle import SessionHandle
+
+
+class SendingActions(PageActions):
+    """Actions of tab 2 about what models are sent."""
+
+    def action_mark_here(self) -> None:
+        """Go on to the next status of the line at the cursor."""
+        event = self.reading.marked_event
+        if event is not None:
+            self._send(event, NEXT[status_of(event, self.session.snapshot.statuses)])
+
+    def action_send(self, status: str) -> None:
+        """Give the line at the cursor this status."""
+        event = self.reading.marked_event
+        if event is not None:
+            self._send(event, ContextStatus(status))
+
+    def _send(self, event: Event, status: ContextStatus) -> None:
+        self.page.do(self._store(self.session, event, status))
+
+    async def _store(self, session: "SessionHandle", event: Event, status: ContextStatus) -> None:
+        await session.scene.set_status([event], status)
+        boundary = session.snapshot.session.boundary
+        self.page.notify(said_of(event, status, boundary), timeout=4, markup=False)
+
+    def action_begin_scene(self) -> None:
+        """Begin a new scene, with a line if the GM writes one."""
+        from storyengine_tui.screens.play.scene.line_modals import SceneModal
+
+        self.page.ask(SceneModal(self.session), lambda _: self.follow_reply())

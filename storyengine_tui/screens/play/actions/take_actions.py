@@ -1,0 +1,189 @@
+"""The actions of tab 2 that change what counts: takes, undo, branches, and a draft that moves (design 12)."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from core.domain.requests.request import ReplyRequest
+from core.domain.slot import Slot
+from core.domain.story.event import Role
+from core.engine.takes.commands import called
+from storyengine_tui.screens.play.actions.page_actions import PageActions
+from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
+from storyengine_tui.screens.play.play_view import PlayView, is_played, with_other_names
+from storyengine_tui.screens.play.takes_view import takes_view
+from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
+
+if TYPE_CHECKING:
+    from core.engine.session.session_handle import SessionHandle
+
+
+class TakeActions(PageActions):
+    """Actions of tab 2. They run one after the other, so that a key pressed twice acts twice."""
+
+    @dataclass
+    class BranchWanted(Message):
+        """The GM wants a new chapter that begins with prompts 1 to `at` of the open one."""
+
+        at: int
+
+    def __init__(self, page: SessionTab, sender: PromptSender, view: Callable[[], PlayView]) -> None:
+        super().__init__(page, sender, view)
+        self._one_by_one = asyncio.Lock()
+        self._steps = 0
+        """How many takes on the keys lead that are not carried out yet."""
+
+    # Another take
+
+    def action_reroll(self) -> None:
+        """Ask for another take of the newest reply."""
+        self.page.do(self.session.takes.reroll())
+        self.follow_reply()
+
+    def action_reroll_with(self) -> None:
+        """Ask for another take by another model."""
+        from storyengine_tui.screens.play.actions.take_modals import ModelOnceModal
+
+        self.page.ask(ModelOnceModal(""), partial(self._reroll_with, self.session))
+
+    def _reroll_with(self, session: "SessionHandle", model: str | None) -> None:
+        if model is not None and model.strip():
+            self.page.do(session.takes.reroll(model=model))
+            self.follow_reply()
+
+    def action_continue_reply(self) -> None:
+        """Ask for a take that continues the newest reply."""
+        self.page.do(self.session.takes.continue_reply())
+        self.follow_reply()
+
+    def action_correct_reply(self) -> None:
+        """Write the newest reply as it should be."""
+        from storyengine_tui.screens.play.actions.take_modals import ReplyModal
+
+        snapshot = self.session.snapshot
+        # A line may follow the reply.
+        reply = next((event for event in reversed(snapshot.recent) if event.slot is not None), None)
+        text = "" if reply is None or reply.is_silent else reply.text
+        dialog = ReplyModal(text, snapshot.session.limits.transcript)
+        self.page.ask(dialog, partial(self._correct_reply, self.session))
+
+    def _correct_reply(self, session: "SessionHandle", text: str | None) -> None:
+        if text is not None:
+            self.page.do(session.takes.correct_reply(text))
+
+    def action_strike_unasked(self) -> None:
+        """Take what a character added last to the newest prompt out of the story."""
+        self.page.do(self.session.takes.strike_unasked())
+
+    def action_choose_take(self, step: int) -> None:
+        """Choose the take before (-1) or after (1) the one that counts."""
+        self._steps += step
+        self.page.do(self._choose_take(self.session))
+
+    async def _choose_take(self, session: "SessionHandle") -> None:
+        """Choose the take that the keys lead to; those that they pass over are not chosen on the way."""
+        async with self._one_by_one:
+            steps, self._steps = self._steps, 0
+            takes = takes_view(session.snapshot, session.why_not)
+            wanted = min(max(takes.take + steps, 1), takes.count)
+            if wanted != takes.take and self.page.shows(session):
+                await session.takes.choose(wanted)
+
+    def action_keep_partial(self) -> None:
+        """Keep what a stopped reply had; its prompt leaves its panel."""
+        if request := self.view().stopped:
+            self.page.do(self._keep_partial(request))
+
+    async def _keep_partial(self, request: ReplyRequest) -> None:
+        session = self.session
+        await session.takes.keep_partial(request.id)
+        if self.page.shows(session) and not is_played(request):
+            self.sender.remove_restored(request.slot, request.text)
+
+    # Undo
+
+    def action_undo(self) -> None:
+        """Take the newest prompt back; its text returns to its panel."""
+        self.page.do(self._undo(self.session))
+
+    async def _undo(self, session: "SessionHandle") -> None:
+        async with self._one_by_one:
+            await self.sender.flush()
+            last = session.snapshot.session.prompt_index
+            undone = [event for event in session.snapshot.recent if event.prompt_index == last]
+            prompt = next((event for event in undone if event.role is Role.USER), None)
+            slots = called(session.snapshot) if prompt is not None else ()
+            await session.takes.undo()
+            if prompt is not None and self.page.shows(session):
+                self.sender.restore(slots[0], prompt.text, prompt.audience, slots[1:])
+
+    def action_redo(self) -> None:
+        """Bring back the prompt that was undone last."""
+        self.page.do(self._redo(self.session))
+
+    async def _redo(self, session: "SessionHandle") -> None:
+        async with self._one_by_one:
+            await self.sender.flush()
+            undone = session.snapshot.undone
+            again = [event for event in undone if event.prompt_index == undone[0].prompt_index]
+            slot = next((event.slot for event in again if event.slot is not None), None)
+            await session.takes.redo()
+            if slot is not None and self.page.shows(session):
+                self.sender.remove_restored(slot, again[0].text)
+
+    # Branches
+
+    def action_branch(self) -> None:
+        """Ask where to branch the chapter: at the prompt that is marked, or at the newest."""
+        from storyengine_tui.screens.play.actions.take_modals import BranchModal
+
+        last = self.session.snapshot.session.prompt_index
+        self.page.ask(BranchModal(self.reading.marked_prompt or last, last), self.branch)
+
+    def action_branch_here(self) -> None:
+        """Branch at the prompt that is marked, by a key of the transcript."""
+        self.action_branch()
+
+    def branch(self, number: str | None) -> None:
+        """Branch at the prompt with this number, as it was typed; None changes nothing."""
+        if number is None:
+            return
+        last = self.session.snapshot.session.prompt_index
+        digits = number.strip()
+        if digits.isascii() and digits.isdigit() and 1 <= int(digits) <= last:
+            self.page.post_message(self.BranchWanted(int(digits)))
+        else:
+            error = InvalidInputError(
+                f"The chapter cannot be branched there: type the number of a prompt, 1 to {last:,}."
+            )
+            self.page.post_message(self.page.CommandFailed(error))
+
+    # Drafts
+
+    def draft_targets(self) -> tuple[tuple[str, str], ...]:
+        """Return an action for each panel that the draft on screen can be moved to, and its name."""
+        if not self.page.has_session or self.page.field_for_typing() is None:
+            return ()
+        snapshot, source = self.session.snapshot, self.draft_slot()
+        if source is None:
+            return ()
+        return tuple(
+            (f"move_draft({int(slot)})", with_other_names(snapshot, slot))
+            for slot in snapshot.session.slots
+            if slot is not source
+        )
+
+    def draft_slot(self) -> Slot | None:
+        """Return whose panel shows, if there is text in it."""
+        area = self.composer.shown
+        return None if area is None or area.is_blank else area.slot
+
+    def action_move_draft(self, number: int) -> None:
+        """Move the draft on screen to the panel of another character."""
+        source = self.draft_slot()
+        if source is not None:
+            self.sender.move_draft(source, Slot(number))

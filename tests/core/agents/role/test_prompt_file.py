@@ -1,0 +1,19 @@
+"""What is shown in place of a system prompt: its version, its hash and how long it is, never its text."""
+
+import pytest
+
+from core.agents.role.prompt_file import in_place_of_text, load_prompt
+from core.config.models.assignments import AgentRole, PromptStyle
+from core.context.tokens import estimate_tokens
+from core.domain.requests.request import Content
+
+
+@pytest.mark.parametrize("style", PromptStyle)
+@pytest.mark.parametrize("role", AgentRole)
+def test_a_hidden_prompt_is_known_by_version_hash_and_length(role: AgentRole, style: PromptStyle) -> None:
+    prompt = load_prompt(role, style)
+    shown = in_place_of_text(prompt.label, prompt.text)
+    assert prompt.label in shown
+    assert Content.of(prompt.text).hash in shown
+    assert f"about {estimate_tokens(prompt.text, style):,} tokens" in shown
+    assert prompt.text not in shown

@@ -1,0 +1,89 @@
+"""The screens of the queue on the engine's own: a pause holds what is sent, then everything goes on."""
+
+from typing import Any
+
+import pytest
+from textual.widgets import Button
+
+from core.domain.slot import Slot
+from core.queue_store import News, Word
+from storyengine_tui.screens.assist.assist_screen import AssistScreen
+from storyengine_tui.screens.calls.calls_screen import CallsScreen
+from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal
+from storyengine_tui.screens.calls.queue.queue_view import QueueView
+from storyengine_tui.screens.chapter.paused_banner import PausedBanner
+from storyengine_tui.shell.app import StoryEngineApp
+from tests.tui.engine_app import Desktop, screen_text
+from tests.tui.play_table import Table, at_window
+
+pytestmark = pytest.mark.anyio
+
+
+def app_of(table: Table) -> StoryEngineApp:
+    assert isinstance(table.app, StoryEngineApp)
+    return table.app
+
+
+async def queue_shown(table: Table) -> None:
+    await table.pilot.press("f7")
+    await table.until(lambda: isinstance(table.app.screen, CallsScreen))
+    await table.pilot.press("1")
+    await table.until(lambda: table.app.screen.query(QueueView))
+
+
+async def test_a_pause_holds_a_prompt_and_goes_on(desktop: Desktop) -> None:
+    async with at_window(desktop) as table:
+        await queue_shown(table)
+        await table.until(lambda: "Nothing waits for a model" in screen_text(table.app))
+        await table.pilot.press("p")
+        await table.until(lambda: "Paused, nothing new begins" in screen_text(table.app))
+        await table.pilot.press("escape")
+        await table.until(lambda: "The queue is paused" in screen_text(table.app))
+        await table.send("Hello")
+        await table.until(lambda: "and 1 prompt waits" in screen_text(table.app))
+        assert table.queued == ["To 1 Mira, waits its turn: Hello"]
+        await queue_shown(table)
+        await table.until(lambda: "waits: paused" in screen_text(table.app))
+        await table.pilot.press("p", "escape")
+        await table.until(lambda: table.played(1))
+        await table.until(lambda: not app_of(table).chapter.query_one(PausedBanner).is_shown)
+
+
+async def test_what_waits_is_edited_and_dropped_and_help_with_a_text_waits_too(desktop: Desktop) -> None:
+    async with at_window(desktop) as table:
+        queue: Any = vars(app_of(table).engine)["queue"]
+        await queue.pause()
+        await table.until(lambda: "The queue is paused" in screen_text(table.app))
+        await table.send("Hello")
+        await table.until(lambda: table.queued)
+        await queue_shown(table)
+        await table.until(lambda: "1 Mira: Hello" in screen_text(table.app))
+        await table.pilot.press("e")
+        await table.until(lambda: isinstance(table.app.screen, PromptModal))
+        await table.pilot.press(*"you", "tab", "tab", "enter")
+        await table.until(lambda: "1 Mira: Helloyou" in screen_text(table.app))
+        await table.pilot.press("d")
+        await table.until(lambda: table.text(Slot.RED) == "Helloyou")
+        await table.pilot.press("escape")
+        await table.until(lambda: table.app.screen is app_of(table).chapter)
+        await table.type("Now")
+        await table.pilot.press("alt+a")
+        await table.until(lambda: isinstance(table.app.screen, AssistScreen))
+        await table.pilot.press("s")
+        await table.until(lambda: "Waits for its turn" in screen_text(table.app))
+        await queue.resume()
+        await table.until(lambda: not table.app.screen.query_one("#take", Button).disabled)
+
+
+async def test_a_prompt_that_another_window_drops_is_back_in_its_panel(desktop: Desktop) -> None:
+    async with at_window(desktop) as table:
+        queue: Any = vars(app_of(table).engine)["queue"]
+        await queue.pause()
+        await table.send("Hello")
+        await table.until(lambda: table.queued)
+        await table.type("And you?")
+        [waits] = table.snapshot.open_prompts
+        queue.hear(News(Word.DROP, waits.id).payload)
+        await table.until(lambda: table.text(Slot.RED) == "Hello")
+        await table.until(lambda: not table.queued)
+        assert table.text(Slot.ORANGE) == "And you?", "what is typed elsewhere stays in sight"

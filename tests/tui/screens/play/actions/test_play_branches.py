@@ -1,0 +1,77 @@
+"""Tab 2: a branch at a prompt, and a draft that moves to another panel (design 12)."""
+
+import pytest
+from textual import events
+
+from core.domain.session.profile import Profile
+from core.domain.session.session import Tab1Inputs
+from core.domain.slot import Slot
+from core.snapshot import Snapshot
+from storyengine_tui.screens.play.actions.take_modals import BranchModal
+from storyengine_tui.screens.play.play_view import with_other_names
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from tests.core.samples import session
+from tests.tui.engine_app import Desktop
+from tests.tui.play_table import at_table, at_window
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_draft_moves_to_another_panel(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        assert table.pane.draft_targets() == ()
+        await table.type("For somebody else")
+        assert table.pane.draft_targets() == (
+            ("move_draft(2)", "2 Jonas [/x]"),
+            ("move_draft(3)", "3 Agent Yellow"),
+        )
+        await table.pane.run_action("move_draft(2)")
+        assert (table.text(Slot.RED), table.text(Slot.ORANGE)) == ("", "For somebody else")
+        assert table.slot() is Slot.ORANGE
+        await table.until(lambda: table.area(Slot.ORANGE).has_focus)
+        await table.pane.flush()
+        assert table.snapshot.unsent == {Slot.ORANGE: "For somebody else"}
+
+
+def test_the_palette_finds_the_panel_by_the_other_names_of_its_character() -> None:
+    told = Profile(aliases=("Kay", "The [/x] Keeper", "x" * 90))
+    tab1 = Tab1Inputs(profiles={Slot.RED: told})
+    snapshot = Snapshot(session=session(names={Slot.RED: "Kara"}), tab1=tab1)
+    assert with_other_names(snapshot, Slot.RED).startswith("1 Kara (Kay, The [/x] Keeper, xxx")
+    assert len(with_other_names(snapshot, Slot.RED)) < 80
+    assert with_other_names(snapshot, Slot.ORANGE) == "2 Agent Orange"
+
+
+async def test_a_prompt_that_is_marked_in_the_transcript_can_be_branched(desktop: Desktop) -> None:
+    async with at_window(desktop, prompts=3) as table:
+        before = table.session.id
+        assert "b" not in table.app.screen.active_bindings
+        table.transcript.focus()
+        await table.pilot.press("v", *["up"] * 2, "b")
+        await table.until(lambda: isinstance(table.app.screen, BranchModal))
+        assert table.app.screen.query_one(CappedTextArea).text == "2"
+        await table.pilot.press("enter")
+        await table.until(lambda: table.session.id != before and table.pane.has_session)
+        assert table.stored.prompt_index == 2
+        assert table.stored.branched_from == before
+        await table.until(lambda: "2) Prompt number 2." in table.transcript.text)
+        assert "3)" not in table.transcript.text
+
+
+async def test_a_number_that_is_no_prompt_is_refused(desktop: Desktop) -> None:
+    async with at_table(desktop, prompts=2) as table:
+        table.pane.takes.branch("3")
+        await table.until(table.trouble)
+        assert "1 to 2" in table.trouble()
+
+
+async def test_enter_comes_after_what_was_typed_in_the_same_packet(desktop: Desktop) -> None:
+    async with at_window(desktop, prompts=3) as table:
+        before = table.session.id
+        table.transcript.focus()
+        await table.pilot.press("v", *["up"] * 2, "b")
+        await table.until(lambda: isinstance(table.app.screen, BranchModal))
+        for key, character in (("backspace", None), ("1", "1"), ("enter", "\r")):
+            table.app.post_message(events.Key(key, character))
+        await table.until(lambda: table.session.id != before and table.pane.has_session)
+        assert table.stored.prompt_index == 1
