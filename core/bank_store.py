@@ -6,7 +6,8 @@ from typing import Final, Protocol
 
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess
-from core.domain.bank.recall import Found, ItemVector, Query
+from core.domain.bank.pieces import NearPiece, PieceVector
+from core.domain.bank.recall import Found, ItemVector, Query, Vector
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.cast import Character
@@ -89,3 +90,21 @@ class BankStore(Protocol):
 
     async def put_vectors(self, model: str, vectors: Sequence[ItemVector]) -> None:
         """Store the vectors of items by a model, in place of earlier ones; nothing where none are kept."""
+
+    async def unembedded_pieces(
+        self, session_id: SessionId, model: str, hashes: Collection[str]
+    ) -> Collection[str]:
+        """Return which pieces of texts of a chapter have no vector of a model; none where none are kept."""
+
+    async def put_piece_vectors(
+        self, session_id: SessionId, model: str, vectors: Sequence[PieceVector]
+    ) -> None:
+        """Store the vectors of pieces of texts, in place of earlier ones; nothing where none are kept."""
+
+    async def near_pieces(
+        self, session_ids: Collection[SessionId], model: str, vector: Vector, limit: int
+    ) -> Sequence[NearPiece]:
+        """Return the pieces of texts of chapters that are nearest to a meaning, the nearest first.
+
+        They may be of texts that are not part of the story now. None where no vectors are kept.
+        """

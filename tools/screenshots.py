@@ -72,7 +72,9 @@ def script_of(play: Play) -> Script:
         match=ScriptMatch(**text, last=play["mystery"]["prompt"][1]["text"]), text=play["mystery"]["again"]
     )
     helped = Entry(match=ScriptMatch(**text, last="GM_TEXT"), text=play["help"].strip())
-    return Script(reply=(helped, lock, prose, *reversed(deltas), *reversed(replies), *reversed(again), taken))
+    drawn = Entry(match=ScriptMatch(schema="bank_scan"), payload=play["bank"]["drawn"])
+    replies = [*reversed(deltas), *reversed(replies), *reversed(again), taken]
+    return Script(reply=(helped, lock, prose, drawn, *replies))
 
 
 def starter(script: Script, paid: Paths | None = None) -> Callable[[Configuration], Any]:
@@ -194,6 +196,25 @@ async def show_calls(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> Non
     await pilot.press("escape")
 
 
+async def show_bank(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> None:
+    """Play the first example with a memory bank, and take a picture of its facts."""
+    [example] = [one for one in find_examples() if one.title == EXAMPLE]
+    await app.workspace.open_example(example)
+    session = app.workspace.session
+    assert session is not None
+    await play_prompts(session, play)
+    await session.keeping.keep(is_on=True)
+    await session.keeping.wait_until_read()
+    await session.wait_idle()
+    bank, items = session.bank, {item.text: item for item in await session.bank.items()}
+    await bank.confirm([items[text] for text in play["bank"]["confirmed"]])
+    await bank.pin([items[text] for text in play["bank"]["pinned"]])
+    await app.chapter.show_again()
+    await until(pilot, lambda: app.chapter.is_open)
+    app.chapter.do_there("narrative", "bank_list('facts')")
+    await take(pilot, "14-memory-bank")
+
+
 async def show_mystery(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> None:
     """Play a mystery with secrets, a whisper, a line, a roll and another take; take a picture of each."""
     [example] = [one for one in find_examples() if one.title == MYSTERY]
@@ -310,6 +331,7 @@ async def main() -> None:
         paid = StoryEngineApp(starter(script, paths), Configuration(paths, settings))
         async with paid.run_test(size=SIZE) as pilot:
             await show_calls(pilot, paid, play)
+            await show_bank(pilot, paid, play)
             await paid.close_everything()
 
 

@@ -26,6 +26,7 @@ ProviderName = Literal["local", "openai", "scripted"]
 RecentContext = Literal["exact", "stable"]
 StyleName = Literal["full", "small"]
 StrategyName = Literal["off", "adaptive", "fixed"]
+FadingName = Literal["prompts", "hours"]
 ProfileName = Literal["local", "staging", "production"]
 
 LONGEST_NAME = 100
@@ -194,6 +195,8 @@ class ProfileSettings(BaseModel):
     """How much of it the recalled items of the memory bank may take, in percent."""
     recall_items: Annotated[int, Field(ge=0, le=50)] = DEFAULT_RECALL_ITEMS
     """How many items are recalled at most; 0 recalls none."""
+    recall_fading: FadingName = "prompts"
+    """What items of the memory bank fade by: the prompts that were played since, or the hours."""
     world_lock: AgentSettings = AgentSettings()
     character: AgentSettings = AgentSettings()
     context_summary: AgentSettings = AgentSettings()

@@ -2,13 +2,14 @@
 
 import logging
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.consent import Consent
 from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
 from core.domain.clock import Clock, utc_now
-from core.domain.errors import StorageError
+from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.profile import Profiles
@@ -26,6 +27,7 @@ from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import BankReader
 from core.engine.recall.search import Hit, search
+from core.engine.recall.texts import lacking_pieces
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.commands import due_reveals
 from core.engine.session.assist import Assist
@@ -80,7 +82,7 @@ class Engine(SessionCatalog):
         self._backoffs = backoffs or Backoffs()
         self._afterthoughts, self._hints, self._waiting = afterthoughts, hints, waiting
         self._switch = QueueSwitch()
-        self._bank = BankReader(store, most_items=choices.recall_items)
+        self._bank = BankReader(store, most_items=choices.recall_items, fades_at=self._fades_at)
         self._lanes = lanes or {}
         for name, lane in self._lanes.items():
             lane.share(name, store.queue)
@@ -112,19 +114,31 @@ class Engine(SessionCatalog):
             raise
         return opened
 
-    async def _make_vectors(self, opened: SessionHandle) -> None:
-        """Ask for vectors that items lack: another model makes them now, or the last time none did."""
+    async def _make_vectors(self, opened: SessionHandle, *, of_texts: bool = False) -> None:
+        """Ask for vectors that items lack: the GM changed some, or another model makes them now.
+
+        With `of_texts` also for those that the texts of the chapter and of the earlier ones of its book lack.
+        """
         session = opened.snapshot.session
-        if not session.keeps_bank or not await self.embeddings.is_available():
+        if opened.is_read_only or not session.keeps_bank or not await self.embeddings.is_available():
             return
         model = self.embeddings.model or ""
         bank = self.store.bank
         try:
             chapters = [session.id, *(one.session_id for one in await bank.earlier_chapters(session.id))]
-            if await bank.unembedded(chapters, model, 1):
+            # Those of a service would cost money for each line of the story.
+            has_to = of_texts and self.embeddings.stays_here and await bank.can_recall_by_meaning()
+            if has_to and await lacking_pieces(self.store, chapters, model):
+                await opened.background.make_vectors(of_texts=True)
+            elif await bank.unembedded(chapters, model, 1):
                 await opened.background.make_vectors()
-        except StorageError as error:
-            log.warning("vectors are not looked for at this opening: %r", error)
+        except StoryEngineError as error:
+            # What asked for them is stored; the next opening asks again.
+            log.warning("vectors are not looked for now: %r", error)
+
+    def _fades_at(self) -> datetime | None:
+        """Return the time that it is, where items of the memory bank fade by hours."""
+        return self._clock() if self.choices.recall_fading == "hours" else None
 
     def _opened(self, snapshot: Snapshot, acquired: Lease | WriterInfo) -> SessionHandle:
         writer = SessionWriter(
@@ -162,6 +176,9 @@ class Engine(SessionCatalog):
         opened.condenser = Condenser(writer, background, builder, self._clock, self.choices.condensing)
         opened.money = Money(self.store, writer, builder, self._gateway, self._guard, self._bank)
         opened.assist = Assist(self.store, writer, background, self._gateway, self._clock)
+        opened.fades_at = self._fades_at
+        opened.prepare_search = partial(self._make_vectors, opened, of_texts=True)
+        opened.make_vectors = partial(self._make_vectors, opened)
         opened.cast_work = CastWork(self.store, writer, background, self._gateway, self._clock)
         return opened
 

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from core.domain.errors import ErrorCode, StorageError
 from db.backups import client_programs
+from db.bank.vectors import PIECES_NAME as PIECES
 from db.bank.vectors import TABLE_NAME as VECTORS
 from db.connections import open_engine, parse_url
 from db.errors import LOAD, SAVE, guarded
@@ -35,9 +36,9 @@ async def backup(url: str, target: Path) -> None:
     """
     parsed = parse_url(url)
     draft = _new_draft(target)
-    # Vectors are made again from the items, also where there is no pgvector to read them.
-    without = f"--exclude-table={_SCHEMA}.{VECTORS}"
-    options = ["--format=custom", f"--schema={_SCHEMA}", without, "--no-owner", "--no-privileges"]
+    # Vectors are made again from the texts, also where there is no pgvector to read them.
+    without = [f"--exclude-table={_SCHEMA}.{table}" for table in (VECTORS, PIECES)]
+    options = ["--format=custom", f"--schema={_SCHEMA}", *without, "--no-owner", "--no-privileges"]
     try:
         await client_programs.run(
             "pg_dump", parsed, [*options, "--lock-wait-timeout=30s", f"--file={draft}"], code=LOAD
@@ -132,7 +133,7 @@ async def _refuse_full(engine: AsyncEngine, *, replace: bool) -> int:
 
 
 def _clearing() -> str:
-    tables: Iterable[str] = (*METADATA.tables, VECTORS, _VERSION_TABLE)
+    tables: Iterable[str] = (*METADATA.tables, VECTORS, PIECES, _VERSION_TABLE)
     drop = sql.SQL("DROP TABLE IF EXISTS {} CASCADE").format(
         sql.SQL(", ").join(sql.Identifier(_SCHEMA, table) for table in tables)
     )

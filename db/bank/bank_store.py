@@ -11,11 +11,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from core.bank_store import EarlierChapter
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess
-from core.domain.bank.recall import Found, ItemVector, Query, merged
+from core.domain.bank.pieces import NearPiece, PieceVector
+from core.domain.bank.recall import Found, ItemVector, Query, Vector, merged
 from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
+from db.bank.piece_vectors import missing_pieces, near, put_pieces
 from db.bank.recall import read_candidates
 from db.bank.validity import counts, is_in
 from db.bank.vectors import VectorTable, missing
@@ -162,6 +164,29 @@ class PostgresBank:
         """Store the vectors of items; see `core.bank_store.BankStore.put_vectors`."""
         if await self.can_recall_by_meaning():
             await self._vectors.put(model, vectors)
+
+    async def unembedded_pieces(
+        self, session_id: SessionId, model: str, hashes: Collection[str]
+    ) -> Collection[str]:
+        """Return pieces without a vector; see `core.bank_store.BankStore.unembedded_pieces`."""
+        if not hashes or not await self.can_recall_by_meaning():
+            return ()
+        return await self._read(lambda connection: missing_pieces(connection, session_id, model, hashes))
+
+    async def put_piece_vectors(
+        self, session_id: SessionId, model: str, vectors: Sequence[PieceVector]
+    ) -> None:
+        """Store the vectors of pieces; see `core.bank_store.BankStore.put_piece_vectors`."""
+        if vectors and await self.can_recall_by_meaning():
+            await self._change(lambda connection: put_pieces(connection, session_id, model, vectors))
+
+    async def near_pieces(
+        self, session_ids: Collection[SessionId], model: str, vector: Vector, limit: int
+    ) -> Sequence[NearPiece]:
+        """Return the nearest pieces; see `core.bank_store.BankStore.near_pieces`."""
+        if not session_ids or not await self.can_recall_by_meaning():
+            return ()
+        return await self._read(lambda connection: near(connection, session_ids, model, vector, limit))
 
     async def _rows(self, query: Select[Any]) -> Sequence[Any]:
         async def work(connection: AsyncConnection) -> Sequence[Any]:

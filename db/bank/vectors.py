@@ -26,8 +26,11 @@ from db.tables import BANK_ITEM
 log = logging.getLogger(__name__)
 
 TABLE_NAME: Final = "bank_vector"
+PIECES_NAME: Final = "piece_vector"
 _LOCK_KEY: Final = 0x5E0_4154_10B6
-_IS_THERE: Final = sa.text(f"SELECT to_regclass('{TABLE_NAME}') IS NOT NULL")
+_IS_THERE: Final = sa.text(
+    f"SELECT to_regclass('{TABLE_NAME}') IS NOT NULL AND to_regclass('{PIECES_NAME}') IS NOT NULL"
+)
 _HAS_EXTENSION: Final = sa.text("SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector')")
 _EXTENSION: Final = "CREATE EXTENSION IF NOT EXISTS vector"
 _MAKE: Final = (
@@ -42,6 +45,17 @@ _MAKE: Final = (
         CONSTRAINT pk_bank_vector PRIMARY KEY (session_id, item_id),
         CONSTRAINT fk_bank_vector_session FOREIGN KEY (session_id) REFERENCES session (id) ON DELETE CASCADE,
         CONSTRAINT ck_bank_vector_version CHECK (version >= 1)
+    )
+    """,
+    f"""
+    CREATE TABLE IF NOT EXISTS {PIECES_NAME} (
+        session_id UUID NOT NULL,
+        hash TEXT NOT NULL,
+        model TEXT NOT NULL,
+        embedding halfvec NOT NULL,
+        CONSTRAINT pk_piece_vector PRIMARY KEY (session_id, hash),
+        CONSTRAINT fk_piece_vector_session FOREIGN KEY (session_id) REFERENCES session (id) ON DELETE CASCADE,
+        CONSTRAINT ck_piece_vector_hash CHECK (hash ~ '^[0-9a-f]{{64}}$')
     )
     """,
 )

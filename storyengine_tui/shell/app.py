@@ -23,10 +23,12 @@ from textual.types import CSSPathType
 from textual.worker import Worker, WorkerState
 
 from core.domain.errors import StoryEngineError
+from core.domain.ids import SessionId
 from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.chapter.last_session import read_last_panel
 from storyengine_tui.screens.chapter.workspace import Workspace
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.shell.engine_lifecycle import Runtime
 from storyengine_tui.shell.overlay_app import OverlayApp
 from storyengine_tui.shell.terminal_window import Terminal
@@ -215,6 +217,15 @@ class StoryEngineApp(OverlayApp):
         await self._runtime.stop()
         self._apply_configuration(configuration)
         self.start_engine()
+
+    @on(SessionTab.ElsewhereWanted)
+    def _go_elsewhere(self, event: SessionTab.ElsewhereWanted) -> None:
+        if event.session_id is not None:
+            self.do(self._go_to(event.session_id, event.tab, event.action))
+
+    async def _go_to(self, session_id: SessionId, tab: str, action: str) -> None:
+        await self.workspace.open(session_id)
+        self.chapter.do_there(tab, action)
 
     @on(ChapterScreen.Replaced)
     def _open_replacement(self, event: ChapterScreen.Replaced) -> None:

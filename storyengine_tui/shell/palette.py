@@ -12,6 +12,7 @@ from storyengine_tui.textual_ext.repairs.command_palette import GuardedCommandPa
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 
 if TYPE_CHECKING:
+    from core.engine.recall.search import Hit
     from storyengine_tui.screens.setup.cast_panels import AgentPanel
     from storyengine_tui.shell.overlay_app import OverlayApp
 
@@ -204,11 +205,18 @@ def as_title(name: str) -> str:
 
 def _search(app: "OverlayApp") -> None:
     """Open the search over the chapter."""
-    from storyengine_tui.screens.search.search_screen import search_in
+    from storyengine_tui.screens.search.search_screen import place_wanted, search_in
+
+    def chosen(hit: "Hit | None") -> None:
+        if hit is not None:
+            app.chapter.post_message(place_wanted(hit))
 
     async def shown() -> None:
         if app.engine is not None and app.session is not None:
-            app.push_screen(await search_in(app.engine, app.session.id))
+            session = app.session
+            app.push_screen(await search_in(app.engine, session.id), chosen)
+            if session.prepare_search is not None:
+                await session.prepare_search()
 
     app.do(shown(), group="search")
 

@@ -95,6 +95,7 @@ def test_a_name_that_is_not_in_the_catalogue_is_a_sentence(here: Machine, comman
 def test_fetch_says_where_the_weights_are_when_they_are_here(here: Machine) -> None:
     file = put(here)
     assert "here already" in here.call("model", "fetch").stdout
+    assert "here already" in here.call("model", "fetch", "all-minilm-l6-v2").stdout
     assert str(file) in here.call("model", "fetch", "qwen").stdout.replace("\n", "")
 
 

@@ -8,12 +8,14 @@ from math import hypot, log
 from core.bank_store import EarlierChapter
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess
+from core.domain.bank.pieces import NearPiece, PieceVector
 from core.domain.bank.recall import (
     MOST_WITH_A_WORD,
     Candidate,
     Found,
     ItemVector,
     Query,
+    Vector,
     may_be_found,
     merged,
     words_of,
@@ -34,6 +36,7 @@ class MemoryBank:
         self._sessions = sessions
         self.vectors: dict[tuple[SessionId, ItemId], tuple[str, ItemVector]] = {}
         self.keeps_vectors = True
+        self.pieces: dict[tuple[SessionId, str], tuple[str, Vector]] = {}
         self._library = library
 
     async def items(
@@ -127,8 +130,7 @@ class MemoryBank:
         model, kept = self.vectors.get((item.session_id, item.id), ("", None))
         if kept is None or query.vector is None or model != query.model or not self.keeps_vectors:
             return None
-        lengths = hypot(*kept.vector) * hypot(*query.vector)
-        return sum(one * other for one, other in zip(kept.vector, query.vector, strict=True)) / lengths
+        return _cosine(kept.vector, query.vector)
 
     async def can_recall_by_meaning(self) -> bool:
         return self.keeps_vectors
@@ -149,6 +151,35 @@ class MemoryBank:
         for one in vectors:
             if self.keeps_vectors and one.item_id in self._sessions[one.session_id].items:
                 self.vectors[one.session_id, one.item_id] = (model, one)
+
+    async def unembedded_pieces(
+        self, session_id: SessionId, model: str, hashes: Collection[str]
+    ) -> Collection[str]:
+        if not self.keeps_vectors:
+            return ()
+        known = {one for (owner, one), (by, _) in self.pieces.items() if (owner, by) == (session_id, model)}
+        return set(hashes) - known
+
+    async def put_piece_vectors(
+        self, session_id: SessionId, model: str, vectors: Sequence[PieceVector]
+    ) -> None:
+        if self.keeps_vectors and session_id in self._sessions:
+            self.pieces |= {(session_id, one.hash): (model, one.vector) for one in vectors}
+
+    async def near_pieces(
+        self, session_ids: Collection[SessionId], model: str, vector: Vector, limit: int
+    ) -> Sequence[NearPiece]:
+        found = [
+            NearPiece(owner, one, _cosine(kept, vector))
+            for (owner, one), (by, kept) in self.pieces.items()
+            if self.keeps_vectors and owner in session_ids and by == model
+        ]
+        found.sort(key=lambda piece: (-piece.similarity, piece.hash))
+        return found[:limit]
+
+
+def _cosine(one: Vector, other: Vector) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True)) / (hypot(*one) * hypot(*other))
 
 
 def _words_in(item: Item) -> frozenset[str]:

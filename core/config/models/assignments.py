@@ -15,6 +15,7 @@ from core.config.sections import (
     DEFAULT_RECALL_ITEMS,
     DEFAULT_RECALL_PERCENT,
     AgentSettings,
+    FadingName,
     ProfileSettings,
     ProviderName,
     RecentContext,
@@ -45,6 +46,8 @@ class ModelAssignments(Mapping[AgentRole, ModelConfig]):
     """How much of it the recalled items may take."""
     recall_items: int = DEFAULT_RECALL_ITEMS
     """How many items an input recalls at most."""
+    recall_fading: FadingName = "prompts"
+    """What items of the memory bank fade by."""
 
     def __getitem__(self, role: AgentRole) -> ModelConfig:
         return self.roles[role]
@@ -193,6 +196,7 @@ def choose_models(profile: ProfileSettings, accounts: Accounts | None = None) ->
         Condensing(Strategy(profile.memory_strategy), profile.memory_ratio),
         profile.recall_percent,
         profile.recall_items,
+        profile.recall_fading,
     )
 
 

@@ -7,6 +7,7 @@ the items that the label and the chapters of the query allow.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from math import log
 from typing import Final
 
@@ -67,6 +68,8 @@ class Query:
     """The meaning, by the model that `model` names; None to look by words alone."""
     model: str = ""
     limit: int
+    at: datetime | None = None
+    """The time that it is, where items fade by hours; None where they fade by prompts."""
 
     @property
     def size(self) -> int:
@@ -225,4 +228,4 @@ def _strength(one: Candidate, query: Query) -> float:
     # Both are counted on in the chapter's own prompts; the recall was counted in those of the one that asks.
     asks = next((other for other in query.scopes if other.session_id == query.session_id), scope)
     last = None if one.access is None else one.access.last_accessed + scope.now - asks.now
-    return strength_of(one.item, scope.now, last)
+    return strength_of(one.item, scope.now, last, query.at)

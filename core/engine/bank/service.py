@@ -1,6 +1,6 @@
 """The GM's changes of the memory bank of a chapter: each is stored, kept as a version, and can be undone."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -38,12 +38,17 @@ class Bank:
         session_id: SessionId,
         clock: Clock,
         on_changed: Callable[[], object] = lambda: None,
+        make_vectors: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Make it; `on_changed` is called after each change that is stored."""
+        """Make it; `on_changed` is called after each change that is stored.
+
+        `make_vectors` is called after one by which other words count: they are to be found by their meaning.
+        """
         self._store = store
         self._session_id = session_id
         self._clock = clock
         self._on_changed = on_changed
+        self._make_vectors = make_vectors
 
     async def items(
         self, *, with_all: bool = False, kinds: Collection[ItemKind] | None = None
@@ -128,7 +133,7 @@ class Bank:
             raise IllegalCommandError(NO_BANK)
         changes.require_storable([item])
         await self._store.put([item])
-        self._on_changed()
+        await self._tell(has_other_words=True)
         return item
 
     async def undo(self) -> Sequence[Item]:
@@ -155,7 +160,7 @@ class Bank:
                 if tries == TRIES:
                     raise
             else:
-                self._on_changed()
+                await self._tell(has_other_words=bool(made))
                 return made
         raise AssertionError("the loop returns or raises")
 
@@ -177,8 +182,16 @@ class Bank:
         changes.require_storable(made)
         if made:
             await self._store.put(made)
-            self._on_changed()
+            words = {item.id: (item.name, item.text, item.is_out) for item in before}
+            await self._tell(
+                has_other_words=any(words[one.id] != (one.name, one.text, one.is_out) for one in made)
+            )
         return made
+
+    async def _tell(self, *, has_other_words: bool) -> None:
+        self._on_changed()
+        if has_other_words and self._make_vectors is not None:
+            await self._make_vectors()
 
     async def _as_stored(self, items: Sequence[Item]) -> list[Item]:
         wanted = {item.id for item in items}

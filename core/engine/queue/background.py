@@ -32,11 +32,12 @@ class BackgroundWorker(Worker):
             lambda snapshot: Changes(session_id=snapshot.session.id, requests=(request,))
         )
 
-    async def make_vectors(self) -> None:
-        """Ask for the vectors that items lack, after some were stored or changed."""
+    async def make_vectors(self, *, of_texts: bool = False) -> None:
+        """Ask for the vectors that items lack, after some were stored or changed; or texts too."""
         await self._writer.apply(
             lambda snapshot: Changes(
-                session_id=snapshot.session.id, requests=vectors_due(snapshot, self._clock())
+                session_id=snapshot.session.id,
+                requests=vectors_due(snapshot, self._clock(), of_texts=of_texts),
             )
         )
 

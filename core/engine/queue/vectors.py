@@ -1,23 +1,30 @@
 """Asks for the vectors that the items of a chapter lack (design 15)."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from core.domain.ids import SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.engine.changes.moves import new_work
+from core.engine.kinds.bank.embedding import OF_TEXTS
 from core.snapshot import Snapshot
 
 
-def vectors_due(snapshot: Snapshot, now: datetime) -> tuple[BackgroundRequest, ...]:
-    """Return the request for vectors after items were stored or changed.
+def vectors_due(
+    snapshot: Snapshot, now: datetime, *, of_texts: bool = False
+) -> tuple[BackgroundRequest, ...]:
+    """Return the request for vectors after items were stored or changed, or for those of texts too.
 
     None where no bank is kept, and where one waits, runs, or has failed: that one makes all of them.
     """
     spec = KIND_SPECS[RequestKind.EMBEDDING]
-    kinds = {one.kind for one in snapshot.requests}
+    requests = (one for one in snapshot.requests if isinstance(one, BackgroundRequest))
+    there = [one for one in requests if one.kind is RequestKind.EMBEDDING]
     is_possible = snapshot.session.keeps_bank and snapshot.session.state in spec.runs_in
-    return (_request(snapshot.session.id, now),) if is_possible and RequestKind.EMBEDDING not in kinds else ()
+    if not is_possible or any(one.text == OF_TEXTS or not of_texts for one in there):
+        return ()
+    return (replace(_request(snapshot.session.id, now), text=OF_TEXTS if of_texts else ""),)
 
 
 def look_up(session_id: SessionId, now: datetime) -> BackgroundRequest:

@@ -6,7 +6,9 @@ that keeps no bank nothing is read.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from core.config.sections import DEFAULT_RECALL_ITEMS
@@ -44,10 +46,13 @@ class BankReader:
         *,
         longest_wait: float = LONGEST_WAIT,
         most_items: int = DEFAULT_RECALL_ITEMS,
+        fades_at: Callable[[], datetime | None] = lambda: None,
     ) -> None:
+        """Make it; `fades_at` returns the time that it is where items fade by hours."""
         self._store = store
         self._longest_wait = longest_wait
         self._most_items = most_items
+        self._fades_at = fades_at
 
     async def read(self, snapshot: Snapshot, slot: Slot, asked: Asked | None = None) -> ChapterBank:
         """Return what the input of a character may draw on. Never raises what the store did.
@@ -78,6 +83,7 @@ class BankReader:
     ) -> tuple[Recalled, ...]:
         session, events = snapshot.session, in_order(snapshot.known_to(slot).events)
         query = await query_of(asked, events, chapters, slot, session.name_of(slot), self._most_items)
+        query = replace(query, at=self._fades_at())
         by_id = {chapter.session_id: chapter for chapter in chapters}
         return tuple(
             Recalled(

@@ -1,41 +1,39 @@
 """The GM's search: over transcript, memory, bank and drafts of a chapter, or of a whole book (design 15).
 
 Every word must be in a text, or begin a word of it. Items of the bank are also found by their meaning, and
-come first; the others by how new they are. The GM knows everything, so that no label counts here.
+come first, and so are the events that prove them, after those that have the words; the others come by how
+new they are. The GM knows everything, so that no label counts here. Where nothing has the words, a name may
+be spelled otherwise than in the story, and what is most like it is looked for instead.
 """
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
+from core.domain.bank.details import ItemKind
+from core.domain.bank.pieces import pieces_of
 from core.domain.bank.recall import Found, Query, Scope, query_words
 from core.domain.ids import SessionId
-from core.domain.story.draft import NarrativeDraft
-from core.domain.story.event import Event, Role
-from core.domain.story.memory import MemoryBlock
-from core.domain.story.transcript import in_order
-from core.engine.recall.asking import Embed
+from core.engine.recall.asking import Embed, Meaning
+from core.engine.recall.texts import PLACES, ChapterTexts, Place, Text, read_texts
 from core.store import SessionStore
 from core.text.cleaning import clean_line
 from core.text.graphemes import head, tail
+from core.text.trigrams import FEWEST_LETTERS, nearest
 
 MOST_HITS: Final = 50
 """Hits of each place."""
 LONGEST_SEARCH: Final = 500
+MOST_NEAR: Final = 20
+"""Pieces of texts that are found by their meaning."""
+LEAST_NEAR: Final = 0.35
+"""The cosine of a piece that is near enough: prose is about more than one thing, and an item is not."""
+_MARKS: Final = ".,;:!?…'’\"“”„()[]"
 _BEFORE, _AFTER = 60, 140
 """Characters of an excerpt before and after the first word."""
-
-
-class Place(StrEnum):
-    """Where something was found; the values are for people."""
-
-    BANK = "memory bank"
-    TRANSCRIPT = "transcript"
-    MEMORY = "memory"
-    DRAFT = "draft"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +46,26 @@ class Hit:
     place: Place
     prompt: int | None = None
     """The last prompt that it is from; None for a draft."""
+    source: str
+    """What the text is of: the ordinal of an event, the id of a block or an item, the number of a version."""
+    part: int = 0
+    """Which of the texts of a block it is, from 0."""
     who: str = ""
     """The name of the speaker, or of the item."""
     excerpt: str
     text: str
+    start: int = 0
+    end: int
+    """The first word that was found, as characters of the text; all of it where its meaning was."""
+    instead: str = ""
+    """The search that found it, where nothing has the words that were typed."""
     similarity: float | None = None
-    """The cosine of an item that was found by its meaning."""
+    """The cosine of what was found by its meaning, or of an item that this event proves."""
+
+    @property
+    def where(self) -> tuple[SessionId, Place, int | None, str, int]:
+        """Which text it is."""
+        return self.session_id, self.place, self.prompt, self.source, self.part
 
 
 async def search(
@@ -61,38 +73,88 @@ async def search(
 ) -> tuple[Hit, ...]:
     """Return what is found in these chapters; raises StorageError."""
     text = head(clean_line(text), LONGEST_SEARCH)
+    hits, has_words = await _search(store, chapters, text, embed)
+    if has_words or not text:
+        return hits
+    names = await _names(store, chapters)
+    other = await asyncio.to_thread(respelled, text, names)
+    if other == text:
+        return hits
+    found, _ = await _search(store, chapters, other, None)
+    places = {hit.where for hit in found}
+    return (
+        *(replace(hit, instead=other) for hit in found),
+        *(hit for hit in hits if hit.where not in places),
+    )
+
+
+def respelled(text: str, names: Collection[str]) -> str:
+    """Return a search with the names of the story that are most like its words, where these are no names."""
+    known = {name.casefold() for name in names}
+    words = text.split()
+    return " ".join(
+        word if word.casefold() in known else nearest(word.strip(_MARKS), names) or word for word in words
+    )
+
+
+async def _names(store: SessionStore, chapters: Sequence[SessionId]) -> Collection[str]:
+    """Return the words of the names of the cast, and of the people and places of the banks."""
+    names: list[str] = []
+    for one in chapters:
+        snapshot = await store.load(one)
+        for character in snapshot.cast.playing:
+            names += (character.name, *character.profile.aliases)
+        if snapshot.session.keeps_bank:
+            items = await store.bank.items(one, kinds={ItemKind.PERSON, ItemKind.PLACE})
+            names += (item.name for item in items)
+    words = (word.strip(_MARKS) for name in names for word in clean_line(name).split())
+    return {word for word in words if len(word) >= FEWEST_LETTERS - 1}
+
+
+async def _search(
+    store: SessionStore, chapters: Sequence[SessionId], text: str, embed: Embed | None
+) -> tuple[tuple[Hit, ...], bool]:
+    """Return what is found, and whether some of it has the words."""
     matches = matcher_of(text)
     if matches is None:
-        return ()
-    hits = [hit async for hit in _of_bank(store, chapters, text, embed)]
+        return (), False
+    kept = [one for one in chapters if (await store.load(one)).session.keeps_bank]
+    meaning = await embed(text) if embed is not None and kept else None
+    items = await _recalled(store, kept, text, meaning)
+    near = await _near(store, kept, meaning)
+    hits = [_of_item(one, chapters) for one in items]
     for number, session_id in enumerate(chapters, start=1):
-        names = dict((await store.load(session_id)).session.roster)
-        events = await store.canon(session_id)
-        blocks, drafts = await store.blocks(session_id), await store.drafts(session_id)
-        found = _Chapter(session_id, number, {int(slot): name for slot, name in names.items()})
+        found = _Chapter(session_id, number, await read_texts(store, session_id))
         # A long chapter takes some tenths of a second.
-        hits += await asyncio.to_thread(found.hits, matches, events, blocks, drafts)
+        hits += await asyncio.to_thread(found.hits, matches, near.get(session_id, {}))
+        proved = [one for one in items if one.item.session_id == session_id]
+        hits += found.of_proofs(proved, hits)
     order = list(Place)
-    return tuple(sorted(hits, key=lambda hit: order.index(hit.place)))
+    # The bank is searched for some of the words; here all of them count.
+    has_words = any(
+        matches(f"{hit.who} {hit.text}") if hit.place is Place.BANK else hit.similarity is None
+        for hit in hits
+    )
+    return tuple(sorted(hits, key=lambda hit: order.index(hit.place))), has_words
 
 
-Matcher = Callable[[str], int | None]
-"""Returns where the first word of a search is in a text that has all of them; None where it has not."""
+Matcher = Callable[[str], tuple[int, int] | None]
+"""Returns where the first word of a search begins and ends in a text that has all; None where it has not."""
 
 
 def matcher_of(text: str) -> Matcher | None:
     """Return what finds the words of a search; None where it has none."""
-    words = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in text.split()]
+    words = [re.compile(rf"(?<!\w){re.escape(word)}\w*", re.IGNORECASE) for word in text.split()]
     if not words:
         return None
 
-    def first(searched: str) -> int | None:
+    def first(searched: str) -> tuple[int, int] | None:
         places = []
         for word in words:
             found = word.search(searched)
             if found is None:
                 return None
-            places.append(found.start())
+            places.append(found.span())
         return min(places)
 
     return first
@@ -102,66 +164,80 @@ def matcher_of(text: str) -> Matcher | None:
 class _Chapter:
     session_id: SessionId
     number: int
-    names: dict[int, str]
+    read: ChapterTexts
 
-    def hits(
-        self,
-        matches: Matcher,
-        events: Sequence[Event],
-        blocks: Sequence[MemoryBlock],
-        drafts: Sequence[NarrativeDraft],
-    ) -> list[Hit]:
-        """Return what is found, the newest first."""
-        return [
-            *self._found(matches, Place.TRANSCRIPT, map(self._of_event, reversed(in_order(events)))),
-            *self._found(matches, Place.MEMORY, _of_blocks(blocks)),
-            *self._found(matches, Place.DRAFT, _of_drafts(drafts)),
-        ]
+    def hits(self, matches: Matcher, near: Mapping[str, float]) -> list[Hit]:
+        """Return what has the words, the newest first, and then what is near by its meaning, the best first.
 
-    def _of_event(self, event: Event) -> "_Text":
-        name = self.names.get(int(event.slot), "") if event.slot else ""
-        who = name or ("GM" if event.role is Role.USER else "")
-        return event.prompt_index, who, event.text
+        `near` are the cosines of pieces by their hashes.
+        """
+        found = []
+        for place in PLACES:
+            by_words = list(islice(self._by_words(matches, place), MOST_HITS))
+            known = {hit.where for hit in by_words}
+            by_meaning = [hit for hit in self._by_meaning(near, place) if hit.where not in known]
+            by_meaning.sort(key=lambda hit: -(hit.similarity or 0.0))
+            found += [*by_words, *by_meaning]
+        return found
 
-    def _found(self, matches: Matcher, place: Place, texts: Iterator["_Text"]) -> Iterator[Hit]:
-        count = 0
-        for prompt, who, text in texts:
-            start = matches(text)
-            if start is None:
-                continue
-            count += 1
-            if count > MOST_HITS:
-                return
-            yield Hit(
-                session_id=self.session_id,
-                chapter=self.number,
-                place=place,
-                prompt=prompt,
-                who=who,
-                excerpt=excerpt_of(text, start),
-                text=text,
-            )
+    def _by_words(self, matches: Matcher, place: Place) -> Iterator[Hit]:
+        for one in self.read.texts(place):
+            span = matches(one.text)
+            if span is not None:
+                yield self._hit(one, span)
+
+    def _by_meaning(self, near: Mapping[str, float], place: Place) -> Iterator[Hit]:
+        """Yield each text that has a piece which is near, at the nearest of them."""
+        for one in self.read.texts(place) if near else ():
+            pieces = [(near[piece.hash], piece) for piece in pieces_of(one.text) if piece.hash in near]
+            if pieces:
+                similarity, piece = max(pieces, key=lambda pair: pair[0])
+                yield self._hit(one, (piece.start, piece.end), similarity)
+
+    def of_proofs(self, items: Sequence[Found], known: Sequence[Hit]) -> Iterator[Hit]:
+        """Yield the events that prove items which were found by their meaning, the best first, each once."""
+        there = {hit.where for hit in known}
+        played = {(event.prompt_index, event.take, event.ordinal): event for event in self.read.events}
+        for one in items:
+            for proof in one.item.evidence if one.similarity is not None else ():
+                event = played.get(proof.place)
+                if event is None:
+                    continue
+                hit = self._hit(self.read.of_event(event), (proof.start, proof.end), one.similarity)
+                if hit.where not in there:
+                    there.add(hit.where)
+                    yield hit
+
+    def _hit(self, one: Text, span: tuple[int, int], similarity: float | None = None) -> Hit:
+        return Hit(
+            session_id=self.session_id,
+            chapter=self.number,
+            place=one.place,
+            prompt=one.prompt,
+            source=one.source,
+            part=one.part,
+            who=one.who,
+            excerpt=excerpt_of(one.text, span[0]),
+            text=one.text,
+            start=span[0],
+            end=span[1],
+            similarity=similarity,
+        )
 
 
-_Text = tuple[int | None, str, str]
-"""The prompt of a text, who it is from, and the text."""
-
-
-def excerpt_of(text: str, start: int) -> str:
-    """Return the words around a place, on one line."""
-    before, after = tail(text[:start], _BEFORE), head(text[start:], _AFTER)
+def excerpt_of(text: str, start: int, before_it: int = _BEFORE) -> str:
+    """Return the words around a place, on one line, of those before it so many characters."""
+    before, after = tail(text[:start], before_it), head(text[start:], _AFTER)
     ends = ("…" if len(before) < start else "", "…" if len(after) < len(text) - start else "")
     return f"{ends[0]}{clean_line(before + after)}{ends[1]}"
 
 
-async def _of_bank(
-    store: SessionStore, chapters: Sequence[SessionId], text: str, embed: Embed | None
-) -> AsyncIterator[Hit]:
-    """Yield items that have the words or the meaning, the best first; nothing where no bank is kept."""
-    kept = [one for one in chapters if (await store.load(one)).session.keeps_bank]
+async def _recalled(
+    store: SessionStore, kept: Sequence[SessionId], text: str, meaning: Meaning | None
+) -> Sequence[Found]:
+    """Return items that have the words or the meaning, the best first, of chapters that keep a bank."""
     if not kept:
-        return
-    meaning = await embed(text) if embed is not None else None
+        return ()
     query = Query(
         session_id=kept[-1],
         scopes=tuple(Scope(session_id=one, mask=0, now=0) for one in kept),
@@ -170,8 +246,19 @@ async def _of_bank(
         model="" if meaning is None else meaning.model,
         limit=MOST_HITS,
     )
-    for one in await store.bank.recall(query):
-        yield _of_item(one, chapters)
+    return await store.bank.recall(query)
+
+
+async def _near(
+    store: SessionStore, kept: Sequence[SessionId], meaning: Meaning | None
+) -> Mapping[SessionId, Mapping[str, float]]:
+    """Return the cosines of the pieces of texts that are near enough, by chapter and hash."""
+    near: dict[SessionId, dict[str, float]] = {}
+    if meaning is not None:
+        for one in await store.bank.near_pieces(kept, meaning.model, meaning.numbers, MOST_NEAR):
+            if one.similarity >= LEAST_NEAR:
+                near.setdefault(one.session_id, {})[one.hash] = one.similarity
+    return near
 
 
 def _of_item(one: Found, chapters: Sequence[SessionId]) -> Hit:
@@ -181,31 +268,10 @@ def _of_item(one: Found, chapters: Sequence[SessionId]) -> Hit:
         chapter=chapters.index(item.session_id) + 1,
         place=Place.BANK,
         prompt=item.proved_at,
+        source=str(item.id),
         who=clean_line(item.name),
         excerpt=excerpt_of(item.text, 0),
         text=item.text,
+        end=len(item.text),
         similarity=one.similarity,
     )
-
-
-def _of_blocks(blocks: Sequence[MemoryBlock]) -> Iterator[_Text]:
-    for block in reversed(blocks):
-        for text in _texts(block.payload):
-            yield block.last, "", text
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, one in value.items():
-            if key != "memory_type":
-                yield from _texts(one)
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _texts(one)
-
-
-def _of_drafts(drafts: Sequence[NarrativeDraft]) -> Iterator[_Text]:
-    for draft in reversed(drafts):
-        yield None, f"version {draft.version}", draft.text

@@ -1,8 +1,10 @@
 """What an open session is asked without changing anything in it."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 
+from core.context.bank import BankChapter, Remembered
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
 from core.domain.requests.request import Request
@@ -10,6 +12,7 @@ from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.changes.moves import why_not
+from core.engine.recall.reading import chapters_of
 from core.engine.session.session_reader import SessionReader
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listener
@@ -23,6 +26,10 @@ class OpenSession(SessionReader):
     def __init__(self, store: SessionStore, writer: SessionWriter) -> None:
         super().__init__(store, writer.snapshot.session.id)
         self._writer = writer
+        self.fades_at: Callable[[], datetime | None] = lambda: None
+        """Returns the time that it is, where items of the memory bank fade by hours."""
+        self.prepare_search: Callable[[], Awaitable[None]] | None = None
+        """Asks for what a search by meaning lacks; nothing in a chapter that keeps no bank."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -55,6 +62,15 @@ class OpenSession(SessionReader):
         """Return the newest events of the story, or of what a character witnessed, for the transcript."""
         length = self.snapshot.session.limits.transcript
         return await self._store.newest_canon(self.id, length, known_to=known_to)
+
+    async def earlier_chapters(self) -> Sequence[BankChapter]:
+        """Return the earlier chapters of the book, as this one sees their items; none for one in no book."""
+        return (await chapters_of(self._store, self.snapshot))[:-1]
+
+    async def items_of(self, chapter: BankChapter) -> Sequence[Remembered]:
+        """Return the items that count of an earlier chapter, as this one sees them."""
+        items = await self._store.bank.items(chapter.session_id)
+        return [chapter.remembered(item, self.snapshot.session) for item in items]
 
     async def wait(self, request_id: RequestId) -> Request:
         """Wait until a request is settled and return it.

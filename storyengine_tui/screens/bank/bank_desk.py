@@ -22,6 +22,7 @@ T = TypeVar("T")
 CHANGES: Final = (notifications.BankChanged, notifications.CanonChanged, notifications.EventsAppended)
 """After these other items may count: events are also appended by the redo of a prompt."""
 NO_THREAD: Final = "Only a thread can be closed."
+NOT_HERE: Final = "An item of an earlier chapter is changed there: o opens that chapter."
 ONE_TO_EDIT: Final = "One item is edited at a time: Space removes a mark."
 
 
@@ -46,6 +47,10 @@ class BankDesk:
                 return
             case Act.OPEN:
                 self._open(items[0])
+            case Act.GO:
+                self._go_to_item(items[0])
+            case _ if any(item.session_id != self._session().id for item in items):
+                self._owner.notify(NOT_HERE, severity="warning", markup=False)
             case Act.EDIT:
                 self._edit(items)
             case Act.MERGE:
@@ -56,9 +61,10 @@ class BankDesk:
                 self._switch(act, items)
 
     def mark_seen(self, items: Sequence[Item]) -> None:
-        """Say of new items that the GM has looked at them."""
-        if items:
-            self._do(self._see(items))
+        """Say of new items of this chapter that the GM has looked at them."""
+        own = [item for item in items if item.session_id == self._session().id]
+        if own:
+            self._do(self._see(own))
 
     async def _see(self, items: Sequence[Item]) -> str:
         await self._session().bank.mark_seen(items)
@@ -141,12 +147,20 @@ class BankDesk:
         from storyengine_tui.screens.bank.item_screen import ItemScreen
 
         session = self._session()
-        self._push(ItemScreen(item, session.bank, lambda: session.snapshot.session), self._go_to)
+        screen = ItemScreen(item, session.bank, lambda: session.snapshot.session, session.fades_at)
+        self._push(screen, partial(self._go_to_proof, item))
 
-    def _go_to(self, proof: Evidence | None) -> None:
+    def _go_to_proof(self, item: Item, proof: Evidence | None) -> None:
         if proof is not None:
             place = f"{proof.prompt_index}, {proof.ordinal}, {proof.start}, {proof.end}"
-            self._owner.post_message(SessionTab.ElsewhereWanted("play", f"go_to({place})"))
+            self._go("play", f"go_to({place})", item)
+
+    def _go_to_item(self, item: Item) -> None:
+        if item.session_id != self._session().id:
+            self._go("narrative", f"go_to_item('{item.id}')", item)
+
+    def _go(self, tab: str, action: str, item: Item) -> None:
+        self._owner.post_message(SessionTab.ElsewhereWanted(tab, action, item.session_id))
 
 
 def counted(items: Sequence[Item]) -> str:

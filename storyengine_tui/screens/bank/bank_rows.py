@@ -1,10 +1,12 @@
 """What the lists of the memory bank show of an item; pure (design 15)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from core.context.bank import BankChapter, Remembered
 from core.context.visibility import names_of
 from core.domain.bank.details import (
     EventDetails,
@@ -77,17 +79,49 @@ class BankRow:
     item: Item
     strength: float
     words: str
+    chapter: int = 0
+    """The number in the book of the earlier chapter that it is from; 0 for this one."""
+
+    @property
+    def place(self) -> tuple[bool, int, int, ItemId]:
+        """The sort key: the newest first."""
+        return bool(self.chapter), -self.chapter, -self.item.proved_at, self.item.id
 
 
-def rows_of(items: Iterable[Item], accesses: Mapping[ItemId, ItemAccess], prompt_index: int) -> list[BankRow]:
-    """Return the rows of items, the newest first."""
-    rows = []
-    for item in items:
-        access = accesses.get(item.id)
-        strength = strength_of(item, prompt_index, None if access is None else access.last_accessed)
-        words = f"{item.name} {item.text} {about_of(item)}".casefold()
-        rows.append(BankRow(item, strength, words))
-    return sorted(rows, key=lambda row: (-row.item.proved_at, row.item.id))
+def rows_of(
+    items: Iterable[Item],
+    accesses: Mapping[ItemId, ItemAccess],
+    prompt_index: int,
+    earlier: Iterable[tuple[BankChapter, Sequence[Remembered]]] = (),
+    at: datetime | None = None,
+) -> list[BankRow]:
+    """Return the rows of items, the newest first, and after them those of earlier chapters of the book.
+
+    An item of an earlier chapter has the label and the character that it has in this one. `at` is the time
+    that it is, where items fade by hours.
+    """
+    rows = [_row(item, accesses.get(item.id), prompt_index, at) for item in items]
+    for chapter, found in earlier:
+        for one in found:
+            seen = replace(one.item, label=one.label, about=one.about)
+            rows.append(_row(seen, accesses.get(seen.id), prompt_index, at, chapter))
+    return sorted(rows, key=lambda row: row.place)
+
+
+def _row(
+    item: Item,
+    access: ItemAccess | None,
+    prompt_index: int,
+    at: datetime | None,
+    chapter: BankChapter | None = None,
+) -> BankRow:
+    # The prompts of this chapter are counted on from those of the item's own.
+    now = prompt_index if chapter is None else chapter.now
+    last = None if access is None else access.last_accessed + now - prompt_index
+    number = 0 if chapter is None else chapter.number
+    return BankRow(
+        item, strength_of(item, now, last, at), f"{item.name} {item.text} {about_of(item)}".casefold(), number
+    )
 
 
 def found(
@@ -106,8 +140,8 @@ def found(
 
 
 def to_confirm(rows: Iterable[BankRow]) -> int:
-    """Return how many items are new: the GM has not looked at them yet."""
-    return sum(Wanted.NEW.has(row.item) for row in rows)
+    """Return how many items of this chapter are new: the GM has not looked at them yet."""
+    return sum(Wanted.NEW.has(row.item) for row in rows if not row.chapter)
 
 
 def columns_of(rows: Sequence[BankRow], width: int, *, kind: str) -> list[Column]:
@@ -117,7 +151,8 @@ def columns_of(rows: Sequence[BankRow], width: int, *, kind: str) -> list[Column
     """
     label = 0 if all(row.item.label.is_everyone for row in rows) else max(8, min(18, width // 7))
     kinds = {"": 0, KIND: 6}.get(kind, 11)
-    fixed = [1, 8, kinds, 6, label, 4]
+    chapter = 3 if any(row.chapter for row in rows) else 0
+    fixed = [1, 8, kinds, chapter, 6, label, 4]
     room = max(24, width - 1 - sum(fixed) - sum(map(bool, fixed)) - 1)
     name = max(10, min(30, room // 3))
     columns = [
@@ -126,6 +161,7 @@ def columns_of(rows: Sequence[BankRow], width: int, *, kind: str) -> list[Column
         Column(kind, kinds),
         Column("Name", name),
         Column("Text", room - name),
+        Column("Ch.", chapter, is_number=True),
         Column("Prompt", 6, is_number=True),
         Column("Known to", label),
         Column("Left", 4, is_number=True),
@@ -141,9 +177,10 @@ def cells_of(row: BankRow, session: Session, columns: Sequence[Column], *, is_ma
         ASPECT: item.details.aspect.value if isinstance(item.details, StateDetails) else "",
         "Name": clean_line(item.name),
         "Text": spoken(item),
+        "Ch.": str(row.chapter or ""),
         "Prompt": str(item.proved_at) if item.proved_at else "–",
         "Known to": "" if item.label.is_everyone else names_of(item.label, session),
-        "Left": f"{row.strength:.2f}"[-3:] if row.strength < 1 else "1.0",
+        "Left": "1.0" if row.strength >= 0.995 else f"{row.strength:.2f}"[-3:],
     }
     return ["*" if is_marked else "", mark_of(item), *(texts[one.title] for one in columns[2:])]
 

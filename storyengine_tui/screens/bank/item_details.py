@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from datetime import datetime
 
 from core.context.visibility import names_of
 from core.domain.bank.evidence import Evidence
@@ -17,11 +18,18 @@ NOT_PROVED = "No line of the story is named as proof: you wrote it."
 
 
 def passages_of(
-    item: Item, history: Sequence[Item], access: ItemAccess | None, session: Session
+    item: Item,
+    history: Sequence[Item],
+    access: ItemAccess | None,
+    session: Session,
+    at: datetime | None = None,
 ) -> list[Passage]:
-    """Return what an item says, who may know it, how strong it is, and how it was changed."""
+    """Return what an item says, who may know it, how strong it is, and how it was changed.
+
+    `at` is the time that it is, where items fade by hours.
+    """
     made = [_passage("What it says", [clean(item.text), *_details(item)])]
-    made.append(_passage("What is known of it", [*_facts(item, access, session)]))
+    made.append(_passage("What is known of it", [*_facts(item, access, session, at)]))
     if len(history) > 1:
         made.append(_passage("How it was changed", [*_changes(history)]))
     return made
@@ -46,7 +54,7 @@ def _details(item: Item) -> Iterator[str]:
         yield f"{one.name.replace('_', ' ').removeprefix('is ').capitalize()}: {clean_line(text)}"
 
 
-def _facts(item: Item, access: ItemAccess | None, session: Session) -> Iterator[str]:
+def _facts(item: Item, access: ItemAccess | None, session: Session, at: datetime | None) -> Iterator[str]:
     last = None if access is None else access.last_accessed
     origin = "you wrote it" if item.origin is ItemOrigin.GM else "drawn from play"
     words = ", the words are yours" if item.is_by_gm and item.origin is not ItemOrigin.GM else ""
@@ -57,9 +65,12 @@ def _facts(item: Item, access: ItemAccess | None, session: Session) -> Iterator[
     mark = mark_of(item).replace("✓", "confirmed")
     if mark:
         yield f"State: {mark}"
-    left = strength_of(item, session.prompt_index, last)
-    fades = "" if item.is_fading else ", and it does not fade"
-    yield f"Importance: {item.importance:.2f}, of which {left:.2f} is left{fades}"
+    if item.session_id != session.id:
+        yield f"Importance: {item.importance:.2f}; it is from an earlier chapter of the book"
+    else:
+        left = strength_of(item, session.prompt_index, last, at)
+        fades = "" if item.is_fading else ", and it does not fade"
+        yield f"Importance: {item.importance:.2f}, of which {left:.2f} is left{fades}"
     if access is None:
         yield "Recalled: never"
     else:

@@ -29,6 +29,7 @@ class Act(StrEnum):
     REDO = "redo"
     ADD = "add"
     OPEN = "open"
+    GO = "go"
 
 
 class ItemList(RowList[BankRow]):
@@ -45,6 +46,7 @@ class ItemList(RowList[BankRow]):
         Binding("plus", "ask('add')", "Add", key_display="+"),
         Binding("U,shift+u", "ask('redo')", "Redo", key_display="U", show=False),
         Binding("t", "ask('close')", "Close a thread, or open it again", show=False),
+        Binding("o", "ask('go')", "Open the chapter that it is from", show=False),
     ]
 
     @dataclass
@@ -66,7 +68,9 @@ class ItemList(RowList[BankRow]):
         "Enter shows the proofs, the changes and how often it was recalled.\n\n"
         "c confirms, e edits, p pins, x rejects, m merges, t closes a thread; the same key again takes it "
         "back. Space marks several, which a key then acts on at once. u undoes the last change, U does it "
-        "again, + adds one of your own."
+        "again, + adds one of your own.\n\n"
+        "In a chapter of a book, b shows the items of the earlier chapters too, with the number of their "
+        "chapter. They are changed there; o opens it."
     )
 
     def __init__(self, session: Callable[[], Session], *, kind: str = "", id: str) -> None:
@@ -89,6 +93,12 @@ class ItemList(RowList[BankRow]):
         cursor = next((number for number, row in enumerate(rows) if row.item.id == here), None)
         self._marked &= {row.item.id for row in rows}
         self.show_rows(rows, self._fitted(rows), cursor)
+
+    def go_to(self, item_id: ItemId) -> None:
+        """Put the cursor on an item, if it is in the list."""
+        for number, row in enumerate(self.rows):
+            if row.item.id == item_id:
+                self.move_to(number)
 
     def _fitted(self, rows: Sequence[BankRow]) -> list[Column]:
         return columns_of(rows, self.size.width or 80, kind=self.kind)

@@ -1,6 +1,7 @@
 """The details of one item of the bank: its proofs, its changes, and how often it was recalled."""
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import ClassVar
 
 from textual import on
@@ -36,8 +37,16 @@ class ItemScreen(OverlayScreen[Evidence]):
         Binding("escape", "close", "Back"),
     ]
 
-    def __init__(self, item: Item, bank: Bank, session: Callable[[], Session]) -> None:
+    def __init__(
+        self,
+        item: Item,
+        bank: Bank,
+        session: Callable[[], Session],
+        fades_at: Callable[[], datetime | None] = lambda: None,
+    ) -> None:
+        """Show an item; `fades_at` returns the time that it is where items fade by hours."""
         super().__init__()
+        self._fades_at = fades_at
         self._item = item
         self._bank = bank
         self._session = session
@@ -74,7 +83,7 @@ class ItemScreen(OverlayScreen[Evidence]):
             self.query_one(Banner).show(error.message, hint=error.hint)
             return
         access = accesses.get(self._item.id)
-        passages = passages_of(self._item, history, access, self._session())
+        passages = passages_of(self._item, history, access, self._session(), self._fades_at())
         view = self.query_one(PassageView)
         view.show_passages(
             [Keyed(number, one) for number, one in enumerate(passages)], self._session().roster

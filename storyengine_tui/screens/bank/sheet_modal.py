@@ -18,6 +18,7 @@ from core.text.cleaning import clean_line
 from storyengine_tui.screens.bank.bank_desk import BankDesk
 from storyengine_tui.screens.bank.bank_rows import ASPECT, rows_of
 from storyengine_tui.screens.bank.item_list import Act, ItemList
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ class SheetModal(OverlayModal[None]):
             nothing.update(Content(str(error)))
             return
         own = [item for item in items if item.about is self._slot and not is_over(item)]
-        rows = await asyncio.to_thread(rows_of, own, accesses, self._session.snapshot.session.prompt_index)
+        now, at = self._session.snapshot.session.prompt_index, self._session.fades_at()
+        rows = await asyncio.to_thread(rows_of, own, accesses, now, (), at)
         self._list.show_items(rows)
         nothing.update(Content("" if rows else NOTHING))
         nothing.display = not rows
@@ -88,6 +90,11 @@ class SheetModal(OverlayModal[None]):
     def _ask(self, event: ItemList.Asked) -> None:
         if event.act is not Act.ADD:
             self._desk.perform(event.act, event.items)
+
+    @on(SessionTab.ElsewhereWanted)
+    def _make_way(self) -> None:
+        """Close: the GM goes to a proof, which the app shows."""
+        self.dismiss(None)
 
     @on(ItemList.Left)
     def _leave(self, event: ItemList.Left) -> None:

@@ -20,7 +20,7 @@ from core.domain.session.session_state import SessionState
 from storyengine_tui.screens.chapter.early_input import EarlyKeys, EarlyPanel
 from storyengine_tui.screens.chapter.last_session import LastPanel
 from storyengine_tui.screens.chapter.paused_banner import PausedBanner
-from storyengine_tui.screens.chapter.tab_pages import TITLES, PageTab, TabPages, apply_tall_class
+from storyengine_tui.screens.chapter.tab_pages import TITLES, PageTab, TabPages, apply_tall_class, home_tab
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.screens.models.call_permission import (
     ensure_callable,
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from storyengine_tui.screens.setup.setup_pane import SetupPane
 
 TAB_KEYS = Binding.Group("Tabs")
-HOME_TABS = dict.fromkeys((SessionState.DRAFT_TAB1, SessionState.LOCKING), "setup") | dict.fromkeys(
-    (SessionState.ENDED, SessionState.NARRATING), "narrative"
-)
 PLAYING = (SessionState.ACTIVE, SessionState.SUMMARIZING)
 
 
@@ -94,6 +91,7 @@ class ChapterScreen(StatusScreen):
         self._listening = ExitStack()
         self._state: SessionState | None = None
         self._title = ""
+        self._there: tuple[str, str] | None = None
         self._has_had_field = False
 
     def compose(self) -> ComposeResult:
@@ -170,7 +168,7 @@ class ChapterScreen(StatusScreen):
         self._session = session
         self._state = session.snapshot.session.state
         listener = self._listening.enter_context(session.listen())
-        home = HOME_TABS.get(self._state, "play")
+        home = home_tab(self._state)
         self._pages.folder = self.configuration.paths.data
         await self._pages.attach(home, session)
         self._early_panel.display = False
@@ -193,6 +191,8 @@ class ChapterScreen(StatusScreen):
         if self._session is session:
             self._run(self._hear(listener), "hear")
             self._show_pane()
+            if self._there is not None:
+                self.do_there(*self._there)
             if not self.app.is_headless:
                 self._run(self._pages.prepare_others(lambda: self._session is session), "prepare")
 
@@ -230,7 +230,7 @@ class ChapterScreen(StatusScreen):
         # A worker that still fills a page would write into pages that are being detached.
         for group in ("attach", "hear", "prepare"):
             self.workers.cancel_group(self, group)
-        self._session = self._state = None
+        self._session = self._state = self._there = None
         self._pages.detach()
         if self.is_mounted and self.is_attached:
             self.set_focus(None)
@@ -325,9 +325,10 @@ class ChapterScreen(StatusScreen):
         return page is not None and page.check_action(name, parameters) is True
 
     def do_there(self, tab: str, action: str) -> None:
-        """Go to a tab and run an action of its page."""
+        """Go to a tab and run an action of its page; in a chapter that is being opened, after that."""
         page = self._pages.get_page(tab)
-        if page is not None:
+        self._there = None if self.is_open else (tab, action)
+        if page is not None and self.is_open:
             self._open_tab(tab)
             page.call_after_refresh(page.run_action, action)
 

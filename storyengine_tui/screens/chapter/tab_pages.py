@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import TabbedContent, TabPane
 
+from core.domain.session.session_state import SessionState
 from storyengine_tui.textual_ext.painting.visibility import is_displayed
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ log = logging.getLogger(__name__)
 
 TITLES: Final = {"setup": "1 World", "play": "2 Play", "narrative": "3 Chapter"}
 """The titles of the tabs; the page of the tab `setup` is the class `SetupPane` in `setup_pane`, and so on."""
+_HOME_TABS: Final = dict.fromkeys((SessionState.DRAFT_TAB1, SessionState.LOCKING), "setup") | dict.fromkeys(
+    (SessionState.ENDED, SessionState.NARRATING), "narrative"
+)
 
 IDLE_SECONDS: Final = 0.5
 """Seconds without a key after which the GM is idle."""
@@ -51,6 +55,11 @@ def apply_tall_class(root: Widget, rows: int, *, is_shown_only: bool = False) ->
             continue
         widget.set_class(is_tall, "-tall", update=False)
         widget.app.stylesheet.apply(widget)
+
+
+def home_tab(state: SessionState) -> str:
+    """Return the tab on which a chapter in this state opens."""
+    return _HOME_TABS.get(state, "play")
 
 
 class PageTab(TabPane):

@@ -100,10 +100,11 @@ async def ask(
     choices: "ModelAssignments",
     account: "Account",
     key: "SecretStr | None" = None,
+    also: str = "",
 ) -> bool:
     """Ask whether text may go to `account`, saying which models and which key; store that it may.
 
-    `key` is one that was typed just now.
+    `key` is one that was typed just now, `also` names what is called there beside the models of agents.
     """
     from core.config.consent import normalise_base_url
     from core.domain.slot import Slot
@@ -117,6 +118,7 @@ async def ask(
         {slot: f"character {slot.value} {slot.name.capitalize()}" for slot in Slot},
         account.name,
     )
+    models = ", ".join(filter(None, (models, also)))
     if not await app.push_screen_wait(ConsentModal(address, models, partial(name_key, account, key))):
         return False
     configuration.consent.grant(address)

@@ -12,7 +12,15 @@ from core.config.consent import normalise_base_url
 from core.config.models.accounts import Account, Accounts, accounts_of, own_account
 from core.config.models.api_keys import FoundKey, find_api_key
 from core.config.models.assignments import AgentRole, ModelAssignments, choose_models
-from core.config.sections import AgentSettings, ProfileName, ProfileSettings, ProviderName, is_account_name
+from core.config.models.embedding import EmbeddingChoice, choose_embedding
+from core.config.sections import (
+    AgentSettings,
+    EmbeddingSettings,
+    ProfileName,
+    ProfileSettings,
+    ProviderName,
+    is_account_name,
+)
 from core.config.settings import InvalidSettingsError, load_settings
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -57,6 +65,8 @@ class Connection:
     lengths: Mapping[Agent, int] = field(default_factory=dict)
     """Tokens of output, of those who have their own cap."""
     temperatures: Mapping[Agent, float] = field(default_factory=dict)
+    embedding: str = ""
+    """What makes vectors of texts, as `service` under [embedding] has it; empty for the default."""
     key: SecretStr | None = None
     """A key that was typed now, and is not stored anywhere yet."""
 
@@ -162,6 +172,12 @@ class Connection:
         """Return the models as they will be; raises StoryEngineError for an account that cannot answer."""
         return choose_models(self.profile(configuration), self.accounts(configuration))
 
+    def embedding_service(self, configuration: Configuration) -> EmbeddingChoice | None:
+        """Return the model of a service that makes vectors, where one does; raises StoryEngineError."""
+        settings = EmbeddingSettings(service=self.embedding or None)
+        choice = choose_embedding(settings, self.accounts(configuration))
+        return choice if choice is not None and choice.account.provider == "openai" else None
+
 
 def connection_of(configuration: Configuration) -> Connection:
     """Return what is connected now."""
@@ -183,6 +199,7 @@ def connection_of(configuration: Configuration) -> Connection:
             agent: own.max_output_tokens for agent, own in agents.items() if own.max_output_tokens is not None
         },
         temperatures={agent: own.temperature for agent, own in agents.items() if own.temperature is not None},
+        embedding=configuration.settings.embedding.service or "",
     )
 
 
@@ -326,6 +343,7 @@ def connect(connection: Connection, configuration: Configuration) -> tuple[Confi
         update={
             "profile": name,
             "profiles": before.profiles.model_copy(update={name: wanted}),
+            "embedding": before.embedding.model_copy(update={"service": connection.embedding or None}),
             "provider": None,
             "base_url": None,
             "model": None,
@@ -362,6 +380,7 @@ def changes_of(connection: Connection, name: ProfileName, kept: Collection[Agent
         ("model",): None,
         ("profile",): name,
         ("profiles", name, "provider"): connection.provider,
+        ("embedding", "service"): connection.embedding or None,
     }
     if connection.provider == "openai":
         changes["profiles", name, "base_url"] = normalise_base_url(connection.base_url)

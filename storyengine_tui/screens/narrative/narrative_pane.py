@@ -25,6 +25,7 @@ from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell, DefinitionSaver
 from storyengine_tui.screens.narrative.download_row import CopyRequested, DeliveryRow
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
+from storyengine_tui.screens.narrative.memory.arrivals import Arrivals
 from storyengine_tui.screens.narrative.memory.bank_part import BankPart
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
@@ -85,7 +86,7 @@ class NarrativePane(SessionTab):
         self.memory = MemoryLoader(self, self._go_on)
         self._revisions = MemoryRevisions(self)
         self._bank = BankPart(self, self.memory)
-        self.adopt(self._bank)
+        self.adopt(self._bank, Arrivals(self, self.memory))
         self._viewpoints = Viewpoints(self, self.memory, self._build)
         self._request_id: RequestId | None = None
         """The build whose text streams in."""
@@ -168,8 +169,6 @@ class NarrativePane(SessionTab):
                 self._draft.restart()
             case notifications.RequestFailed(NarrativeRequest()):
                 self._draft.fail()
-            case _:
-                pass
 
     def refresh_view(self) -> None:
         """Show the session as it is now."""
@@ -319,7 +318,8 @@ class NarrativePane(SessionTab):
 
     @on(ItemList.Asked)
     @on(ItemList.Left)
-    def _handle_items(self, event: ItemList.Asked | ItemList.Left) -> None:
+    @on(RememberedCell.Widened)
+    def _handle_items(self, event: ItemList.Asked | ItemList.Left | RememberedCell.Widened) -> None:
         self._bank.handle(event)
 
     def action_build_as(self) -> None:

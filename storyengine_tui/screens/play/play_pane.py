@@ -16,6 +16,7 @@ from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.sync import notifications
 from storyengine_tui.screens.play.actions.bank_actions import BankActions
+from storyengine_tui.screens.play.actions.place_actions import PlaceActions
 from storyengine_tui.screens.play.actions.request_actions import RequestActions
 from storyengine_tui.screens.play.actions.scene_actions import SceneActions
 from storyengine_tui.screens.play.actions.sending_actions import SendingActions
@@ -95,7 +96,8 @@ class PlayPane(SessionTab):
         self.requests, self.takes = RequestActions(*parts), TakeActions(*parts)
         self.scene = SceneActions(*parts, self.show_forecast)
         self.bank = BankActions(*parts)
-        self.adopt(self.requests, self.takes, self.scene, self.bank, SendingActions(*parts))
+        self.adopt(self.requests, self.takes, self.scene, self.bank)
+        self.adopt(SendingActions(*parts), PlaceActions(*parts))
         self._shown_id: SessionId | None = None
 
     def compose(self) -> ComposeResult:
@@ -267,7 +269,7 @@ class PlayPane(SessionTab):
         if action in ("why_silent", "why_here"):
             is_near = action == "why_silent" or self.reading.transcript.has_focus
             return is_near and self.reading.reasoned is not None
-        if action in ("quote_here", "sheet", "go_to"):
+        if action in ("quote_here", "sheet"):
             return self.bank.is_offered(action)
         if action == "branch_here":
             return self.reading.transcript.has_focus and self.reading.marked_prompt is not None

@@ -12,13 +12,13 @@ from textual.widgets import DataTable, Input, Static
 
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
-from core.engine.recall.search import Hit
-from core.text.cleaning import clean, clean_line
-from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
+from core.engine.recall.search import Hit, excerpt_of
+from core.engine.recall.texts import Place
+from core.text.cleaning import clean_line
 from storyengine_tui.screens.library.list_screen import ListScreen
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.one_line import EntryField
-from storyengine_tui.widgets.reading.memory_outline import Passage
 
 if TYPE_CHECKING:
     from core.engine.engine import Engine
@@ -38,14 +38,14 @@ class SearchScreen(ListScreen[Hit, Hit]):
     CSS_PATH = "search.tcss"
     HELP = (
         "Type words to find in transcript, memory, memory bank and drafts; the list narrows as you type. "
-        "Items of the memory bank are found by their meaning too. Enter shows the place under the cursor, "
-        "Ctrl+B searches the whole book, and then this chapter again."
+        "In a chapter with a memory bank all of it is found by meaning too. Enter goes to the place under "
+        "the cursor, in another chapter too; Ctrl+B searches the whole book, and then this chapter again."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority: the cursor of the list moves while the field has the focus.
         Binding("up", "step(-1)", "Choose", show=False, priority=True),
         Binding("down", "step(1)", "Choose", show=False, priority=True),
-        Binding("enter", "take", "Show", priority=True),
+        Binding("enter", "take", "Go there", priority=True),
         Binding("ctrl+b", "widen", "Whole book", priority=True),
         Binding("escape", "close", "Back"),
     ]
@@ -77,6 +77,9 @@ class SearchScreen(ListScreen[Hit, Hit]):
         words = self.query_one("#find", EntryField).value.strip()
         found = await self._search(words, self._is_wide) if words else ()
         self.query_one("#empty", Static).update(NOT_FOUND if words else NOTHING)
+        instead = next((hit.instead for hit in found if hit.instead), "")
+        said = f" · nothing has “{clean_line(words)}”, this is for “{instead}”" if instead else ""
+        self.query_one("#heading", Static).update(f"{self._heading}{said}")
         where = max(20, min(34, self.size.width // 3))
         columns = {"Where": where, "What": max(20, self.size.width - where - 6)}
         self.fill(found, columns, self._cells, takes_focus=False)
@@ -113,38 +116,18 @@ class SearchScreen(ListScreen[Hit, Hit]):
 
     @on(DataTable.RowSelected)
     def action_take(self) -> None:
-        """Show the hit under the cursor."""
+        """End with the hit under the cursor."""
         if self.chosen is not None:
-            self.app.push_screen(HitScreen(self.chosen, with_chapter=self._is_wide))
+            self.dismiss(self.chosen)
 
     def _cells(self, hit: Hit) -> tuple[Text, Text]:
         who = f"{clean_line(hit.who)}: " if hit.who else ""
+        # Fewer words than on the command line: what was found is to be in view.
+        excerpt = clean_line(excerpt_of(hit.text, hit.start, self.size.width // 6))
         return (
             Text(place_of(hit, with_chapter=self._is_wide), no_wrap=True, overflow="ellipsis"),
-            Text(f"{who}{clean_line(hit.excerpt)}", no_wrap=True, overflow="ellipsis"),
+            Text(f"{who}{excerpt}", no_wrap=True, overflow="ellipsis"),
         )
-
-
-class HitScreen(TextScreen):
-    """Shows the whole text of a hit."""
-
-    CSS_PATH = "../calls/calls_screen.tcss"
-    HELP = "The whole text that was found. y copies it, v marks a part, Esc goes back to the list."
-
-    def __init__(self, hit: Hit, *, with_chapter: bool) -> None:
-        super().__init__()
-        self._hit = hit
-        self._with_chapter = with_chapter
-
-    @property
-    def heading(self) -> str:
-        """Where the text is."""
-        return place_of(self._hit, with_chapter=self._with_chapter)
-
-    async def passages(self) -> Sequence[Passage]:
-        """Return the text, under who says it."""
-        title = clean_line(self._hit.who) or self.heading
-        return [Passage(f"{title}\n{clean(self._hit.text)}", len(title))]
 
 
 async def search_in(engine: "Engine", session_id: SessionId) -> SearchScreen:
@@ -163,3 +146,18 @@ def place_of(hit: Hit, *, with_chapter: bool) -> str:
     where = [f"Chapter {hit.chapter}"] if with_chapter else []
     where.append(hit.place.value if where else hit.place.value.capitalize())
     return ", ".join([*where, *([] if hit.prompt is None else [f"prompt {hit.prompt}"])])
+
+
+def place_wanted(hit: Hit) -> SessionTab.ElsewhereWanted:
+    """Return what says that the GM goes to the place of a hit."""
+    words = f"{hit.start}, {hit.end}"
+    match hit.place:
+        case Place.TRANSCRIPT:
+            tab, action = "play", f"go_to({hit.prompt}, {hit.source}, {words})"
+        case Place.MEMORY:
+            tab, action = "narrative", f"go_to_block('{hit.source}', {hit.part}, {words})"
+        case Place.BANK:
+            tab, action = "narrative", f"go_to_item('{hit.source}')"
+        case Place.DRAFT:
+            tab, action = "narrative", f"go_to_version({hit.source}, {words})"
+    return SessionTab.ElsewhereWanted(tab, action, hit.session_id)

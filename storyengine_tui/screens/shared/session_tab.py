@@ -19,7 +19,7 @@ from storyengine_tui.textual_ext.painting.visibility import is_displayed
 if TYPE_CHECKING:
     from textual.widgets import TextArea
 
-    from core.domain.ids import RequestId
+    from core.domain.ids import RequestId, SessionId
     from core.engine.session.session_handle import SessionHandle
     from core.engine.sync.notifications import CallStarted, Notification
 
@@ -49,10 +49,11 @@ class SessionTab(VerticalScroll, can_focus=False):
 
     @dataclass
     class ElsewhereWanted(Message):
-        """The GM goes to another tab, where its page runs an action."""
+        """The GM goes to a tab, where its page runs an action; with a session, to that chapter first."""
 
         tab: str
         action: str
+        session_id: "SessionId | None" = None
 
     @dataclass
     class Stored(Message):

@@ -106,7 +106,8 @@ class StatusScreen(BatchedScreen[None]):
 
     @on(SessionTab.ElsewhereWanted)
     def _go_elsewhere(self, event: SessionTab.ElsewhereWanted) -> None:
-        self.do_there(event.tab, event.action)
+        if event.session_id is None:  # Otherwise the app opens that chapter first.
+            self.do_there(event.tab, event.action)
 
     def do_there(self, tab: str, action: str) -> None:
         """Go to a tab and run an action of its page."""

@@ -223,9 +223,9 @@ class SelectableLineView(LineView, can_focus=True):
         """Return the number of the paragraph with a key."""
         return next((n for n, one in enumerate(self.lines.paragraphs) if one.key == key), None)
 
-    def mark_at(self, place: SourcePos) -> None:
-        """Show the cursor at a place."""
-        self._cursor, self._anchor = place, None
+    def mark_at(self, place: SourcePos, end: SourcePos | None = None) -> None:
+        """Show the cursor at a place; with an `end`, what is between them is selected."""
+        self._cursor, self._anchor = (place, None) if end is None else (end, place)
         self.is_marking = True
         self._show_selection()
 

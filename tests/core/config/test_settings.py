@@ -35,6 +35,7 @@ PROFILE_FIELDS: dict[str, object] = {
     "memory_ratio": 0.25,
     "recall_percent": 20,
     "recall_items": 8,
+    "recall_fading": "hours",
 }
 AGENTS = ("world_lock", "character", "context_summary", "narrative", "characters.3")
 FIELDS: dict[str, object] = PROFILE_FIELDS | {

@@ -13,7 +13,9 @@ from core.config.models.accounts import accounts_of
 from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.audience import Audience
+from core.domain.bank.details import FactDetails
 from core.domain.bank.item import Item
+from core.domain.bank.pieces import pieces_of
 from core.domain.errors import ErrorCode
 from core.domain.ids import ItemId, new_uuid
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
@@ -156,6 +158,58 @@ async def test_vectors_that_are_missing_are_made_when_the_chapter_is_opened() ->
     async with scene.opened() as session:
         await settled(session)
         assert len(scene.store.bank.vectors) == len(await scene.store.bank.items(session.id))
+
+
+async def test_what_the_gm_adds_or_edits_is_found_by_its_meaning_at_once() -> None:
+    scene = keeping(makes_vectors=True)
+    async with played(scene) as session:
+        await settled(session)
+        vectors = scene.store.bank.vectors
+        added = await session.bank.add(
+            session.snapshot.session, name="The ferry", text="It runs at low tide.", details=FactDetails()
+        )
+        await settled(session)
+        before = vectors[session.id, added.id][1]
+        edited = await session.bank.edit(added, replace(added, text="It was sold in the spring."))
+        await settled(session)
+        after = vectors[session.id, added.id][1]
+        assert (before.version, after.version) == (1, edited.version)
+        assert before.vector != after.vector
+        await session.bank.undo()
+        await settled(session)
+        assert vectors[session.id, added.id][1].vector == before.vector
+        asked = len(await embeddings(session))
+        await session.bank.confirm([next(one for one in await session.bank.items() if one.id == added.id)])
+        await settled(session)
+        assert len(await embeddings(session)) == asked, "that it is confirmed changes no words"
+
+
+async def test_where_no_model_makes_vectors_a_change_of_the_gm_asks_for_none() -> None:
+    scene = keeping()
+    async with played(scene) as session:
+        await settled(session)
+        asked = len(await embeddings(session))
+        await session.bank.add(
+            session.snapshot.session, name="The ferry", text="It runs at low tide.", details=FactDetails()
+        )
+        assert len(await embeddings(session)) == asked
+
+
+async def test_a_search_has_vectors_made_of_the_texts_of_the_chapter_once() -> None:
+    scene = keeping(makes_vectors=True)
+    async with played(scene) as session:
+        await settled(session)
+        assert not scene.store.bank.pieces, "nobody has searched"
+        assert session.prepare_search is not None
+        await session.prepare_search()
+        await settled(session)
+        texts = {event.text for event in await session.canon()}
+        pieces = [piece.hash for text in texts for piece in pieces_of(text)]
+        assert pieces
+        assert {*pieces} <= {one for _, one in scene.store.bank.pieces}
+        asked = len(await embeddings(session))
+        await session.prepare_search()
+        assert len(await embeddings(session)) == asked, "each has its vector"
 
 
 class Breaking(ScriptedEmbedder):

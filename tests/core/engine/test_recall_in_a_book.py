@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -131,3 +132,17 @@ async def test_no_more_is_recalled_than_the_setting_says_and_zero_is_nothing() -
     snapshot, asked = await store.load(session.id), replace(ASKED, recent_from=3)
     assert len(items_of(await BankReader(store, most_items=3).read(snapshot, RED, asked))) == 3
     assert not items_of(await BankReader(store, most_items=0).read(snapshot, RED, asked))
+
+
+async def test_by_hours_what_is_recalled_is_weaker_the_longer_ago_it_was_drawn() -> None:
+    store = MemoryStore()
+    session = await chapter(store, {RED: "Kara"})
+    await store.bank.put([fact(1, session_id=session.id, prompt_index=1)])
+    snapshot = await store.load(session.id)
+    later = fact(1).created_at + timedelta(hours=1_000)
+    by_prompts = (await BankReader(store).read(snapshot, RED, replace(ASKED, recent_from=9))).recalled
+    by_hours = (
+        await BankReader(store, fades_at=lambda: later).read(snapshot, RED, replace(ASKED, recent_from=9))
+    ).recalled
+    assert by_prompts[0].strength > 0.49
+    assert by_hours[0].strength < 0.1

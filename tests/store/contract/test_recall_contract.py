@@ -10,6 +10,7 @@ import pytest
 from core.changes import Changes
 from core.domain.audience import Audience
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
+from core.domain.bank.pieces import PieceVector
 from core.domain.bank.recall import Found, ItemVector, Query, Scope, Vector, query_words
 from core.domain.ids import ItemId, SessionId, new_uuid
 from core.domain.session.session import Session
@@ -53,6 +54,32 @@ def asked(
 
 def numbers(found: Sequence[Found]) -> list[int]:
     return [one.item.id.int for one in found]
+
+
+async def test_pieces_of_texts_are_found_by_their_meaning_within_the_chapters_that_are_asked(
+    store: SessionStore,
+) -> None:
+    session, lease = await kept(store)
+    other, other_lease = await kept(store)
+    near, far, own = (letter * 64 for letter in "abc")
+    assert set(await store.bank.unembedded_pieces(session.id, "m", [near, far])) == {near, far}
+    await store.bank.put_piece_vectors(
+        session.id, "m", [PieceVector(near, (1.0, 0.0)), PieceVector(far, (0.0, 1.0))]
+    )
+    await store.bank.put_piece_vectors(other.id, "m", [PieceVector(own, (0.6, 0.8))])
+    assert not set(await store.bank.unembedded_pieces(session.id, "m", [near]))
+    assert set(await store.bank.unembedded_pieces(session.id, "other", [near])) == {near}
+    found = await store.bank.near_pieces([session.id], "m", (1.0, 0.0), 5)
+    assert [one.hash for one in found] == [near, far]
+    assert found[0].similarity == pytest.approx(1.0, abs=0.001)
+    both = await store.bank.near_pieces([session.id, other.id], "m", (1.0, 0.0), 2)
+    assert [(one.session_id, one.hash) for one in both] == [(session.id, near), (other.id, own)]
+    assert not await store.bank.near_pieces([session.id], "other", (1.0, 0.0), 5)
+    # Another model takes the place of the first.
+    await store.bank.put_piece_vectors(session.id, "other", [PieceVector(near, (0.0, 1.0))])
+    assert [one.hash for one in await store.bank.near_pieces([session.id], "m", (1.0, 0.0), 5)] == [far]
+    for one in (lease, other_lease):
+        await one.aclose()
 
 
 async def test_items_are_found_by_their_words_and_rare_words_count_more(store: SessionStore) -> None:

@@ -38,7 +38,8 @@ async def test_without_its_weights_search_goes_by_words_unless_it_was_chosen(
     monkeypatch.setattr(weights, "PACKAGE", "no_such_package_of_weights")
     found = await said(configured(tmp_path, None))
     assert (found.text, found.fix) == (
-        "its weights are not here; memories are searched by words alone",
+        "its weights are not here; memories are searched by words alone, until "
+        "`storyengine model fetch all-minilm-l6-v2` has fetched them",
         "",
     )
     with pytest.raises(StoryEngineError, match="are not on this machine"):

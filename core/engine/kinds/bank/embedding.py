@@ -1,5 +1,7 @@
 """Makes vectors of the items of a memory bank, so that they are found by their meaning (design 15).
 
+Where the GM searches a chapter, also of the pieces of its transcript, its memory and its drafts.
+
 Each batch is stored at once, and what has a vector is not asked about again: work that was stopped goes on
 where it was. Items that are stored meanwhile are part of it.
 """
@@ -10,15 +12,19 @@ from typing import Final
 
 from core.domain.bank.item import Item
 from core.domain.bank.matching import Similar
-from core.domain.bank.recall import ItemVector, Query, Scope
-from core.domain.ids import ItemId
+from core.domain.bank.pieces import Piece, PieceVector
+from core.domain.bank.recall import ItemVector, Query, Scope, Vector
+from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.engine.changes.moves import provenance
 from core.engine.kinds.base import BackgroundHandler, Job
 from core.engine.kinds.outcome import Failed
+from core.engine.recall.texts import lacking_pieces
 from core.gateway.call_records import CallRecords
 
 MOST_IN_A_BATCH: Final = 64
+OF_TEXTS: Final = "texts"
+"""What a request says that is for the texts of the chapters too, as the GM searches them."""
 MOST_NEAR: Final = 5
 """Items that a new one is compared with by meaning."""
 
@@ -41,22 +47,39 @@ class EmbeddingHandler(BackgroundHandler[VectorsMade]):
         session_id = job.snapshot.session.id
         chapters = [session_id, *(one.session_id for one in await bank.earlier_chapters(session_id))]
         size = max(1, min(job.calls.embedding_batch, MOST_IN_A_BATCH))
+        pieces = await lacking_pieces(job.store, chapters, model) if request.text == OF_TEXTS else []
         seen: set[tuple[ItemId, int]] = set()
         while True:
             items = await bank.unembedded(chapters, model, size)
             # A vector of an item that was deleted meanwhile is not kept: it is asked about once.
-            if not items or all((item.id, item.version) in seen for item in items):
+            if items and any((item.id, item.version) not in seen for item in items):
+                seen |= {(item.id, item.version) for item in items}
+                made = await job.calls.embed([text_of(item) for item in items])
+                vectors = [
+                    ItemVector(session_id=item.session_id, item_id=item.id, version=item.version, vector=one)
+                    for item, one in zip(items, made.vectors, strict=False)
+                ]
+                await bank.put_vectors(model, vectors)
+            elif pieces:
+                batch, pieces = pieces[:size], pieces[size:]
+                made = await job.calls.embed([piece.text for _, piece in batch])
+                for session_id, own in _by_chapter(batch, made.vectors).items():
+                    await bank.put_piece_vectors(session_id, model, own)
+            else:
                 return VectorsMade(), CallRecords()
-            seen |= {(item.id, item.version) for item in items}
-            made = await job.calls.embed([text_of(item) for item in items])
-            vectors = [
-                ItemVector(session_id=item.session_id, item_id=item.id, version=item.version, vector=vector)
-                for item, vector in zip(items, made.vectors, strict=False)
-            ]
-            await bank.put_vectors(model, vectors)
             await _keep(job, request, made.call_records)
             if made.error is not None:
                 return Failed(made.error), CallRecords()
+
+
+def _by_chapter(
+    pieces: Sequence[tuple[SessionId, Piece]], vectors: Sequence[Vector]
+) -> dict[SessionId, list[PieceVector]]:
+    """Return the vectors of the first pieces, all if nothing went wrong, by their chapters."""
+    made: dict[SessionId, list[PieceVector]] = {}
+    for (session_id, piece), vector in zip(pieces, vectors, strict=False):
+        made.setdefault(session_id, []).append(PieceVector(piece.hash, vector))
+    return made
 
 
 async def similar_of(job: Job, request: BackgroundRequest, new: Sequence[Item]) -> Similar | None:

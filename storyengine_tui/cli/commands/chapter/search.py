@@ -10,6 +10,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from core.engine.engine import Engine
 from core.engine.recall.search import LONGEST_SEARCH, Hit
+from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.commands.chapter.sessions import find_session
 from storyengine_tui.cli.gate import unlocked
@@ -43,6 +44,9 @@ async def search(
     if as_json:
         typer.echo(json.dumps([_plain(hit) for hit in hits], ensure_ascii=False, indent=2))
         return
+    instead = next((hit.instead for hit in hits if hit.instead), "")
+    if instead:
+        say(f"Nothing has “{clean_line(text)}”; this is for “{instead}”:")
     for hit in hits:
         say(line_of(hit, with_chapter=len(chapters) > 1))
     if not hits:

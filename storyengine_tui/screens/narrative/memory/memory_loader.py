@@ -23,10 +23,14 @@ class MemoryLoader:
         self._page = page
         self._on_loaded = on_loaded
         self._is_read = False
+        """Whether it was read, or is being read."""
+        self._has_come = False
         self._blocks: list[MemoryBlock] = []
         """Every block that was read, known to everyone or not."""
         self._unseen: list[MemoryBlock] = []
         """Blocks that arrived while the page was hidden."""
+        self._then: Callable[[], None] | None = None
+        """What is done once memory is read."""
         self.viewpoint: Slot | None = None
         """The character as which memory is shown; None for the GM, who knows all of it."""
 
@@ -41,15 +45,15 @@ class MemoryLoader:
 
     def forget(self) -> None:
         """Drop every block, before another session is shown."""
-        self._is_read = False
-        self.viewpoint = None
+        self._is_read = self._has_come = False
+        self.viewpoint = self._then = None
         self._blocks.clear()
         self._unseen.clear()
         self._cell.forget()
 
     def reread(self) -> None:
         """Read every block again, at once if the page is visible; until then what is shown stays."""
-        self._is_read = False
+        self._is_read = self._has_come = False
         self._unseen.clear()
         if self._page.is_in_view:
             self.read()
@@ -71,6 +75,15 @@ class MemoryLoader:
             self._page.run_worker(work, group="memory", exclusive=True, exit_on_error=False)
         self._show_unseen()
 
+    def when_read(self, then: Callable[[], None]) -> None:
+        """Do something once memory is read: at once if it is."""
+        if self._has_come:
+            self._show_unseen()
+            then()
+        else:
+            self._then = then
+            self.read()
+
     async def _load(self, session: "SessionHandle") -> None:
         try:
             blocks = await session.memory_blocks()
@@ -79,9 +92,12 @@ class MemoryLoader:
             self._page.post_message(SessionTab.CommandFailed(error))
             return
         if self._page.shows(session):
-            self._blocks = list(blocks)
+            self._blocks, self._has_come = list(blocks), True
             self._show()
-            if self._page.is_in_view:
+            then, self._then = self._then, None
+            if then is not None:
+                then()
+            elif self._page.is_in_view:
                 self._on_loaded()
 
     def append(self, block: MemoryBlock) -> None:

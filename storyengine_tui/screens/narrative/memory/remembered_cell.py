@@ -1,24 +1,40 @@
 """The memory cell of a chapter that keeps a bank: blocks and, beside them, the lists of items (design 15)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 from textual import getters, on
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import Input, Static
 
+from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from storyengine_tui.screens.bank.bank_rows import KIND, BankList, BankRow, Wanted, found, to_confirm
+from storyengine_tui.screens.bank.bank_rows import (
+    KIND,
+    KINDS,
+    BankList,
+    BankRow,
+    Wanted,
+    found,
+    to_confirm,
+)
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.memory.memory_cell import ENTRIES, MemoryCell
 from storyengine_tui.screens.narrative.memory.memory_pages import title_text
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
+from storyengine_tui.widgets.reading.memory_outline import MemoryForm
 from storyengine_tui.widgets.reading.row_list import RowList
+from storyengine_tui.widgets.reading.transcript_lines import Paragraph, SourcePos
+
+Place = tuple[SourcePos, SourcePos]
+"""The beginning and the end of words in a view."""
 
 BANK_ENTRIES: Final = (
-    *ENTRIES,
+    ENTRIES[0],
+    PanelEntry(MemoryForm.JSON, 2, "JSON"),  # Shorter than without lists: all of them fit into 80 columns.
     *(PanelEntry(one, number, one.value.capitalize()) for number, one in enumerate(BankList, start=3)),
 )
 NOTHING: Final = (
@@ -39,6 +55,7 @@ class RememberedCell(MemoryCell):
             for entry in BANK_ENTRIES[len(ENTRIES) :]
         ),
         Binding("f", "filter", "Only some", show=False),
+        Binding("b", "widen", "The whole book, or this chapter", show=False),
     ]
 
     _list = getters.query_one("#items", ItemList)
@@ -55,10 +72,19 @@ class RememberedCell(MemoryCell):
     _outcome = ""
     """What was just done, shown beside the name of the list."""
     _own_work = ""
+    _wanted_item: ItemId | None = None
+    """The item to which the cursor goes once the bank is read."""
     shown: BankList | None = None
     """The list that shows; None for blocks of memory."""
     wanted = Wanted.ALL
     """Which items of the list show."""
+    has_book = False
+    """Whether there are earlier chapters in a book."""
+    is_wide = False
+    """Whether items of the earlier chapters show too."""
+
+    class Widened(Message):
+        """The GM wants to see the items of the whole book, or of this chapter again."""
 
     # What there is
 
@@ -83,6 +109,7 @@ class RememberedCell(MemoryCell):
             self.query_one(".cell").mount(*lines, before=self.query_one(".foot"))
         if not self.keeps_bank:
             self._rows, self._waiting, self.shown, self.wanted = None, 0, None, Wanted.ALL
+            self._wanted_item, self.has_book, self.is_wide = None, False, False
         self._show_mode()
 
     def _chapter(self) -> Session:
@@ -90,11 +117,14 @@ class RememberedCell(MemoryCell):
             raise RuntimeError("the chapter keeps no bank")
         return self._session
 
-    def show_rows(self, rows: Sequence[BankRow], viewpoint: Slot | None) -> None:
+    def show_rows(self, rows: Sequence[BankRow], viewpoint: Slot | None, *, has_book: bool = False) -> None:
         """Show what the bank has; of what a character may know, with a viewpoint."""
+        self.has_book = has_book
         self._rows, self._knower, self._waiting = rows, viewpoint, to_confirm(rows)
         self._show_items()
         self.say_work(self._own_work)
+        if self._wanted_item is not None:
+            self.go_to_item(self._wanted_item)
 
     def show_viewpoint(self, viewpoint: Slot | None) -> None:
         """Show what a character may know; None shows everything."""
@@ -111,6 +141,35 @@ class RememberedCell(MemoryCell):
     def list_rows(self) -> Sequence[BankRow]:
         """The rows that show."""
         return self._list.rows
+
+    # Going to a place
+
+    def go_to_block(self, number: int, find: Callable[[Sequence[Paragraph]], Place | None]) -> None:
+        """Show a block of memory, and select there what `find` returns of its paragraphs."""
+        if self.keeps_bank:
+            self.go_to_list(None)
+        self._pages.show(number)
+        self._show_blocks()
+        shown = self._shown.paragraphs_of(number - self._pages.start)
+        first = shown.start
+        place = find(self.view.lines.paragraphs[first : shown.stop])
+        if place is None:
+            self.view.pin(first)
+        else:
+            self.view.unpin()
+            self.view.mark_at(*(SourcePos(first + one.paragraph, one.offset) for one in place))
+
+    def go_to_item(self, item_id: ItemId) -> None:
+        """Show the list that has an item, with the cursor on it; once the bank is read."""
+        self._wanted_item = item_id if self._rows is None else None
+        item = next((row.item for row in self._rows or () if row.item.id == item_id), None)
+        if item is None:
+            return
+        self.wanted = Wanted.OUT if item.is_out else Wanted.ALL
+        self.query_one("#memory-search", Input).value = ""
+        self.go_to_list(next(one for one, kinds in KINDS.items() if item.kind in kinds))
+        self._list.go_to(item_id)
+        self.screen.set_focus(self._list, scroll_visible=True)
 
     # What shows
 
@@ -182,9 +241,10 @@ class RememberedCell(MemoryCell):
         if self.shown is None:
             self.query_one("#memory-title", Static).update(Content(title_text(self.viewpoint)))
             return
+        name = self.shown.value.capitalize() + (" of the book" if self.is_wide else "")
         who = f", as {self.viewpoint} knows them" if self.viewpoint else ""
         said = f" · {self._outcome}" if self._outcome else ""
-        self.query_one("#memory-title", Static).update(Content(f"{self.shown.value.capitalize()}{who}{said}"))
+        self.query_one("#memory-title", Static).update(Content(f"{name}{who}{said}"))
         count, marked = len(self._list.rows), self._list.marked_count
         parts = (
             f"{count:,} {self.wanted or ('item' if count == 1 else 'items')}",
@@ -206,6 +266,12 @@ class RememberedCell(MemoryCell):
         self.wanted = every[(every.index(self.wanted) + 1) % len(every)]
         self._outcome = ""
         self._show_items()
+
+    def action_widen(self) -> None:
+        """Show the items of the earlier chapters of the book too, or those of this chapter alone."""
+        self.is_wide, self._outcome = not self.is_wide, ""
+        self._show_heading()
+        self.post_message(self.Widened())
 
     def action_leave_search(self) -> None:
         """Go back to the list or the text."""
@@ -245,8 +311,10 @@ class RememberedCell(MemoryCell):
         if action == "show" and parameters[0] in set(BankList):
             return self.keeps_bank
         if self.shown is None:
-            return action != "filter" and super().check_action(action, parameters)
+            return action not in ("filter", "widen") and super().check_action(action, parameters)
         match action:
+            case "widen":
+                return self.has_book or None  # Not False, as below.
             case "revise" | "turn" | "next_match" | "correct":
                 return False
             case "copy_all":

@@ -1,4 +1,4 @@
-"""The actions of tab 2 about the memory bank: quotes, the sheet of a character, a proof (design 15)."""
+"""The actions of tab 2 about the memory bank: quotes, and the sheet of a character (design 15)."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
 
 ONE_EVENT: Final = "A quote has words of one line: select them there (v, then Space and the arrow keys)."
-NOT_SHOWN: Final = (
-    "Prompt {} is earlier than what the transcript shows here. Its words are in the details of the item."
-)
 QUOTED: Final = "Kept as a quote of {}; u on its list (tab 3) takes it out."
 
 
@@ -81,10 +78,3 @@ class BankActions(PageActions):
 
     def _leave_sheet(self, _: None) -> None:
         self.page.on_tab_shown()
-
-    def action_go_to(self, prompt_index: int, ordinal: int, start: int, end: int) -> None:
-        """Put the cursor on words of an event in the transcript."""
-        if self.reading.show_place(prompt_index, ordinal, start, end):
-            self.page.set_focus(self.reading.transcript)
-        else:
-            self.page.notify(NOT_SHOWN.format(prompt_index), severity="warning", markup=False)

@@ -9,7 +9,6 @@ from textual.content import Content
 from textual.reactive import var
 from textual.widgets import Static
 
-from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
 from core.domain.ids import RequestId
 from core.domain.requests.request import BackgroundRequest, ReplyRequest
@@ -17,7 +16,7 @@ from core.domain.session.limits import Limits
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
-from core.domain.story.transcript import Window
+from core.domain.story.transcript import Window, collapse_blank_lines
 from core.snapshot import Snapshot
 from storyengine_tui.screens.play.play_view import PlayView, numbered, progress_text
 from storyengine_tui.screens.play.scene.hearing_view import mark_of
@@ -178,15 +177,18 @@ class TranscriptPanel(Vertical):
             self._show(session)
 
     def show_place(self, prompt_index: int, ordinal: int, start: int, end: int) -> bool:
-        """Put the cursor on words of an event; return whether the transcript has it."""
+        """Select words of an event; return whether the transcript has it."""
         event, view = self._played.event_at(prompt_index, ordinal), self.transcript
         number = None if event is None else view.paragraph_with(event.id)
         if event is None or number is None:
             return False
-        paragraph = view.lines.paragraphs[number]
-        # Blank lines that the transcript leaves out move the words.
-        found = find_words(paragraph.text, event.text[start:end])
-        view.mark_at(SourcePos(number, paragraph.mark if found is None else found[0]))
+        # Blank lines that the transcript leaves out move the words; its beginning may be cut.
+        shift = len(view.lines.paragraphs[number].text) - len(collapse_blank_lines(event.text))
+        begin, stop = (
+            SourcePos(number, max(0, shift + len(collapse_blank_lines(event.text[:place]))))
+            for place in (start, end)
+        )
+        view.mark_at(begin, stop)
         return True
 
     def append(self, played: Sequence[Event], session: Session) -> None:

@@ -1,6 +1,7 @@
 """Items of the memory bank: how they fade, and what keeps one from being stored."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,18 @@ def test_an_item_that_is_not_used_fades_and_one_that_is_recalled_starts_over() -
     assert strength_of(item, 10) == 0.8
     assert 0.39 < strength_of(item, 357) < 0.41
     assert strength_of(item, 357, last_accessed=357) == 0.8
+
+
+def test_by_hours_an_item_fades_while_nobody_plays_and_a_recall_counts_by_its_share_of_the_play() -> None:
+    item = replace(fact(prompt_index=10), importance=0.8, decay_rate=0.002)
+    later = item.created_at + timedelta(hours=347)
+    assert strength_of(item, 10, at=item.created_at) == 0.8
+    assert 0.39 < strength_of(item, 10, at=later) < 0.41, "no prompt was played since"
+    assert strength_of(item, 10_000, at=item.created_at) == 0.8, "prompts do not count"
+    half = strength_of(item, 110, last_accessed=60, at=later)
+    assert half == pytest.approx(strength_of(item, 10, at=item.created_at + timedelta(hours=173.5)))
+    assert strength_of(item, 110, last_accessed=110, at=later) == 0.8
+    assert strength_of(item, 10, at=item.created_at - timedelta(hours=5)) == 0.8, "a clock may be set back"
 
 
 @given(PROMPTS, PROMPTS)

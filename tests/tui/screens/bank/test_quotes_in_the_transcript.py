@@ -164,6 +164,19 @@ async def test_the_sheet_of_the_panels_character_is_corrected_in_place(desktop: 
         await play.until(lambda: str(nothing.content) == NOTHING)
 
 
+async def test_a_proof_on_the_sheet_leads_to_its_words_in_the_transcript(desktop: Desktop) -> None:
+    async with tab2(desktop) as play:
+        await play.pilot.press("alt+c")
+        await play.until(lambda: isinstance(play.app.screen, SheetModal))
+        items = play.app.screen.query_one(ItemList)
+        await play.until(lambda: len(items.rows) == 2)
+        await play.pilot.press("down", "enter")
+        await play.until(lambda: isinstance(play.app.screen, ItemScreen))
+        await play.pilot.press("enter")
+        await play.until(lambda: play.app.screen is play.app.chapter and play.view.has_focus)
+        await play.until(lambda: play.view.selected_in_one == "the brass key")
+
+
 async def test_a_chapter_without_a_bank_has_neither_quotes_nor_a_sheet(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,14 +3,15 @@
 from pathlib import Path
 
 import pytest
-from textual.widgets import Input, Select
+from textual.widgets import Input, Select, Static
 
 from core.config.models.assignments import AgentRole
-from core.config.sections import AgentSettings, Profiles, ProfileSettings
+from core.config.sections import AccountSettings, AgentSettings, Profiles, ProfileSettings
 from core.config.settings import load_settings
 from core.domain.slot import Slot
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.connection import connect, connection_of
+from storyengine_tui.screens.models.consent_modal import ConsentModal
 from tests.http_faults import FaultServer
 from tests.tui.engine_app import until
 from tests.tui.screens.models.test_connection import REMOTE, configuration
@@ -58,6 +59,47 @@ async def test_length_and_temperature_of_every_agent_are_shown_as_sent_and_writt
         await page.pilot.press("f9")
         await until(page.pilot, lambda: page.app.results)
     assert "120" not in connected.paths.config_file.read_text(), "an empty field is the default again"
+
+
+async def test_what_finds_memories_by_meaning_is_shown_checked_and_written(tmp_path: Path) -> None:
+    async with page_of(configuration(tmp_path)) as page:
+        assert page.screen.query_one("#embedding", Input).value == ""
+        assert placeholder(page, "embedding").startswith("the bundled model")
+        await typed(page, embedding=" off ")
+        await page.pilot.press("f9")
+        await until(page.pilot, lambda: page.app.results)
+    [connected] = page.app.results
+    assert connected is not None
+    for settings in (connected.settings, load_settings(connected.paths.config_file)):
+        assert Configuration(connected.paths, settings).embedding is None
+    async with page_of(connected) as page:
+        assert page.screen.query_one("#embedding", Input).value == "off"
+        await typed(page, embedding="")
+        await page.pilot.press("f9")
+        await until(page.pilot, lambda: page.app.results)
+    assert "off" not in connected.paths.config_file.read_text(), "an empty field is the default again"
+
+
+async def test_a_service_that_finds_memories_is_asked_for_consent_before_anything_is_stored(
+    tmp_path: Path,
+) -> None:
+    settings = configuration(tmp_path).settings.model_copy(
+        update={"accounts": {"vectors": AccountSettings(base_url=REMOTE)}}
+    )
+    local = Configuration(configuration(tmp_path).paths, settings)
+    async with page_of(local) as page:
+        await typed(page, embedding="vectors:")
+        await page.pilot.press("f9")
+        await until(page.pilot, lambda: "has no default" in page.result)
+        await typed(page, embedding="vectors:embed-1")
+        await page.pilot.press("f9")
+        await until(page.pilot, lambda: isinstance(page.app.screen, ConsentModal))
+        called = str(page.app.screen.query_one("#called", Static).content)
+        assert called == "Called there: embed-1 (meaning of memories)."
+        await page.pilot.press("escape")
+        await until(page.pilot, lambda: "no consent" in page.result)
+    assert not local.consent.is_granted(REMOTE)
+    assert not local.paths.config_file.exists()
 
 
 async def test_a_number_that_no_call_can_have_is_refused_in_a_sentence(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The search on the screen: a list that narrows, the text behind a line, this chapter or the book."""
+"""The search on the screen: a list that narrows, the place behind a line, this chapter or the book."""
 
 from typing import Any
 
@@ -9,10 +9,21 @@ from textual.widgets import DataTable, Input, Static
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from storyengine_tui.screens.search.search_screen import HitScreen, SearchScreen, search_in
+from core.engine.recall.search import Hit
+from core.engine.recall.texts import texts_of
+from storyengine_tui.screens.bank.bank_rows import BankList
+from storyengine_tui.screens.bank.item_list import ItemList
+from storyengine_tui.screens.narrative.draft_cell import DraftCell
+from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
+from storyengine_tui.screens.play.actions.place_actions import PromptScreen
+from storyengine_tui.screens.play.play_pane import PlayPane
+from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
+from storyengine_tui.screens.search.search_screen import SearchScreen, place_wanted, search_in
 from storyengine_tui.widgets.reading.passage_view import PassageView
+from tests.tui.bank_desk import SCRIPT, make_banked
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, opened, until
+from tests.tui.engine_app import Desktop, make_active, opened, until
+from tests.tui.narrative_desk import PROSE, make_ended
 
 
 async def tell(engine: Engine) -> None:
@@ -32,15 +43,39 @@ def cells(screen: SearchScreen) -> list[list[str]]:
 
 async def searching(pilot: Pilot[Any], app: Any, words: str) -> SearchScreen:
     await until(pilot, lambda: app.session is not None)
-    app.push_screen(await search_in(app.engine, app.session.id))
+
+    def chosen(hit: Hit | None) -> None:
+        if hit is not None:
+            app.chapter.post_message(place_wanted(hit))
+
+    app.push_screen(await search_in(app.engine, app.session.id), chosen)
     await until(pilot, lambda: isinstance(app.screen, SearchScreen))
     await pilot.press(*words)
     assert isinstance(app.screen, SearchScreen)
     return app.screen
 
 
+async def choose(pilot: Pilot[Any], screen: SearchScreen, where: str, what: str = "") -> None:
+    """Press Enter on the first hit of such a place."""
+
+    def rows() -> list[int]:
+        return [
+            number
+            for number, (place, text) in enumerate(cells(screen))
+            if place == where or place.startswith(f"{where},")
+            if text.startswith(what)
+        ]
+
+    await until(pilot, rows, where)
+    screen.query_one(DataTable).move_cursor(row=rows()[0])
+    await pilot.press("enter")
+    await until(pilot, lambda: pilot.app.screen is not screen)
+
+
 @pytest.mark.anyio
-async def test_the_list_narrows_as_words_are_typed_and_enter_shows_the_whole_text(desktop: Desktop) -> None:
+async def test_the_list_narrows_as_words_are_typed_and_enter_goes_to_the_words_in_the_transcript(
+    desktop: Desktop,
+) -> None:
     async with desktop.window(tell) as (pilot, app):
         screen = await searching(pilot, app, "bras")
         await until(
@@ -50,16 +85,103 @@ async def test_the_list_narrows_as_words_are_typed_and_enter_shows_the_whole_tex
                 in [[where, what.lstrip("…")] for where, what in cells(screen)]
             ),
         )
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, HitScreen))
-        view = app.screen.query_one(PassageView)
-        await until(pilot, lambda: "Where is the brass [/x] key?" in view.lines.text)
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is screen)
         await pilot.press(*"zz")
         await until(pilot, lambda: not cells(screen))
         await until(pilot, lambda: screen.query_one("#empty", Static).display)
-        await pilot.press("escape")
+        await pilot.press("backspace", "backspace")
+        await until(pilot, lambda: cells(screen))
+        await choose(pilot, screen, "Transcript, prompt 1", "GM: ")
+        view = app.chapter.query_one(TranscriptPanel).transcript
+        await until(pilot, lambda: view.selected_in_one == "brass")
+        assert app.chapter.active_tab == "play"
+        assert app.focused is view
+
+
+@pytest.mark.anyio
+async def test_enter_goes_to_the_words_in_memory(desktop: Desktop) -> None:
+    desktop.script = SCRIPT
+    async with desktop.window(lambda engine: make_active(engine, 8)) as (pilot, app):
+        assert app.session is not None
+        blocks = await app.session.memory_blocks()
+        text = next(text for text in texts_of(blocks[-1].payload) if len(text) > 20)
+        screen = await searching(pilot, app, text.split()[-1].strip("."))
+        await choose(pilot, screen, f"Memory, prompt {blocks[-1].last}")
+        view = app.chapter.query_one(RememberedCell).view
+        await until(pilot, lambda: view.selected_in_one)
+        assert view.selected_in_one == text.split()[-1].strip(".")
+        assert app.chapter.active_tab == "narrative"
+        assert app.focused is view
+
+
+@pytest.mark.anyio
+async def test_enter_goes_to_the_item_in_its_list_also_while_the_bank_was_not_read(desktop: Desktop) -> None:
+    desktop.script = SCRIPT
+    async with desktop.window(make_banked) as (pilot, app):
+        screen = await searching(pilot, app, "ninety")
+        await choose(pilot, screen, "Memory bank")
+        items = app.chapter.query_one(ItemList)
+        await until(pilot, lambda: app.focused is items and items.chosen is not None)
+        assert app.chapter.query_one(RememberedCell).shown is BankList.PLACES
+        assert items.chosen is not None
+        assert items.chosen.item.id.int == 3
+        # Again, now that it is read.
+        screen = await searching(pilot, app, "eleven")
+        await choose(pilot, screen, "Memory bank")
+        await until(pilot, lambda: items.chosen is not None and items.chosen.item.id.int == 6)
+        assert app.chapter.query_one(RememberedCell).shown is BankList.FACTS
+
+
+@pytest.mark.anyio
+async def test_enter_goes_to_the_words_in_a_version_of_the_chapter(desktop: Desktop) -> None:
+    desktop.script = SCRIPT
+    async with desktop.window(lambda engine: make_ended(engine, drafts=1)) as (pilot, app):
+        word = PROSE.split()[3]
+        screen = await searching(pilot, app, word)
+        await choose(pilot, screen, "Draft")
+        view = app.chapter.query_one(DraftCell).view
+        await until(pilot, lambda: view.selected_in_one == word)
+        assert app.focused is view
+
+
+@pytest.mark.anyio
+async def test_a_hit_in_another_chapter_opens_that_chapter_first(desktop: Desktop) -> None:
+    async def tell_two(engine: Engine) -> None:
+        await tell(engine)
+        [first] = [one.id for one in await engine.sessions()]
+        session = await engine.open(first)
+        await session.end_chapter()
+        await session.wait_idle()
+        await session.aclose()
+        await engine.library.books.next_chapter(first)
+
+    async with desktop.window(tell_two) as (pilot, app):
+        assert app.session is not None
+        here = app.session.id
+        screen = await searching(pilot, app, "bras")
+        if not cells(screen):
+            await pilot.press("ctrl+b")
+        await until(pilot, lambda: any("prompt 1" in where for where, _ in cells(screen)))
+        await choose(pilot, screen, "Chapter 1, transcript, prompt 1", "GM: ")
+        view = app.chapter.query_one(TranscriptPanel).transcript
+        await until(pilot, lambda: view.selected_in_one == "brass")
+        assert app.session is not None
+        assert app.session.id != here
+        assert app.focused is view
+
+
+@pytest.mark.anyio
+async def test_a_prompt_that_the_transcript_does_not_show_is_shown_over_it(desktop: Desktop) -> None:
+    async with desktop.window(tell) as (pilot, app):
+        page = app.chapter.query_one(PlayPane)
+        await until(pilot, lambda: app.chapter.active_tab == "play")
+        page.reading.load((), page.session.snapshot.session)
+        screen = await searching(pilot, app, "bras")
+        await choose(pilot, screen, "Transcript, prompt 1", "GM: ")
+        await until(pilot, lambda: isinstance(app.screen, PromptScreen))
+        view = app.screen.query_one(PassageView)
+        await until(pilot, lambda: view.selected_in_one == "brass")
+        assert "1) Where is the brass [/x] key?" in view.lines.text
+        await pilot.press("escape", "escape")
         await until(pilot, lambda: app.screen is app.chapter)
 
 

@@ -1,0 +1,114 @@
+"""The texts of a chapter that the GM's search reads: transcript, memory and drafts (design 15)."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from core.domain.bank.pieces import Piece, pieces_of
+from core.domain.ids import SessionId
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event, Role
+from core.domain.story.memory import MemoryBlock
+from core.domain.story.transcript import in_order
+from core.store import SessionStore
+
+
+class Place(StrEnum):
+    """Where something was found; the values are for people."""
+
+    BANK = "memory bank"
+    TRANSCRIPT = "transcript"
+    MEMORY = "memory"
+    DRAFT = "draft"
+
+
+class Text(NamedTuple):
+    """A text that is searched, and what a hit says of it."""
+
+    place: Place
+    text: str
+    prompt: int | None
+    source: str
+    who: str = ""
+    part: int = 0
+
+
+class ChapterTexts(NamedTuple):
+    """What a chapter has to be searched."""
+
+    names: dict[int, str]
+    """The characters by the numbers of their slots."""
+    events: Sequence[Event]
+    blocks: Sequence[MemoryBlock]
+    drafts: Sequence[NarrativeDraft]
+
+    def texts(self, place: Place) -> Iterator[Text]:
+        """Yield the texts of one place, the newest first."""
+        match place:
+            case Place.TRANSCRIPT:
+                yield from map(self.of_event, reversed(in_order(self.events)))
+            case Place.MEMORY:
+                for block in reversed(self.blocks):
+                    for part, text in enumerate(texts_of(block.payload)):
+                        yield Text(place, text, block.last, str(block.id), part=part)
+            case Place.DRAFT:
+                for draft in reversed(self.drafts):
+                    who = f"version {draft.version}"
+                    yield Text(place, draft.text, None, str(draft.version), who)
+
+    def of_event(self, event: Event) -> Text:
+        """Return the text of an event."""
+        name = self.names.get(int(event.slot), "") if event.slot else ""
+        who = name or ("GM" if event.role is Role.USER else "")
+        return Text(Place.TRANSCRIPT, event.text, event.prompt_index, str(event.ordinal), who)
+
+
+PLACES = (Place.TRANSCRIPT, Place.MEMORY, Place.DRAFT)
+"""The places that have texts, in the order of a search."""
+
+
+async def lacking_pieces(
+    store: SessionStore, chapters: Sequence[SessionId], model: str
+) -> list[tuple[SessionId, Piece]]:
+    """Return the pieces of the texts of chapters that keep a bank without a vector of a model.
+
+    Each is there once for each chapter; those of the transcript come first, the newest first.
+    """
+    lacking: list[tuple[SessionId, Piece]] = []
+    for session_id in chapters:
+        if (await store.load(session_id)).session.keeps_bank:
+            pieces = await asyncio.to_thread(_pieces_in, await read_texts(store, session_id))
+            missing = await store.bank.unembedded_pieces(session_id, model, pieces.keys())
+            lacking += [(session_id, piece) for key, piece in pieces.items() if key in missing]
+    return lacking
+
+
+def _pieces_in(read: ChapterTexts) -> dict[str, Piece]:
+    """Return the pieces of the texts of a chapter by their hashes."""
+    pieces = (piece for place in PLACES for text in read.texts(place) for piece in pieces_of(text.text))
+    return {piece.hash: piece for piece in pieces}
+
+
+async def read_texts(store: SessionStore, session_id: SessionId) -> ChapterTexts:
+    """Read the texts of a chapter; raises StorageError."""
+    names = (await store.load(session_id)).session.roster
+    return ChapterTexts(
+        {int(slot): name for slot, name in names},
+        await store.canon(session_id),
+        await store.blocks(session_id),
+        await store.drafts(session_id),
+    )
+
+
+def texts_of(value: object) -> Iterator[str]:
+    """Yield the texts of a block of memory, in their order."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if key != "memory_type":
+                yield from texts_of(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from texts_of(one)

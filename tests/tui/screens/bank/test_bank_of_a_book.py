@@ -1,0 +1,126 @@
+"""The lists of the memory bank in a book: items of the earlier chapters, which are changed in theirs."""
+
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from core.engine.engine import Engine
+from storyengine_tui.screens.bank.bank_desk import NOT_HERE
+from storyengine_tui.screens.bank.bank_rows import BankRow, cells_of, columns_of
+from storyengine_tui.screens.bank.item_list import ItemList
+from storyengine_tui.screens.bank.item_screen import ItemScreen
+from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
+from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
+from storyengine_tui.shell.app import StoryEngineApp
+from tests.core.simulation import active
+from tests.tui.bank_desk import ITEMS, SCRIPT, keep, make_banked
+from tests.tui.conftest import PicturesMatch, settled
+from tests.tui.engine_app import Desktop, opened, screen_text, until
+
+
+async def make_second(engine: Engine) -> None:
+    """Store a book whose second chapter keeps a bank that has nothing yet."""
+    first = await make_banked(engine)
+    session = await engine.open(first)
+    await session.end_chapter()
+    await session.wait_idle()
+    await session.aclose()
+    await keep(engine, await engine.library.books.next_chapter(first), ())
+
+
+async def shown(pilot: Pilot[Any], app: StoryEngineApp, key: str) -> ItemList:
+    """Show a list on tab 3."""
+    await pilot.press("f4")
+    cell = app.chapter.query_one(RememberedCell)
+    await until(pilot, lambda: cell.keeps_bank and cell._rows is not None)
+    app.chapter.set_focus(cell.view if cell.blocks else cell.query_one(ItemList))
+    cell.action_show({"3": "people", "6": "facts"}[key])
+    items = cell.query_one(ItemList)
+    app.chapter.set_focus(items)
+    await until(pilot, lambda: items.has_focus)
+    return items
+
+
+@pytest.mark.anyio
+async def test_a_key_shows_the_items_of_the_earlier_chapters_and_those_of_this_one_again(
+    desktop: Desktop,
+) -> None:
+    desktop.script = SCRIPT
+    async with desktop.window(make_second, size=(120, 40)) as (pilot, app):
+        items = await shown(pilot, app, "3")
+        assert not items.rows
+        await pilot.press("b")
+        await until(pilot, lambda: len(items.rows) == 2)
+        assert {row.chapter for row in items.rows} == {1}
+        assert "People of the book" in screen_text(app)
+        assert "Ch." in [column.title for column in items.columns]
+        await pilot.press("b")
+        await until(pilot, lambda: not items.rows)
+
+
+@pytest.mark.anyio
+async def test_an_item_of_an_earlier_chapter_is_changed_there_and_a_key_opens_it(desktop: Desktop) -> None:
+    desktop.script = SCRIPT
+    async with desktop.window(make_second, size=(120, 40)) as (pilot, app):
+        items = await shown(pilot, app, "3")
+        await pilot.press("b")
+        await until(pilot, lambda: len(items.rows) == 2)
+        assert app.session is not None
+        here, wanted = app.session.id, items.rows[0].item
+        await pilot.press("x")
+        await until(pilot, lambda: any(str(one.message) == NOT_HERE for one in app._notifications))
+        await pilot.press("o")
+        await until(pilot, lambda: app.session is not None and app.session.id == wanted.session_id != here)
+        await until(
+            pilot,
+            lambda: app.focused is items and items.chosen is not None and items.chosen.item.id == wanted.id,
+        )
+        assert {one.validation.value for one in await app.session.bank.items()} == {"none"}
+
+
+@pytest.mark.anyio
+async def test_the_proof_of_an_item_of_an_earlier_chapter_leads_into_its_transcript(desktop: Desktop) -> None:
+    desktop.script = SCRIPT
+    async with desktop.window(make_second, size=(120, 40)) as (pilot, app):
+        items = await shown(pilot, app, "3")
+        await pilot.press("b")
+        await until(pilot, lambda: len(items.rows) == 2)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ItemScreen))
+        await pilot.press("enter")
+        view = app.chapter.query_one(TranscriptPanel).transcript
+        await until(pilot, lambda: view.selected_in_one == "the brass key")
+        assert app.focused is view
+
+
+@pytest.mark.anyio
+async def test_a_chapter_in_no_book_does_not_offer_the_book(desktop: Desktop) -> None:
+    desktop.script = SCRIPT
+    async with desktop.window(make_banked, size=(120, 40)) as (pilot, app):
+        items = await shown(pilot, app, "3")
+        await pilot.press("b")
+        assert app.chapter.query_one(RememberedCell).check_action("widen", ()) is None
+        assert {row.chapter for row in items.rows} == {0}
+
+
+def test_what_is_left_of_an_item_that_has_hardly_faded_is_not_shown_as_nothing() -> None:
+    session = active().snapshot.session
+    strengths = {1.0: "1.0", 0.998: "1.0", 0.994: ".99", 0.5: ".50", 0.004: ".00"}
+    for strength, shown_as in strengths.items():
+        row = BankRow(ITEMS[0], strength, "")
+        columns = columns_of([row], 80, kind="")
+        assert cells_of(row, session, columns, is_marked=False)[-1] == shown_as
+
+
+def test_picture_of_the_facts_of_a_book(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.script = SCRIPT
+    desktop.prepare_now(make_second)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        items = await shown(pilot, await opened(pilot), "6")
+        await pilot.press("b")
+        await until(pilot, lambda: len(items.rows) > 2)
+        await settled(pilot)
+
+    assert pictures_match(desktop.app(), run_before=run_before)
