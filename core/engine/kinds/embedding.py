@@ -4,21 +4,23 @@ Each batch is stored at once, and what has a vector is not asked about again: wo
 where it was. Items that are stored meanwhile are part of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import add, mul
 from typing import Final
 
 from core.changes import Changes
 from core.domain.bank.item import Item
-from core.domain.bank.matching import Similar
-from core.domain.bank.recall import ItemVector, Query, Scope
+from core.domain.bank.matching import SAME_BY_MEANING, Similar
+from core.domain.bank.recall import ItemVector, Query, Scope, Vector
 from core.domain.ids import ItemId
 from core.domain.requests.request import BackgroundRequest
 from core.engine.changes.moves import provenance
 from core.engine.kinds.base import Job, KindHandler
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
+from core.providers.embedding.base import unit
 from core.snapshot import Snapshot
 
 MOST_IN_A_BATCH: Final = 64
@@ -43,7 +45,7 @@ class EmbeddingHandler(KindHandler[BackgroundRequest, VectorsMade]):
             return VectorsMade(), CallRecords()
         session_id = job.snapshot.session.id
         chapters = [session_id, *(one.session_id for one in await bank.earlier_chapters(session_id))]
-        size = max(1, min(job.calls.embedding_batch, MOST_IN_A_BATCH))
+        size = max(1, min(job.calls.embedding_batch, MOST_IN_A_BATCH) // 2)  # each has two texts
         seen: set[tuple[ItemId, int]] = set()
         while True:
             items = await bank.unembedded(chapters, model, size)
@@ -51,10 +53,10 @@ class EmbeddingHandler(KindHandler[BackgroundRequest, VectorsMade]):
             if not items or all((item.id, item.version) in seen for item in items):
                 return VectorsMade(), CallRecords()
             seen |= {(item.id, item.version) for item in items}
-            made = await job.calls.embed([text_of(item) for item in items])
+            made = await job.calls.embed([text for item in items for text in texts_of(item)])
             vectors = [
                 ItemVector(session_id=item.session_id, item_id=item.id, version=item.version, vector=vector)
-                for item, vector in zip(items, made.vectors, strict=False)
+                for item, vector in zip(items, meanings_of(made.vectors), strict=False)
             ]
             await bank.put_vectors(model, vectors)
             await _keep(job, request, made.call_records)
@@ -77,16 +79,29 @@ async def similar_of(job: Job, request: BackgroundRequest, new: Sequence[Item]) 
     model, bank, listed = job.calls.embedding_model, job.store.bank, list(new[:MOST_IN_A_BATCH])
     if model is None or not listed or not await bank.can_recall_by_meaning():
         return None
-    made = await job.calls.embed([text_of(item) for item in listed])
+    made = await job.calls.embed([text for item in listed for text in texts_of(item)])
     await _keep(job, request, made.call_records)
-    cosines: dict[tuple[ItemId, ItemId], float] = {}
-    for item, vector in zip(listed, made.vectors, strict=False):
+    near: list[tuple[Item, Vector, Item]] = []
+    for item, told, vector in zip(listed, made.vectors[::2], meanings_of(made.vectors), strict=False):
         scope = Scope(session_id=item.session_id, mask=0, now=item.prompt_index)
         query = Query(
             session_id=item.session_id, scopes=(scope,), words=(), vector=vector, model=model, limit=MOST_NEAR
         )
         for found in await bank.recall(query):
-            cosines[item.id, found.item.id] = found.similarity or 0.0
+            if (found.similarity or 0.0) >= SAME_BY_MEANING:
+                near.append((item, told, found.item))
+    if not near:
+        return lambda one, other: 0.0
+    # Two items of one name are near by it alone: whether they say the same is asked of their texts.
+    texts = list(dict.fromkeys(texts_of(other)[0] for _, _, other in near))
+    made = await job.calls.embed(texts)
+    await _keep(job, request, made.call_records)
+    by_text = dict(zip(texts, made.vectors, strict=False))
+    cosines = {
+        (item.id, other.id): sum(map(mul, told, by_text[texts_of(other)[0]]))
+        for item, told, other in near
+        if texts_of(other)[0] in by_text
+    }
     return lambda one, other: cosines.get((one.id, other.id), 0.0)
 
 
@@ -95,6 +110,16 @@ async def _keep(job: Job, request: BackgroundRequest, call_records: CallRecords)
         await job.save(lambda _: provenance(request, call_records))
 
 
-def text_of(item: Item) -> str:
-    """Return the text of an item whose meaning is looked for."""
-    return f"{item.name}. {item.text}"
+def texts_of(item: Item) -> tuple[str, str]:
+    """Return the texts of an item whose meanings are looked for: what it says, and what it is about."""
+    return f"{item.name}. {item.text}", item.name
+
+
+def meanings_of(vectors: Sequence[Vector]) -> Iterator[Vector]:
+    """Yield the meaning of each item from the vectors of its two texts; the last may lack one.
+
+    What an item is about counts as much as what it says of it: a question mostly describes the one, and asks
+    for the other.
+    """
+    for said, about in zip(vectors[::2], vectors[1::2], strict=False):
+        yield unit(map(add, said, about))

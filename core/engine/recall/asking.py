@@ -60,6 +60,7 @@ async def query_of(
         vector=None if meaning is None else meaning.numbers,
         model="" if meaning is None else meaning.model,
         limit=limit,
+        is_for_input=True,
     )
 
 

@@ -6,7 +6,6 @@ that keeps no bank nothing is read.
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from typing import Final
 
 from core.config.sections import DEFAULT_RECALL_ITEMS
@@ -15,12 +14,10 @@ from core.context.bank import (
     BankChapter,
     ChapterBank,
     Recalled,
-    Remembered,
     same_characters,
     sheet_of,
     this_chapter,
 )
-from core.domain.bank.details import ItemKind
 from core.domain.errors import StorageError
 from core.domain.slot import Slot
 from core.domain.story.transcript import in_order
@@ -64,22 +61,18 @@ class BankReader:
         return ChapterBank(left_out=(NOT_IN_TIME,))
 
     async def _read(self, snapshot: Snapshot, slot: Slot, asked: Asked | None) -> ChapterBank:
+        session, query = snapshot.session, None
         chapters = await chapters_of(self._store, snapshot)
-        if asked is None or not self._most_items:
-            return ChapterBank(sheet=await self._sheet(snapshot, chapters, slot))
-        # Each waits for the database on a connection of its own.
-        async with asyncio.TaskGroup() as reading:
-            sheet = reading.create_task(self._sheet(snapshot, chapters, slot))
-            recalled = reading.create_task(self._recalled(snapshot, chapters, slot, asked))
-        return ChapterBank(sheet=sheet.result(), recalled=recalled.result())
-
-    async def _recalled(
-        self, snapshot: Snapshot, chapters: Sequence[BankChapter], slot: Slot, asked: Asked
-    ) -> tuple[Recalled, ...]:
-        session, events = snapshot.session, in_order(snapshot.known_to(slot).events)
-        query = await query_of(asked, events, chapters, slot, session.name_of(slot), self._most_items)
+        if asked is not None and self._most_items:
+            events = in_order(snapshot.known_to(slot).events)
+            query = await query_of(asked, events, chapters, slot, session.name_of(slot), self._most_items)
         by_id = {chapter.session_id: chapter for chapter in chapters}
-        return tuple(
+        sheets = [
+            (id, there) for id, one in by_id.items() for there, here in one.slots.items() if here is slot
+        ]
+        drawn = await self._store.bank.draw(sheets, query)
+        lines = [by_id[item.session_id].remembered(item, session) for item in drawn.states]
+        recalled = (
             Recalled(
                 found=by_id[one.item.session_id].remembered(one.item, session),
                 rank=rank,
@@ -88,18 +81,9 @@ class BankReader:
                 strength=one.strength,
                 access_count=one.access_count,
             )
-            for rank, one in enumerate(await self._store.bank.recall(query), start=1)
+            for rank, one in enumerate(drawn.found, start=1)
         )
-
-    async def _sheet(
-        self, snapshot: Snapshot, chapters: Sequence[BankChapter], slot: Slot
-    ) -> tuple[Remembered, ...]:
-        lines: list[Remembered] = []
-        for chapter in chapters:
-            if slot in chapter.slots.values():
-                states = await self._store.bank.items(chapter.session_id, kinds={ItemKind.STATE})
-                lines += [chapter.remembered(item, snapshot.session) for item in states]
-        return sheet_of(lines, slot)
+        return ChapterBank(sheet=sheet_of(lines, slot), recalled=tuple(recalled))
 
 
 async def chapters_of(store: SessionStore, snapshot: Snapshot) -> tuple[BankChapter, ...]:
