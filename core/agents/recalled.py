@@ -68,6 +68,8 @@ class RecalledItems:
 
     def within(self, setup: AgentSetup, room: int) -> "RecalledItems":
         """Return what fits into `room` tokens: the last of the ranking go first."""
+        if total(self.segments(setup)) <= room:
+            return self
         counts = range(1, len(self.kept) + 1)
         fitting = bisect_right(counts, room, key=lambda count: total(self._first(count).segments(setup)))
         found = self._first(fitting)
@@ -129,12 +131,16 @@ def recalled_of(setup: AgentSetup, knowledge: CharacterKnowledge, percent: float
 
 def _line(one: Recalled) -> str:
     item = one.found.item
-    name, text = clean_line(item.name), clean_line(item.text)
-    if isinstance(item.details, QuoteDetails):
-        said = f"{clean_line(item.details.speaker) or name}: “{text}”"
-    else:
-        said = text if name.casefold() in text.casefold() else f"{name}: {text}"
-    return f"- {said} ({one.found.place})"
+    speaker = item.details.speaker if isinstance(item.details, QuoteDetails) else None
+    return f"- {_told_as(item.name, item.text, speaker)} ({one.found.place})"
+
+
+@lru_cache(maxsize=512)
+def _told_as(name: str, text: str, speaker: str | None) -> str:
+    name, text = clean_line(name), clean_line(text)
+    if speaker is not None:
+        return f"{clean_line(speaker) or name}: “{text}”"
+    return text if name.casefold() in text.casefold() else f"{name}: {text}"
 
 
 def _in_play(one: Recalled) -> tuple[int, int, ItemId]:
