@@ -143,13 +143,14 @@ def _statement(parts: frozenset[str], by_index: int) -> Select[Any]:
     access = (BANK_ACCESS.c.session_id == sa.bindparam("asks", type_=sa.Uuid)) & (
         BANK_ACCESS.c.item_id == found.c.item_id
     )
+    item = (
+        select(BANK_ITEM)
+        .where(BANK_ITEM.c.session_id == found.c.session_id, BANK_ITEM.c.item_id == found.c.item_id)
+        .offset(0)  # each by its key, however many there are in all
+        .lateral("item")
+    )
     return (
-        select(BANK_ITEM, *(found.c[name] for name in _FOUND), BANK_ACCESS.c.last_accessed)
+        select(item, *(found.c[name] for name in _FOUND), BANK_ACCESS.c.last_accessed)
         .add_columns(BANK_ACCESS.c.access_count)
-        .select_from(found)
-        .join(
-            BANK_ITEM,
-            sa.and_(BANK_ITEM.c.session_id == found.c.session_id, BANK_ITEM.c.item_id == found.c.item_id),
-        )
-        .outerjoin(BANK_ACCESS, access)
+        .select_from(found.join(item, sa.true()).outerjoin(BANK_ACCESS, access))
     )
