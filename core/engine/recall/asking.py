@@ -17,7 +17,8 @@ _NAME_WEIGHT: Final = 0.3
 _EVENT_WEIGHT: Final = 0.4
 """What words of the last events, and the character's own name, count beside those of the prompt."""
 _ENOUGH_WORDS: Final = 6
-"""A prompt of so many words is asked about alone by meaning: other texts would blur it."""
+_ENOUGH_OF_QUESTION: Final = 4
+"""A prompt of so many words, or a question of so many, is asked about alone: other texts would blur it."""
 _END_OF_EVENT: Final = 400
 """Characters of the end of an event that say where the scene is."""
 
@@ -66,7 +67,8 @@ async def query_of(
 
 def _told(text: str, events: Sequence[Event]) -> str:
     """Return the text whose meaning is looked for."""
-    if len(text.split()) >= _ENOUGH_WORDS:
+    enough = _ENOUGH_OF_QUESTION if "?" in text else _ENOUGH_WORDS
+    if len(text.split()) >= enough:
         return text
     return "\n".join((*(tail(event.text, _END_OF_EVENT) for event in events), text))
 

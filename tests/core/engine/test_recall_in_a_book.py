@@ -100,8 +100,10 @@ async def test_what_is_asked_by_meaning_is_the_prompt_or_the_scene_where_it_says
     await recalled(store, session, RED, Asked(text="Go on.", recent_from=0, embed=embed))
     long = "Where did you put the key that was his?"
     await recalled(store, session, RED, Asked(text=long, recent_from=0, embed=embed))
+    short = "Who has the key?"
+    await recalled(store, session, RED, Asked(text=short, recent_from=0, embed=embed))
     last = [event.text for event in await store.canon(session.id)][-2:]
-    assert texts == ["\n".join((*last, "Go on.")), long]
+    assert texts == ["\n".join((*last, "Go on.")), long, short]
 
 
 class Silent(MemoryBank):
