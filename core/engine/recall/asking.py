@@ -47,12 +47,22 @@ class Asked:
     """None to look by words alone."""
 
 
-async def query_of(
-    asked: Asked, events: Sequence[Event], chapters: Sequence[BankChapter], slot: Slot, name: str, limit: int
+async def meaning_of(asked: Asked, events: Sequence[Event]) -> Meaning | None:
+    """Return the meaning that an input asks about; None where none can be had, or words alone are asked."""
+    return await asked.embed(_told(asked.text, events[-EVENTS_ASKED:])) if asked.embed else None
+
+
+def query_of(
+    asked: Asked,
+    meaning: Meaning | None,
+    events: Sequence[Event],
+    chapters: Sequence[BankChapter],
+    slot: Slot,
+    name: str,
+    limit: int,
 ) -> Query:
     """Return the query of an input: the prompt, the character's name, and the last events that it knows."""
     last = events[-EVENTS_ASKED:]
-    meaning = await asked.embed(_told(asked.text, last)) if asked.embed else None
     words = [(asked.text, 1.0), (name, _NAME_WEIGHT), *((event.text, _EVENT_WEIGHT) for event in last)]
     return Query(
         session_id=chapters[-1].session_id,

@@ -21,7 +21,7 @@ from core.context.bank import (
 from core.domain.errors import StorageError
 from core.domain.slot import Slot
 from core.domain.story.transcript import in_order
-from core.engine.recall.asking import Asked, query_of
+from core.engine.recall.asking import Asked, meaning_of, query_of
 from core.snapshot import Snapshot
 from core.store import SessionStore
 
@@ -62,10 +62,17 @@ class BankReader:
 
     async def _read(self, snapshot: Snapshot, slot: Slot, asked: Asked | None) -> ChapterBank:
         session, query = snapshot.session, None
-        chapters = await chapters_of(self._store, snapshot)
-        if asked is not None and self._most_items:
+        if asked is None or not self._most_items:
+            chapters = await chapters_of(self._store, snapshot)
+        else:
             events = in_order(snapshot.known_to(slot).events)
-            query = await query_of(asked, events, chapters, slot, session.name_of(slot), self._most_items)
+            # The chapters are there before the meaning is, which takes longest of all.
+            async with asyncio.TaskGroup() as reading:
+                listed = reading.create_task(chapters_of(self._store, snapshot))
+                meaning = reading.create_task(meaning_of(asked, events))
+            chapters = listed.result()
+            name, limit = session.name_of(slot), self._most_items
+            query = query_of(asked, meaning.result(), events, chapters, slot, name, limit)
         by_id = {chapter.session_id: chapter for chapter in chapters}
         sheets = [
             (id, there) for id, one in by_id.items() for there, here in one.slots.items() if here is slot
