@@ -11,6 +11,7 @@ from core.domain.bank.recall import Found, ItemVector, Query, Vector
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.cast import Character
+from core.domain.slot import Slot
 
 CHANGED: Final = "Another window changed that item meanwhile; nothing was stored from here."
 
@@ -24,6 +25,18 @@ class EarlierChapter:
     """Its place in the book, from 1."""
     prompt_index: int
     cast: tuple[Character, ...]
+
+
+Sheets = Sequence[tuple[SessionId, Slot]]
+"""Chapters, and the character in each whose states are asked for; each chapter once at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What an input draws on: the states of characters, by chapter and prompt, and what was recalled."""
+
+    states: Sequence[Item] = ()
+    found: Sequence[Found] = ()
 
 
 class BankStore(Protocol):
@@ -78,6 +91,9 @@ class BankStore(Protocol):
         They count, and are of its chapters, within their labels. Items are found by meaning only where
         `can_recall_by_meaning`.
         """
+
+    async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
+        """Return the states of `sheets` that count, in their order, and what a query recalls, in one go."""
 
     async def can_recall_by_meaning(self) -> bool:
         """Whether vectors are kept here. What keeps them is made when this is first asked."""

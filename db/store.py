@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -13,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from core.changes import Changes
-from core.domain.errors import SessionLockedError
+from core.domain.errors import ErrorCode, SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import Artifact, Content, Request
 from core.domain.requests.request_kinds import RequestKind
@@ -71,7 +72,7 @@ class PostgresStore:
         self._leases: set[WriterLease] = set()
         self.queue: Final = PostgresQueue(self._read, self._change, self._at_once, self._epochs)
         self.library: Final = PostgresLibrary(self._change, self._read)
-        self.bank: Final = PostgresBank(self._change, self._read, url)
+        self.bank: Final = PostgresBank(self._change, self._read, partial(self._at_once, failing=LOAD), url)
 
     async def create(self, changes: Changes) -> None:
         """Store a new session with everything in `changes`, also for an import."""
@@ -328,15 +329,17 @@ class PostgresStore:
         async with guarded(SAVE):
             await self._once_more(run)
 
-    async def _at_once(self, statement: Select[Any]) -> Sequence[Any]:
+    async def _at_once(
+        self, statement: Select[Any], values: Mapping[str, object] | None = None, *, failing: ErrorCode = SAVE
+    ) -> Sequence[Any]:
         """Run one statement, which is a transaction of its own, in one round trip; return its rows."""
 
         async def run() -> Sequence[Any]:
             async with self._engine.connect() as connection:
                 await connection.execution_options(isolation_level="AUTOCOMMIT")
-                return list(await connection.execute(statement))
+                return list(await connection.execute(statement, values))
 
-        async with guarded(SAVE):
+        async with guarded(failing):
             return await self._once_more(run)
 
     async def _read(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:

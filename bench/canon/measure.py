@@ -9,20 +9,21 @@ from typing import Final
 
 from bench.canon.story import DOES_NOT, KNOWS, Planted, Story
 from core.agents.context_builder import Context, ContextBuilder
-from core.bank_store import BankStore
+from core.bank_store import BankStore, Drawn, Sheets
 from core.context.bank import NO_BANK
-from core.domain.bank.recall import Found, ItemVector, Query
+from core.domain.bank.recall import ItemVector, Query
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
-from core.engine.kinds.bank.embedding import text_of
+from core.engine.kinds.bank.embedding import meanings_of, texts_of
 from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import BankReader
+from core.gateway.embedding_service import stored_name
 from core.providers.embedding.base import Embedder
 from core.snapshot import Snapshot
 from core.store import SessionStore
 from core.text.delimiters import SegmentName
 
-BATCH: Final = 64
+BATCH: Final = 32
 SECONDS: Final = 120.0
 """How long one batch of vectors may take."""
 
@@ -116,9 +117,9 @@ class MeaningAlone:
     def __init__(self, bank: BankStore) -> None:
         self._bank = bank
 
-    async def recall(self, query: Query) -> Sequence[Found]:
+    async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
         """Recall without the words of the query."""
-        return await self._bank.recall(replace(query, words=()))
+        return await self._bank.draw(sheets, query and replace(query, words=()))
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._bank, name)
@@ -142,12 +143,12 @@ async def embed_items(store: SessionStore, embedder: Embedder, story: Story) -> 
     items = story.items
     for first in range(0, len(items), BATCH):
         batch = items[first : first + BATCH]
-        made = await embedder.embed([text_of(item) for item in batch], SECONDS)
+        made = await embedder.embed([text for item in batch for text in texts_of(item)], SECONDS)
         await store.bank.put_vectors(
-            embedder.model,
+            stored_name(embedder),
             [
                 ItemVector(session_id=item.session_id, item_id=item.id, version=item.version, vector=vector)
-                for item, vector in zip(batch, made.vectors, strict=True)
+                for item, vector in zip(batch, meanings_of(made.vectors), strict=True)
             ],
         )
     return perf_counter() - began
@@ -205,7 +206,7 @@ class Questioner:
             began = perf_counter()
             made = await self._embedder.embed([text], SECONDS)
             self.embed_milliseconds.append((perf_counter() - began) * 1e3)
-            self._meanings[text] = Meaning(made.vectors[0], self._embedder.model)
+            self._meanings[text] = Meaning(made.vectors[0], stored_name(self._embedder))
         return self._meanings[text]
 
 

@@ -159,7 +159,8 @@ class AccountSettings(BaseModel):
 
 DEFAULT_LORE_PERCENT: Final = 25
 DEFAULT_RECALL_PERCENT: Final = 10
-DEFAULT_RECALL_ITEMS: Final = 16
+DEFAULT_RECALL_ITEMS: Final = 100
+"""An item takes some 25 tokens. In a small input the percentage says how many there is room for."""
 
 
 class ProfileSettings(BaseModel):
@@ -193,7 +194,7 @@ class ProfileSettings(BaseModel):
     """How long condensed memory should be, as a share of what it is made of."""
     recall_percent: Annotated[int, Field(ge=1, le=50)] = DEFAULT_RECALL_PERCENT
     """How much of it the recalled items of the memory bank may take, in percent."""
-    recall_items: Annotated[int, Field(ge=0, le=50)] = DEFAULT_RECALL_ITEMS
+    recall_items: Annotated[int, Field(ge=0, le=200)] = DEFAULT_RECALL_ITEMS
     """How many items are recalled at most; 0 recalls none."""
     recall_fading: FadingName = "prompts"
     """What items of the memory bank fade by: the prompts that were played since, or the hours."""

@@ -79,7 +79,7 @@ class EmbeddingService:
     @property
     def model(self) -> str | None:
         """The name that vectors are stored with; None where no vectors are made."""
-        return None if self._plan is None else self._embedder(self._plan).model
+        return None if self._plan is None else stored_name(self._embedder(self._plan))
 
     @property
     def dimensions(self) -> int | None:
@@ -247,6 +247,14 @@ class EmbeddingService:
         self._queries[text] = vector
         if len(self._queries) > _KEPT_QUERIES:
             self._queries.popitem(last=False)
+
+
+def stored_name(embedder: Embedder) -> str:
+    """Return the name that vectors of items by an embedder are stored with.
+
+    It changes with what is made of an item's texts: those that were made in another way are made again.
+    """
+    return f"{embedder.model}, text and name"
 
 
 def _is_service(plan: EmbeddingPlan) -> bool:

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import URL, Executable, Select, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from core.bank_store import EarlierChapter
+from core.bank_store import Drawn, EarlierChapter, Sheets
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.bank.pieces import NearPiece, PieceVector
@@ -18,10 +19,10 @@ from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from db.bank.piece_vectors import missing_pieces, near, put_pieces
-from db.bank.recall import read_candidates
+from db.bank.recall import drawn_of, read_by_index, statement_of
 from db.bank.validity import counts, is_in
 from db.bank.vectors import VectorTable, missing
-from db.library.library_store import Change, Read
+from db.library.library_store import AtOnce, Change, Read
 from db.rows.bank_mapping import (
     item_values,
     revision_values,
@@ -42,11 +43,12 @@ from db.tables import (
 
 
 class PostgresBank:
-    """The memory bank. `change` and `read` run work in a transaction of the store."""
+    """The memory bank. `change` and `read` run work in a transaction of the store, `at_once` a query."""
 
-    def __init__(self, change: Change, read: Read, url: URL) -> None:
+    def __init__(self, change: Change, read: Read, at_once: AtOnce, url: URL) -> None:
         self._change: Final = change
         self._read: Final = read
+        self._at_once: Final = at_once
         self._vectors: Final = VectorTable(change, read, url)
 
     async def items(
@@ -88,7 +90,7 @@ class PostgresBank:
             .where(own.c.session_id == session_id)
             .order_by(place)
         )
-        return [to_earlier_chapter(row) for row in await self._rows(query)]
+        return [to_earlier_chapter(row) for row in await self._at_once(query)]
 
     async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
         """Return the requests that have drawn items from play."""
@@ -142,13 +144,20 @@ class PostgresBank:
 
     async def recall(self, query: Query) -> Sequence[Found]:
         """Return the items that fit a query best; see `core.bank_store.BankStore.recall`."""
-        has_vectors = query.vector is not None and await self.can_recall_by_meaning()
-        if not query.scopes or not (query.words or has_vectors):
-            return ()
-        candidates = await self._read(
-            lambda connection: read_candidates(connection, query, has_vectors=has_vectors)
-        )
-        return merged(candidates, query)
+        return (await self.draw((), query)).found
+
+    async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
+        """Return states and what a query recalls; see `core.bank_store.BankStore.draw`."""
+        has_vectors = query is not None and query.vector is not None and await self.can_recall_by_meaning()
+        statement = statement_of(sheets, query, has_vectors=has_vectors)
+        if statement is None:
+            return Drawn()
+        if query is not None and has_vectors and await self._vectors.index.serves(query):
+            rows = await self._read(partial(read_by_index, sheets=sheets, query=query))
+        else:
+            rows = await self._at_once(*statement)
+        states, candidates = drawn_of(rows, sheets, query)
+        return Drawn(states, () if query is None else merged(candidates, query))
 
     async def can_recall_by_meaning(self) -> bool:
         """Whether vectors are kept here; see `core.bank_store.BankStore.can_recall_by_meaning`."""

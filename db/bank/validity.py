@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, or_, select
+from sqlalchemy import ColumnElement, and_, exists, literal_column, or_, select
 
 from core.domain.bank.item import Validation
 from db.tables import BANK_ITEM, CANON, SESSION
@@ -31,6 +31,11 @@ def is_of_canon(item: Any) -> ColumnElement[bool]:
         CANON.c.prompt_index <= SESSION.c.prompt_index,
     ).exists()
     return or_(item.take.is_(None), is_played)
+
+
+def is_kept(item: Any) -> ColumnElement[bool]:
+    """Return the condition that the GM pinned or confirmed an item; an index has those of it."""
+    return or_(item.is_pinned, item.validation == literal_column(f"'{Validation.CONFIRMED.value}'"))
 
 
 def is_in(item: Any) -> ColumnElement[bool]:

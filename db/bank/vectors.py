@@ -17,6 +17,7 @@ from sqlalchemy.types import UserDefinedType
 
 from core.domain.bank.recall import ItemVector, Vector
 from core.domain.errors import StorageError
+from db.bank.vector_index import VectorIndex
 from db.connections import close_quietly, open_connection
 from db.embedded.machine.access import ADMINISTRATOR, ROLE
 from db.errors import SAVE, guarded
@@ -66,9 +67,12 @@ class HalfVector(UserDefinedType[str]):
 
     cache_ok = True
 
+    def __init__(self, dimensions: int = 0) -> None:
+        self.dimensions = dimensions
+
     def get_col_spec(self, **_: Any) -> str:
         """Return the name of the type."""
-        return "halfvec"
+        return f"halfvec({self.dimensions})" if self.dimensions else "halfvec"
 
 
 BANK_VECTOR: Final = sa.Table(
@@ -90,6 +94,7 @@ class VectorTable:
         self._read: Final = read
         self._url: Final = url
         self._is_there: bool | None = None
+        self.index: Final = VectorIndex(read, url)
 
     async def is_there(self) -> bool:
         """Whether vectors can be kept; makes their table when this is asked for the first time."""
@@ -154,6 +159,7 @@ class VectorTable:
 
         if rows:
             await self._change(work)
+            await self.index.stored(len(rows), len(vectors[0].vector))
 
 
 def missing(session_ids: Collection[UUID], model: str, limit: int) -> sa.Select[Any]:

@@ -12,7 +12,7 @@ from core.domain.audience import Audience
 from core.domain.bank.details import Details
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
-from core.domain.ids import ItemId, RequestId, SessionId
+from core.domain.ids import ItemId, SessionId
 from core.domain.session.cast import Character
 from core.domain.session.profile import NO_PROFILE
 from core.domain.slot import Slot
@@ -59,23 +59,19 @@ def revision_values(item: Item) -> Values:
 def to_item(row: Mapping[str, Any]) -> Item:
     """Return the item of a row, or of the content of a version."""
     values = {name: row[name] for name in _PLAIN}
-    values |= {name: None if row[name] is None else UUID(str(row[name])) for name in _IDS}
-    values |= {name: _time(row[name]) for name in _TIMES}
+    for name in _IDS:
+        values[name] = _uuid(row[name])
+    for name in _TIMES:
+        values[name] = _time(row[name])
     return Item(
-        **{
-            **values,
-            "session_id": SessionId(values["session_id"]),
-            "supersedes": _item_id(values["supersedes"]),
-            "merged_into": _item_id(values["merged_into"]),
-            "request_id": None if values["request_id"] is None else RequestId(values["request_id"]),
-        },
+        **values,
         id=ItemId(UUID(str(row["item_id"]))),
         details=_details().validate_python({**row["details"], "kind": row["kind"]}),
         about=None if row["about"] is None else Slot(row["about"]),
         label=Audience.of_mask(row["label"]),
         validation=Validation(row["validation"]),
         origin=ItemOrigin(row["origin"]),
-        evidence=tuple(Evidence(**one) for one in row["evidence"]),
+        evidence=tuple([Evidence(**one) for one in row["evidence"]]),
     )
 
 
@@ -91,8 +87,8 @@ def to_access(row: Any) -> ItemAccess:
     )
 
 
-def _item_id(value: UUID | None) -> ItemId | None:
-    return None if value is None else ItemId(value)
+def _uuid(value: UUID | str | None) -> UUID | None:
+    return UUID(value) if isinstance(value, str) else value
 
 
 def _time(value: datetime | str) -> datetime:

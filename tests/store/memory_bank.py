@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from math import hypot, log
 
-from core.bank_store import EarlierChapter
+from core.bank_store import Drawn, EarlierChapter, Sheets
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.bank.pieces import NearPiece, PieceVector
@@ -125,6 +125,15 @@ class MemoryBank:
                     )
                 )
         return merged(candidates, query)
+
+    async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
+        states = [
+            item
+            for session_id, slot in sheets
+            for item in await self.items(session_id, kinds={ItemKind.STATE})
+            if item.about is slot
+        ]
+        return Drawn(states, () if query is None else await self.recall(query))
 
     def _similarity(self, item: Item, query: Query) -> float | None:
         model, kept = self.vectors.get((item.session_id, item.id), ("", None))

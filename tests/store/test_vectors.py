@@ -1,22 +1,31 @@
 """The table of vectors: made where pgvector can be, once, and left out of backups; else words are enough."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from math import cos, sin
 from pathlib import Path
 
 import psycopg
 import pytest
+import sqlalchemy as sa
+from sqlalchemy import event
 
 from core.changes import Changes
+from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.pieces import PieceVector
 from core.domain.bank.recall import ItemVector, Query, Scope, query_words
+from core.domain.ids import ItemId
 from core.domain.session.session import Session
+from core.domain.slot import Slot
 from db.backups.dump import backup, restore
 from db.store import PostgresStore, open_store
 from tests.core.bank_samples import fact
 from tests.store import chapters
 
 pytestmark = pytest.mark.anyio
+INDEX = "SELECT to_regclass('ix_bank_vector_3')::text"
 COUNT = "SELECT count(*) FROM bank_vector"
 PIECES = "SELECT count(*) FROM piece_vector"
 
@@ -102,3 +111,66 @@ async def test_a_purged_chapter_leaves_neither_words_nor_vectors(
     assert raw.execute(COUNT).fetchone() == (0,)
     assert raw.execute(PIECES).fetchone() == (0,)
     assert raw.execute("SELECT count(*) FROM bank_word").fetchone() == (0,)
+
+
+async def test_many_vectors_get_an_index_that_finds_what_a_look_at_each_of_them_finds(
+    store: PostgresStore, raw: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("db.bank.vector_index.INDEXED_FROM", 40)
+    monkeypatch.setattr("db.bank.vector_index.USED_FROM", 40)
+    monkeypatch.setattr("db.bank.vector_index._COUNT_ALL", sa.text("SELECT count(*) FROM bank_vector"))
+    session, lease = await chapters.locked_session(store, keeps_bank=True)
+    session = await chapters.play(store, session, lease, 3)
+    labels = (EVERYONE, Audience.of((Slot.BLUE,)))
+    items = tuple(fact(one, session_id=session.id, label=labels[one % 2]) for one in range(1, 121))
+    await store.commit(Changes(session_id=session.id, items=items), lease)
+    await lease.aclose()
+    assert await store.bank.can_recall_by_meaning()
+    made = [
+        ItemVector(
+            session_id=session.id,
+            item_id=one.id,
+            version=1,
+            vector=(cos(one.id.int / 50), sin(one.id.int / 50), 0.1),
+        )
+        for one in items
+    ]
+    mask = Audience.of((Slot.RED,)).mask
+    query = replace(asked(session), words=(), vector=(0.2, 0.9, 0.0), limit=20)
+    query = replace(query, scopes=(replace(query.scopes[0], mask=mask),))
+    await store.bank.put_vectors("m", made[:10])
+    assert raw.execute(INDEX).fetchone() == (None,), "few vectors need none"
+    exact = await _found_without_index(store, query, made, monkeypatch)
+    await store.bank.put_vectors("m", made)
+    assert raw.execute(INDEX).fetchone() == ("ix_bank_vector_3",)
+    with statements(store) as run:
+        found = await store.bank.recall(query)
+    assert any("vector_dims" in one for one in run), "the index was asked"
+    assert [one.item.id for one in found] == exact
+    assert {one.item.label for one in found} == {EVERYONE}
+
+
+async def _found_without_index(
+    store: PostgresStore, query: Query, made: list[ItemVector], monkeypatch: pytest.MonkeyPatch
+) -> list[ItemId]:
+    """Return what is found while no index is made."""
+    with monkeypatch.context() as patched:
+        patched.setattr("db.bank.vector_index.INDEXED_FROM", 1_000)
+        await store.bank.put_vectors("m", made)
+        found = await store.bank.recall(query)
+    store.bank._vectors.index._until_check = 0
+    assert len(found) == 20
+    return [one.item.id for one in found]
+
+
+@contextmanager
+def statements(store: PostgresStore) -> Iterator[list[str]]:
+    """List the statements that a store runs."""
+    run: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        run.append(statement)
+
+    event.listen(store._engine.sync_engine, "before_cursor_execute", note)
+    yield run
+    event.remove(store._engine.sync_engine, "before_cursor_execute", note)

@@ -5,11 +5,13 @@ there is no room for all, the last of the ranking go first.
 """
 
 import re
-from collections import Counter, defaultdict
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import chain
+from functools import cache, lru_cache
+from itertools import accumulate, chain
+from math import log
 from typing import Final
 
 from core.agents.role.setup import AgentSetup, total
@@ -31,13 +33,15 @@ LEAD: Final = (
     "says otherwise, that counts."
 )
 """The first line of the section: no system prompt needs to name it, in a chapter without a bank."""
-SAID: Final = 0.8
-"""The share of an item's words that one line must have to say it."""
+SAID: Final = 0.9
+"""The share of an item's words that one line must have to say it, each by how few lines have it: what tells
+an item from others like it must be there."""
 _FEWEST_WORDS: Final = 3
 """An item of fewer words is said nowhere: they could be in any line."""
 _LONGEST_NAME: Final = 60
 _MOST_NAMED: Final = 10
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_SENTENCES: Final = re.compile(r"(?<=[.!?…])[\"”’)]*\s+|\n+")
 _SHORT: Final = 2
 _TOLD: Final = "The input says it already."
 _ON_SHEET: Final = "It is on the sheet."
@@ -64,18 +68,24 @@ class RecalledItems:
 
     def within(self, setup: AgentSetup, room: int) -> "RecalledItems":
         """Return what fits into `room` tokens: the last of the ranking go first."""
-        found = self
-        while found.kept and total(found.segments(setup)) > room:
-            found = replace(found, kept=found.kept[:-1], dropped=(found.kept[-1], *found.dropped))
-        return found
+        if total(self.segments(setup)) <= room:
+            return self
+        counts = range(1, len(self.kept) + 1)
+        fitting = bisect_right(counts, room, key=lambda count: total(self._first(count).segments(setup)))
+        found = self._first(fitting)
+        return replace(found, dropped=(*self.kept[fitting:], *self.dropped))
+
+    def _first(self, count: int) -> "RecalledItems":
+        return replace(self, kept=self.kept[:count])
 
     def without_told(self, memory: str, events: Sequence[Event]) -> "RecalledItems":
         """Return what neither a line of `memory` nor one of the events says already."""
         if not self.kept:
             return self
-        said = _said_by([_index(memory), *(_index_of_text(event.text) for event in events)], self.kept)
+        said = _said_by([_lines(memory), *(_sentences(event.text) for event in events)], self.kept)
         told = tuple(one for one in self.kept if one.found.item.id in said)
-        return replace(self, kept=tuple(one for one in self.kept if one not in told), told=told)
+        left = tuple(one for one in self.kept if one.found.item.id not in said)
+        return replace(self, kept=left, told=told)
 
     @property
     def uses(self) -> tuple[tuple[ItemId, int], ...]:
@@ -121,12 +131,16 @@ def recalled_of(setup: AgentSetup, knowledge: CharacterKnowledge, percent: float
 
 def _line(one: Recalled) -> str:
     item = one.found.item
-    name, text = clean_line(item.name), clean_line(item.text)
-    if isinstance(item.details, QuoteDetails):
-        said = f"{clean_line(item.details.speaker) or name}: “{text}”"
-    else:
-        said = text if name.casefold() in text.casefold() else f"{name}: {text}"
-    return f"- {said} ({one.found.place})"
+    speaker = item.details.speaker if isinstance(item.details, QuoteDetails) else None
+    return f"- {_told_as(item.name, item.text, speaker)} ({one.found.place})"
+
+
+@lru_cache(maxsize=512)
+def _told_as(name: str, text: str, speaker: str | None) -> str:
+    name, text = clean_line(name), clean_line(text)
+    if speaker is not None:
+        return f"{clean_line(speaker) or name}: “{text}”"
+    return text if name.casefold() in text.casefold() else f"{name}: {text}"
 
 
 def _in_play(one: Recalled) -> tuple[int, int, ItemId]:
@@ -150,37 +164,59 @@ def _why(one: Recalled) -> str:
     return f"Rank {one.rank}, {pinned}{one.found.place}: {why}; strength {one.strength:.2f}."
 
 
-Index = Mapping[str, Sequence[int]]
-"""The lines of a text that have a word, by the word."""
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The words of each line of a text, and the numbers of the lines that have a word."""
+
+    words: Sequence[frozenset[str]]
+    having: Mapping[str, Sequence[int]]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "Lines":
+        """Return the lines `texts`."""
+        words = [_words(text) for text in texts]
+        having: dict[str, list[int]] = defaultdict(list)
+        for number, line in enumerate(words):
+            for word in line:
+                having[word].append(number)
+        return cls(words, dict(having))
 
 
 @lru_cache(maxsize=16)
-def _index(memory: str) -> Index:
-    """Return the phrases of structured memory by their words: the texts in its JSON, or else its lines."""
-    found: dict[str, list[int]] = defaultdict(list)
+def _lines(memory: str) -> Lines:
+    """Return the phrases of structured memory: the texts in its JSON, or else its lines."""
     lines = (_QUOTED.findall(line) if "{" in line else [line] for line in memory.splitlines())
-    for number, phrase in enumerate(chain.from_iterable(lines)):
-        for word in _words(phrase):
-            found[word].append(number)
-    return found
+    return Lines.of(chain.from_iterable(lines))
 
 
 @lru_cache(maxsize=256)
-def _index_of_text(text: str) -> Index:
-    """Return a text as one line."""
-    return dict.fromkeys(_words(text), (0,))
+def _sentences(text: str) -> Lines:
+    """Return a text by its sentences."""
+    return Lines.of(_SENTENCES.split(text))
 
 
-def _said_by(indexes: Iterable[Index], items: Iterable[Recalled]) -> set[ItemId]:
-    wanted = [(one.found.item.id, _words(one.found.item.text)) for one in items]
+def _said_by(told: Sequence[Lines], items: Iterable[Recalled]) -> set[ItemId]:
+    """Return those of the items that some line says."""
+    count = sum(len(lines.words) for lines in told)
+
+    @cache
+    def weight(word: str) -> float:
+        return log(1 + count / (1 + sum(len(lines.having.get(word, ())) for lines in told)))
+
     said: set[ItemId] = set()
-    for index in indexes:
-        for item_id, words in wanted:
-            if len(words) < _FEWEST_WORDS or item_id in said:
-                continue
-            counted = Counter(line for word in words for line in index.get(word, ()))
-            if counted and max(counted.values()) >= SAID * len(words):
-                said.add(item_id)
+    for one in items:
+        words = sorted(_words(one.found.item.text), key=lambda word: (-weight(word), word))
+        if len(words) < _FEWEST_WORDS:
+            continue
+        # Few lines are looked at: those that have one of the words without which none says enough.
+        whole = sum(map(weight, words))
+        sums = accumulate(map(weight, words))
+        needed = words[: 1 + sum(1 for so_far in sums if so_far <= (1 - SAID) * whole)]
+        candidates = (
+            lines.words[number] for lines in told for word in needed for number in lines.having.get(word, ())
+        )
+        if any(sum(weight(word) for word in words if word in line) >= SAID * whole for line in candidates):
+            said.add(one.found.item.id)
     return said
 
 

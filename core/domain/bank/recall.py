@@ -19,9 +19,9 @@ Vector = tuple[float, ...]
 
 MOST_WORDS: Final = 24
 """Words that one query has at most."""
-MOST_CANDIDATES: Final = 30
-"""Candidates by words, and as many by meaning."""
-MOST_WITH_A_WORD: Final = 1_000
+LEAST_CANDIDATES: Final = 30
+"""Candidates by words, and as many by meaning, where a query asks for fewer."""
+MOST_WITH_A_WORD: Final = 500
 """A word that more items than this have tells nothing, and is passed over."""
 LEAST_SIMILARITY: Final = 0.2
 """A cosine below it says that two texts are about different things."""
@@ -31,6 +31,10 @@ _RARE: Final = 0.002
 """The share of the items that have a word which says by itself which one is meant."""
 _FADED: Final = 0.9
 """What an item that has wholly faded keeps of its merged rank."""
+PINNED_EVERY: Final = 8
+"""One place of so many in an input is for what the GM pinned, whatever is asked."""
+KEPT_EVERY: Final = 4
+"""One place of so many is for what the GM pinned or confirmed, the nearest first."""
 _TOKEN: Final = re.compile(r"[^\W_]+")
 _ENDS: Final = '.!?:\n"“”„»«(['
 
@@ -70,15 +74,22 @@ class Query:
     limit: int
     at: datetime | None = None
     """The time that it is, where items fade by hours; None where they fade by prompts."""
+    is_for_input: bool = False
+    """Whether what the GM pinned or confirmed has places of its own among what is found."""
+
+    @property
+    def candidates(self) -> int:
+        """How many candidates are looked for in each way."""
+        return max(LEAST_CANDIDATES, self.limit)
 
     @property
     def size(self) -> int:
         """About how many items there are: as many as prompts."""
         return sum(max(1, scope.now) for scope in self.scopes)
 
-    def scope_of(self, item: Item) -> Scope:
-        """Return the chapter that an item is from; raise KeyError for one that was not asked about."""
-        return {scope.session_id: scope for scope in self.scopes}[item.session_id]
+    def scopes_by_id(self) -> dict[SessionId, Scope]:
+        """Return the chapters by their ids."""
+        return {scope.session_id: scope for scope in self.scopes}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +150,10 @@ def may_be_found(item: Item, scope: Scope) -> bool:
 
 
 def merged(candidates: Iterable[Candidate], query: Query) -> tuple[Found, ...]:
-    """Return the best of the candidates: pinned ones first, the others by both ranks and their strength.
+    """Return the best of the candidates, by both ranks and their strength.
 
-    Of two with the same rank the newer and then the more important one comes first.
+    Of two with the same rank the newer and then the more important one comes first. Without places of their
+    own (`_with_places`) pinned ones come first.
     """
     listed = list(candidates)
     by_words = _ranks((one for one in listed if one.score is not None), lambda one: one.score or 0.0)
@@ -149,21 +161,51 @@ def merged(candidates: Iterable[Candidate], query: Query) -> tuple[Found, ...]:
         (one for one in listed if one.similarity is not None and one.similarity >= LEAST_SIMILARITY),
         lambda one: one.similarity or 0.0,
     )
-    found = []
+    found: list[tuple[tuple[bool, float, int, float, ItemId], Found]] = []
+    kept: list[tuple[Candidate, Found]] = []
+    scopes = query.scopes_by_id()
+    asks = scopes.get(query.session_id)
     for one in listed:
         share = 0.0
         if one.item.id in by_words:
             share += _fit(one, query) / (_RANKS + by_words[one.item.id])
         if one.item.id in by_meaning:
             share += 1 / (_RANKS + by_meaning[one.item.id])
-        if not share:
+        if not share and not (query.is_for_input and one.item.is_pinned):
             continue
-        strength = _strength(one, query)
+        strength = _strength(one, scopes[one.item.session_id], asks, query.at)
         share *= _FADED + (1 - _FADED) * strength
-        place = (not one.item.is_pinned, -share, *_newest_first(one.item))
-        found.append((place, _found(one, strength)))
+        made = _found(one, strength)
+        if not one.item.is_fading:
+            kept.append((one, made))
+        if share:
+            is_first = one.item.is_pinned and not query.is_for_input
+            found.append(((not is_first, -share, *_newest_first(one.item)), made))
     found.sort(key=lambda pair: pair[0])
-    return tuple(one for _, one in found[: query.limit])
+    best = [made for _, made in found]
+    if query.is_for_input and kept:
+        kept.sort(key=lambda pair: _nearest_first(pair[0]))
+        best = _with_places(best, [made for _, made in kept], query.limit)
+    return tuple(best[: query.limit])
+
+
+def _with_places(found: Sequence[Found], kept: Sequence[Found], limit: int) -> list[Found]:
+    """Return what was found with what the GM kept at its places, each once.
+
+    They are spread over the list, so that whatever has room of it has its share of them.
+    """
+    pinned, confirmed, left = iter([one for one in kept if one.item.is_pinned]), iter(kept), iter(found)
+    listed: dict[ItemId, Found] = {}
+    while len(listed) < limit:
+        place = len(listed)
+        is_for_kept = place % KEPT_EVERY == KEPT_EVERY // 2
+        order = [confirmed, left] if is_for_kept else [left, confirmed]
+        order = [pinned, left, confirmed] if place % PINNED_EVERY == 0 else order
+        one = next((one for each in order for one in each if one.item.id not in listed), None)
+        if one is None:
+            break
+        listed[one.item.id] = one
+    return list(listed.values())
 
 
 def _found(one: Candidate, strength: float) -> Found:
@@ -219,13 +261,17 @@ def _ranks(candidates: Iterable[Candidate], value: Callable[[Candidate], float])
     return ranks
 
 
+def _nearest_first(one: Candidate) -> tuple[float, float, int, float, ItemId]:
+    similarity = -1.0 if one.similarity is None else one.similarity
+    return -similarity, -(one.score or 0.0), *_newest_first(one.item)
+
+
 def _newest_first(item: Item) -> tuple[int, float, ItemId]:
     return -item.prompt_index, -item.importance, item.id
 
 
-def _strength(one: Candidate, query: Query) -> float:
-    scope = query.scope_of(one.item)
+def _strength(one: Candidate, scope: Scope, asks: Scope | None, at: datetime | None) -> float:
     # Both are counted on in the chapter's own prompts; the recall was counted in those of the one that asks.
-    asks = next((other for other in query.scopes if other.session_id == query.session_id), scope)
-    last = None if one.access is None else one.access.last_accessed + scope.now - asks.now
-    return strength_of(one.item, scope.now, last, query.at)
+    counted = scope.now - (asks or scope).now
+    last = None if one.access is None else one.access.last_accessed + counted
+    return strength_of(one.item, scope.now, last, at)

@@ -13,7 +13,7 @@ from core.domain.ids import ItemId
 RECALLED: Final = "recalled"
 """Key in `metadata` of a reply for the items in its input: each with how often it was used before."""
 GREATEST_COUNT: Final = 10_000_000
-MOST_RECALLED: Final = 100
+MOST_RECALLED: Final = 200
 
 
 def metadata_of(recalled: Iterable[tuple[ItemId, int]]) -> dict[str, object]:

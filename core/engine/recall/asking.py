@@ -17,7 +17,8 @@ _NAME_WEIGHT: Final = 0.3
 _EVENT_WEIGHT: Final = 0.4
 """What words of the last events, and the character's own name, count beside those of the prompt."""
 _ENOUGH_WORDS: Final = 6
-"""A prompt of so many words is asked about alone by meaning: other texts would blur it."""
+_ENOUGH_OF_QUESTION: Final = 4
+"""A prompt of so many words, or a question of so many, is asked about alone: other texts would blur it."""
 _END_OF_EVENT: Final = 400
 """Characters of the end of an event that say where the scene is."""
 
@@ -46,12 +47,22 @@ class Asked:
     """None to look by words alone."""
 
 
-async def query_of(
-    asked: Asked, events: Sequence[Event], chapters: Sequence[BankChapter], slot: Slot, name: str, limit: int
+async def meaning_of(asked: Asked, events: Sequence[Event]) -> Meaning | None:
+    """Return the meaning that an input asks about; None where none can be had, or words alone are asked."""
+    return await asked.embed(_told(asked.text, events[-EVENTS_ASKED:])) if asked.embed else None
+
+
+def query_of(
+    asked: Asked,
+    meaning: Meaning | None,
+    events: Sequence[Event],
+    chapters: Sequence[BankChapter],
+    slot: Slot,
+    name: str,
+    limit: int,
 ) -> Query:
     """Return the query of an input: the prompt, the character's name, and the last events that it knows."""
     last = events[-EVENTS_ASKED:]
-    meaning = await asked.embed(_told(asked.text, last)) if asked.embed else None
     words = [(asked.text, 1.0), (name, _NAME_WEIGHT), *((event.text, _EVENT_WEIGHT) for event in last)]
     return Query(
         session_id=chapters[-1].session_id,
@@ -60,12 +71,14 @@ async def query_of(
         vector=None if meaning is None else meaning.numbers,
         model="" if meaning is None else meaning.model,
         limit=limit,
+        is_for_input=True,
     )
 
 
 def _told(text: str, events: Sequence[Event]) -> str:
     """Return the text whose meaning is looked for."""
-    if len(text.split()) >= _ENOUGH_WORDS:
+    enough = _ENOUGH_OF_QUESTION if "?" in text else _ENOUGH_WORDS
+    if len(text.split()) >= enough:
         return text
     return "\n".join((*(tail(event.text, _END_OF_EVENT) for event in events), text))
 

@@ -6,7 +6,7 @@ that keeps no bank nothing is read.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -17,16 +17,14 @@ from core.context.bank import (
     BankChapter,
     ChapterBank,
     Recalled,
-    Remembered,
     same_characters,
     sheet_of,
     this_chapter,
 )
-from core.domain.bank.details import ItemKind
 from core.domain.errors import StorageError
 from core.domain.slot import Slot
 from core.domain.story.transcript import in_order
-from core.engine.recall.asking import Asked, query_of
+from core.engine.recall.asking import Asked, meaning_of, query_of
 from core.snapshot import Snapshot
 from core.store import SessionStore
 
@@ -69,23 +67,26 @@ class BankReader:
         return ChapterBank(left_out=(NOT_IN_TIME,))
 
     async def _read(self, snapshot: Snapshot, slot: Slot, asked: Asked | None) -> ChapterBank:
-        chapters = await chapters_of(self._store, snapshot)
+        session, query = snapshot.session, None
         if asked is None or not self._most_items:
-            return ChapterBank(sheet=await self._sheet(snapshot, chapters, slot))
-        # Each waits for the database on a connection of its own.
-        async with asyncio.TaskGroup() as reading:
-            sheet = reading.create_task(self._sheet(snapshot, chapters, slot))
-            recalled = reading.create_task(self._recalled(snapshot, chapters, slot, asked))
-        return ChapterBank(sheet=sheet.result(), recalled=recalled.result())
-
-    async def _recalled(
-        self, snapshot: Snapshot, chapters: Sequence[BankChapter], slot: Slot, asked: Asked
-    ) -> tuple[Recalled, ...]:
-        session, events = snapshot.session, in_order(snapshot.known_to(slot).events)
-        query = await query_of(asked, events, chapters, slot, session.name_of(slot), self._most_items)
-        query = replace(query, at=self._fades_at())
+            chapters = await chapters_of(self._store, snapshot)
+        else:
+            events = in_order(snapshot.known_to(slot).events)
+            # The chapters are there before the meaning is, which takes longest of all.
+            async with asyncio.TaskGroup() as reading:
+                listed = reading.create_task(chapters_of(self._store, snapshot))
+                meaning = reading.create_task(meaning_of(asked, events))
+            chapters = listed.result()
+            name, limit = session.name_of(slot), self._most_items
+            query = query_of(asked, meaning.result(), events, chapters, slot, name, limit)
+            query = replace(query, at=self._fades_at())
         by_id = {chapter.session_id: chapter for chapter in chapters}
-        return tuple(
+        sheets = [
+            (id, there) for id, one in by_id.items() for there, here in one.slots.items() if here is slot
+        ]
+        drawn = await self._store.bank.draw(sheets, query)
+        lines = [by_id[item.session_id].remembered(item, session) for item in drawn.states]
+        recalled = (
             Recalled(
                 found=by_id[one.item.session_id].remembered(one.item, session),
                 rank=rank,
@@ -94,18 +95,9 @@ class BankReader:
                 strength=one.strength,
                 access_count=one.access_count,
             )
-            for rank, one in enumerate(await self._store.bank.recall(query), start=1)
+            for rank, one in enumerate(drawn.found, start=1)
         )
-
-    async def _sheet(
-        self, snapshot: Snapshot, chapters: Sequence[BankChapter], slot: Slot
-    ) -> tuple[Remembered, ...]:
-        lines: list[Remembered] = []
-        for chapter in chapters:
-            if slot in chapter.slots.values():
-                states = await self._store.bank.items(chapter.session_id, kinds={ItemKind.STATE})
-                lines += [chapter.remembered(item, snapshot.session) for item in states]
-        return sheet_of(lines, slot)
+        return ChapterBank(sheet=sheet_of(lines, slot), recalled=tuple(recalled))
 
 
 async def chapters_of(store: SessionStore, snapshot: Snapshot) -> tuple[BankChapter, ...]:

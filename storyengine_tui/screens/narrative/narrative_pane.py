@@ -22,10 +22,10 @@ from core.domain.story.draft import NarrativeDraft
 from core.engine.sync import notifications
 from core.ledger.words import dollars
 from storyengine_tui.screens.bank.item_list import ItemList
-from storyengine_tui.screens.narrative.arrivals import Arrivals
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell, DefinitionSaver
 from storyengine_tui.screens.narrative.download_row import CopyRequested, DeliveryRow
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
+from storyengine_tui.screens.narrative.memory.arrivals import Arrivals
 from storyengine_tui.screens.narrative.memory.bank_part import BankPart
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader

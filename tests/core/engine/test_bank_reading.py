@@ -1,16 +1,18 @@
 """What the input of a character draws on of the memory bank, as the engine reads it from the store."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
+from core.bank_store import Drawn, Sheets
 from core.context.bank import NO_BANK, ChapterBank
 from core.domain.audience import Audience
-from core.domain.bank.details import Aspect, ItemKind, StateDetails
+from core.domain.bank.details import Aspect, StateDetails
 from core.domain.bank.item import Item
-from core.domain.ids import BookId, SessionId, new_uuid
+from core.domain.bank.recall import Query
+from core.domain.ids import BookId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
@@ -112,11 +114,9 @@ async def test_the_sheet_goes_on_from_chapter_to_chapter_of_a_book() -> None:
 class Silent(MemoryBank):
     """A bank whose answer never comes."""
 
-    async def items(
-        self, session_id: SessionId, *, with_all: bool = False, kinds: Collection[ItemKind] | None = None
-    ) -> Sequence[Item]:
+    async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
         await asyncio.Event().wait()
-        return []
+        return Drawn()
 
 
 async def test_an_input_goes_without_a_bank_that_does_not_answer_and_says_so() -> None:

@@ -1,16 +1,17 @@
 """Recall across the chapters of a book: who remembers what of an earlier one, and how it fades."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from core.bank_store import Drawn, Sheets
 from core.context.bank import ChapterBank
 from core.domain.audience import Audience
 from core.domain.bank.item import Item
-from core.domain.bank.recall import Found, Query
+from core.domain.bank.recall import Query
 from core.domain.ids import BookId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
@@ -100,16 +101,18 @@ async def test_what_is_asked_by_meaning_is_the_prompt_or_the_scene_where_it_says
     await recalled(store, session, RED, Asked(text="Go on.", recent_from=0, embed=embed))
     long = "Where did you put the key that was his?"
     await recalled(store, session, RED, Asked(text=long, recent_from=0, embed=embed))
+    short = "Who has the key?"
+    await recalled(store, session, RED, Asked(text=short, recent_from=0, embed=embed))
     last = [event.text for event in await store.canon(session.id)][-2:]
-    assert texts == ["\n".join((*last, "Go on.")), long]
+    assert texts == ["\n".join((*last, "Go on.")), long, short]
 
 
 class Silent(MemoryBank):
     """A bank that never answers what is recalled."""
 
-    async def recall(self, query: Query) -> Sequence[Found]:
+    async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
         await asyncio.Event().wait()
-        return []
+        return Drawn()
 
 
 async def test_an_input_does_not_wait_for_a_recall_that_does_not_come() -> None:

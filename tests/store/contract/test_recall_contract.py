@@ -9,6 +9,7 @@ import pytest
 
 from core.changes import Changes
 from core.domain.audience import Audience
+from core.domain.bank.details import Aspect, StateDetails
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
 from core.domain.bank.pieces import PieceVector
 from core.domain.bank.recall import Found, ItemVector, Query, Scope, Vector, query_words
@@ -164,6 +165,52 @@ async def test_pinned_items_come_first_and_recalled_ones_stay_strong(store: Sess
     assert after[boat.id] == before[boat.id]
     await store.bank.put([replace(boat.next_version(NOW), is_pinned=True)])
     assert numbers(await store.bank.recall(query)) == [BOAT, OATH]
+    await lease.aclose()
+
+
+async def test_what_is_pinned_is_found_for_an_input_though_nothing_fits_it(store: SessionStore) -> None:
+    hidden = told(OATH, is_pinned=True, label=Audience.of((Slot.BLUE,)))
+    session, lease = await kept(store, told(KEY), told(BOAT, is_pinned=True), hidden)
+    query = replace(asked(session, "brass", slot=Slot.RED), is_for_input=True)
+    assert numbers(await store.bank.recall(query)) == [BOAT, KEY]
+    assert numbers(await store.bank.recall(replace(query, words=()))) == [BOAT]
+    assert numbers(await store.bank.recall(replace(query, is_for_input=False))) == [KEY]
+    by_meaning = replace(query, words=(), vector=(1.0, 0.0), model="m")
+    assert numbers(await store.bank.recall(by_meaning)) == [BOAT], "also while it has no vector"
+    items = await store.bank.items(session.id)
+    await store.bank.put_vectors("m", [_vector(one, (0.0, 1.0)) for one in items])
+    assert numbers(await store.bank.recall(by_meaning)) == [BOAT], "and where its vector is far"
+    await lease.aclose()
+
+
+async def test_what_is_confirmed_is_found_where_more_than_are_asked_for_are_nearer(
+    store: SessionStore,
+) -> None:
+    session, lease = await kept(store, *(fact(number, prompt_index=1) for number in range(1, 61)))
+    items = await store.bank.items(session.id)
+    far = items[7]
+    await store.bank.put([replace(far.next_version(NOW), validation=Validation.CONFIRMED)])
+    vectors = [_vector(one, (0.6, 0.8) if one.id == far.id else (1.0, 0.0)) for one in items]
+    await store.bank.put_vectors("m", vectors)
+    query = replace(asked(session, "", vector=(1.0, 0.0)), is_for_input=True)
+    found = await store.bank.recall(query)
+    assert (len(found), far.id in {one.item.id for one in found}) == (10, True)
+    assert far.id not in {one.item.id for one in await store.bank.recall(replace(query, is_for_input=False))}
+    await lease.aclose()
+
+
+async def test_states_of_characters_come_with_what_is_recalled(store: SessionStore) -> None:
+    wound = StateDetails(aspect=Aspect.WOUND)
+    mine, other = told(KEY, details=wound, about=Slot.RED), told(BOAT, details=wound, about=Slot.BLUE)
+    session, lease = await kept(store, mine, other, told(OATH))
+    sheets = [(session.id, Slot.RED)]
+    drawn = await store.bank.draw(sheets, asked(session, "Tobias"))
+    assert [one.id.int for one in drawn.states] == [KEY]
+    assert set(numbers(drawn.found)) == {BOAT, OATH}
+    both = await store.bank.draw(sheets, asked(session, "brass"))
+    assert ([one.id.int for one in both.states], numbers(both.found)) == ([KEY], [KEY])
+    assert [one.id.int for one in (await store.bank.draw(sheets, None)).states] == [KEY]
+    assert not (await store.bank.draw((), None)).states
     await lease.aclose()
 
 

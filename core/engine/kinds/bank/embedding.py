@@ -6,12 +6,13 @@ Each batch is stored at once, and what has a vector is not asked about again: wo
 where it was. Items that are stored meanwhile are part of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import add, mul
 from typing import Final
 
 from core.domain.bank.item import Item
-from core.domain.bank.matching import Similar
+from core.domain.bank.matching import SAME_BY_MEANING, Similar
 from core.domain.bank.pieces import Piece, PieceVector
 from core.domain.bank.recall import ItemVector, Query, Scope, Vector
 from core.domain.ids import ItemId, SessionId
@@ -21,6 +22,7 @@ from core.engine.kinds.base import BackgroundHandler, Job
 from core.engine.kinds.outcome import Failed
 from core.engine.recall.texts import lacking_pieces
 from core.gateway.call_records import CallRecords
+from core.providers.embedding.base import unit
 
 MOST_IN_A_BATCH: Final = 64
 OF_TEXTS: Final = "texts"
@@ -50,14 +52,14 @@ class EmbeddingHandler(BackgroundHandler[VectorsMade]):
         pieces = await lacking_pieces(job.store, chapters, model) if request.text == OF_TEXTS else []
         seen: set[tuple[ItemId, int]] = set()
         while True:
-            items = await bank.unembedded(chapters, model, size)
+            items = await bank.unembedded(chapters, model, max(1, size // 2))  # each has two texts
             # A vector of an item that was deleted meanwhile is not kept: it is asked about once.
             if items and any((item.id, item.version) not in seen for item in items):
                 seen |= {(item.id, item.version) for item in items}
-                made = await job.calls.embed([text_of(item) for item in items])
+                made = await job.calls.embed([text for item in items for text in texts_of(item)])
                 vectors = [
                     ItemVector(session_id=item.session_id, item_id=item.id, version=item.version, vector=one)
-                    for item, one in zip(items, made.vectors, strict=False)
+                    for item, one in zip(items, meanings_of(made.vectors), strict=False)
                 ]
                 await bank.put_vectors(model, vectors)
             elif pieces:
@@ -87,16 +89,29 @@ async def similar_of(job: Job, request: BackgroundRequest, new: Sequence[Item]) 
     model, bank, listed = job.calls.embedding_model, job.store.bank, list(new[:MOST_IN_A_BATCH])
     if model is None or not listed or not await bank.can_recall_by_meaning():
         return None
-    made = await job.calls.embed([text_of(item) for item in listed])
+    made = await job.calls.embed([text for item in listed for text in texts_of(item)])
     await _keep(job, request, made.call_records)
-    cosines: dict[tuple[ItemId, ItemId], float] = {}
-    for item, vector in zip(listed, made.vectors, strict=False):
+    near: list[tuple[Item, Vector, Item]] = []
+    for item, told, vector in zip(listed, made.vectors[::2], meanings_of(made.vectors), strict=False):
         scope = Scope(session_id=item.session_id, mask=0, now=item.prompt_index)
         query = Query(
             session_id=item.session_id, scopes=(scope,), words=(), vector=vector, model=model, limit=MOST_NEAR
         )
         for found in await bank.recall(query):
-            cosines[item.id, found.item.id] = found.similarity or 0.0
+            if (found.similarity or 0.0) >= SAME_BY_MEANING:
+                near.append((item, told, found.item))
+    if not near:
+        return lambda one, other: 0.0
+    # Two items of one name are near by it alone: whether they say the same is asked of their texts.
+    texts = list(dict.fromkeys(texts_of(other)[0] for _, _, other in near))
+    made = await job.calls.embed(texts)
+    await _keep(job, request, made.call_records)
+    by_text = dict(zip(texts, made.vectors, strict=False))
+    cosines = {
+        (item.id, other.id): sum(map(mul, told, by_text[texts_of(other)[0]]))
+        for item, told, other in near
+        if texts_of(other)[0] in by_text
+    }
     return lambda one, other: cosines.get((one.id, other.id), 0.0)
 
 
@@ -105,6 +120,16 @@ async def _keep(job: Job, request: BackgroundRequest, call_records: CallRecords)
         await job.save(lambda _: provenance(request, call_records))
 
 
-def text_of(item: Item) -> str:
-    """Return the text of an item whose meaning is looked for."""
-    return f"{item.name}. {item.text}"
+def texts_of(item: Item) -> tuple[str, str]:
+    """Return the texts of an item whose meanings are looked for: what it says, and what it is about."""
+    return f"{item.name}. {item.text}", item.name
+
+
+def meanings_of(vectors: Sequence[Vector]) -> Iterator[Vector]:
+    """Yield the meaning of each item from the vectors of its two texts; the last may lack one.
+
+    What an item is about counts as much as what it says of it: a question mostly describes the one, and asks
+    for the other.
+    """
+    for said, about in zip(vectors[::2], vectors[1::2], strict=False):
+        yield unit(map(add, said, about))

@@ -151,12 +151,13 @@ class RememberedCell(MemoryCell):
         self._pages.show(number)
         self._show_blocks()
         shown = self._shown.paragraphs_of(number - self._pages.start)
-        place = find(self.view.lines.paragraphs[shown.start : shown.stop])
+        first = shown.start
+        place = find(self.view.lines.paragraphs[first : shown.stop])
         if place is None:
-            self.view.pin(shown.start)
+            self.view.pin(first)
         else:
             self.view.unpin()
-            self.view.mark_at(*(SourcePos(shown.start + one.paragraph, one.offset) for one in place))
+            self.view.mark_at(*(SourcePos(first + one.paragraph, one.offset) for one in place))
 
     def go_to_item(self, item_id: ItemId) -> None:
         """Show the list that has an item, with the cursor on it; once the bank is read."""

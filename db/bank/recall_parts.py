@@ -1,0 +1,258 @@
+"""The parts of the statement of recall: what is found by words, by meaning, and of what the GM kept.
+
+Each gives ids with a score or a distance; label, chapters and validity are conditions before its limit.
+"""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from core.domain.bank.details import ItemKind
+from core.domain.bank.recall import LEAST_SIMILARITY, MOST_WITH_A_WORD
+from db.bank.validity import counts, is_kept
+from db.bank.vectors import BANK_VECTOR, HalfVector
+from db.tables import BANK_ITEM, BANK_WORD
+
+_ENGLISH: Final[Any] = sa.literal_column("'pg_catalog.english_stem'::regdictionary")
+
+
+def scope_rows() -> Any:
+    """Return the chapters asked about, as rows."""
+    return _rows(
+        "asked",
+        ("session_id", "sessions", sa.Uuid()),
+        ("mask", "masks", sa.Integer()),
+        ("before", "befores", sa.Integer()),
+        ("now", "nows", sa.Integer()),
+    )
+
+
+def _rows(name: str, *columns: tuple[str, str, Any]) -> Any:
+    """Return rows whose columns are arrays among the parameters."""
+    arrays = [_given(parameter, ARRAY(kind)) for _, parameter, kind in columns]
+    named = [sa.column(own, kind) for own, _, kind in columns]
+    return func.unnest(*arrays).table_valued(*named, name=name).render_derived()
+
+
+def _given(parameter: str, kind: Any) -> Any:
+    """Return a parameter as a value that the server reads once, and plans nothing by.
+
+    So it plans the statement once for all: planning would take a third of its time. And a parameter of a
+    prepared statement is read again for every row, which takes long for a vector.
+    """
+    return select(sa.cast(sa.bindparam(parameter, type_=kind), kind)).scalar_subquery()
+
+
+def by_words(scope: Any) -> Any:
+    """Return the items that have some of the words, and how well these fit: a rare word counts more."""
+    sought = _rows(
+        "sought",
+        ("word", "words", sa.Text()),
+        ("weight", "weights", sa.Float()),
+        ("is_name", "are_names", sa.Boolean()),
+        ("bit", "bits", sa.BigInteger()),
+    )
+    stem = func.ts_lexize(_ENGLISH, sought.c.word, type_=ARRAY(sa.Text))[1]
+    stems = select(sought.c.bit, sought.c.weight, stem.label("stem"))
+    names = select(sought.c.bit, sought.c.weight, sought.c.word).where(sought.c.is_name)
+    every = sa.union_all(stems, names).subquery("every")
+    lexeme = (
+        select(every.c.stem, func.min(every.c.bit).label("bit"), func.max(every.c.weight).label("weight"))
+        .where(every.c.stem.is_not(None))
+        .group_by(every.c.stem)
+        .cte("lexeme")
+        .prefix_with("MATERIALIZED", dialect="postgresql")
+    )
+    having = (
+        select(BANK_WORD.c.session_id, BANK_WORD.c.item_id)
+        .where(BANK_WORD.c.session_id == scope.c.session_id, BANK_WORD.c.word == lexeme.c.stem)
+        .offset(0)  # each chapter by the beginning of the key, however many there are
+        .correlate(scope, lexeme)
+        .lateral("having")
+    )
+    each = (
+        select(having.c.session_id, having.c.item_id)
+        .select_from(scope.join(having, sa.true()))
+        .limit(MOST_WITH_A_WORD + 1)
+        .correlate(lexeme)
+        .subquery("each")
+    )
+    # As arrays, which say how many there are: sorting them to count them would take longer.
+    has = select(
+        func.array_agg(each.c.session_id).label("sessions"), func.array_agg(each.c.item_id).label("ids")
+    )
+    listed = has.lateral("listed")
+    items = func.cardinality(listed.c.ids)
+    rarity = func.ln(1 + sa.bindparam("size", type_=sa.Float) / (items + 0.5))
+    one = (
+        func.unnest(listed.c.sessions, listed.c.ids)
+        .table_valued(sa.column("session_id", sa.Uuid), sa.column("item_id", sa.Uuid), name="one")
+        .render_derived()
+    )
+    hit = (
+        select(one.c.session_id, one.c.item_id, rarity.label("rarity"))
+        .select_from(listed.join(one, sa.true()))
+        .where(items <= MOST_WITH_A_WORD)
+        .offset(0)  # or the server takes the arrays along, and sorts them
+        .lateral("hit")
+    )
+    scored = (
+        select(
+            hit.c.session_id,
+            hit.c.item_id,
+            func.sum(lexeme.c.weight * hit.c.rarity).label("score"),
+            func.bit_or(lexeme.c.bit).label("found_words"),
+        )
+        .select_from(lexeme.join(hit, sa.true()))
+        .group_by(hit.c.session_id, hit.c.item_id)
+        .order_by(sa.desc("score"), hit.c.item_id.desc())
+        .subquery("scored")
+    )
+    distance = sa.null().cast(sa.Float).label("distance")
+    return (
+        select(scored.c.session_id, scored.c.item_id, scored.c.score, scored.c.found_words, distance)
+        .add_columns(sa.false().label("is_state"))
+        .select_from(scored.join(_allowed(scored.c, scope, "by_words"), sa.true()))
+        .order_by(scored.c.score.desc(), scored.c.item_id.desc())
+        .limit(_given("most_by_words", sa.Integer()))
+        .cte("words")
+    )
+
+
+def by_meaning(scope: Any) -> Any:
+    """Return the items that are nearest by meaning, with their distances."""
+    each = (
+        select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, _distance().label("distance"))
+        .where(BANK_VECTOR.c.session_id == scope.c.session_id)
+        .where(BANK_VECTOR.c.model == sa.bindparam("model", type_=sa.Text))
+        .offset(0)  # each chapter by the beginning of the key, and each distance once
+        .lateral("each_vector")
+    )
+    near = (
+        select(each.c.session_id, each.c.item_id, each.c.distance)
+        .select_from(scope.join(each, sa.true()))
+        .order_by(each.c.distance, each.c.item_id.desc())
+        .subquery("near")
+    )
+    return _nearest(near, scope, "meaning", "most")
+
+
+def by_index(scope: Any, dimensions: int) -> Any:
+    """Return the items that are nearest by meaning, as the index has them one after the other."""
+    # The number is part of the statement: the index has vectors of this length alone.
+    length: ColumnElement[int] = sa.literal_column(str(dimensions))
+    half = HalfVector(dimensions)
+    distance = sa.cast(BANK_VECTOR.c.embedding, half).op("<=>", return_type=sa.Float)(_given("vector", half))
+    near = (
+        select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, distance.label("distance"))
+        .where(func.vector_dims(BANK_VECTOR.c.embedding) == length)
+        .where(BANK_VECTOR.c.model == sa.bindparam("model", type_=sa.Text))
+        .where(BANK_VECTOR.c.session_id.in_(select(scope.c.session_id)))
+        .order_by(sa.text("distance"))
+        .subquery("near")
+    )
+    return _nearest(near, scope, "meaning", "most")
+
+
+def kept(scope: Any) -> Any:
+    """Return what the GM pinned or confirmed that is nearest by meaning."""
+    item = BANK_ITEM.alias("kept_item")
+    near = (
+        select(item.c.session_id, item.c.item_id, _distance().label("distance"))
+        .select_from(scope.join(item, item.c.session_id == scope.c.session_id))
+        .join(BANK_VECTOR, _is_its_vector(item.c))
+        .where(is_kept(item.c))
+        .order_by(sa.text("distance"), item.c.item_id.desc())
+        .subquery("near_kept")
+    )
+    return _nearest(near, scope, "kept", "most_kept")
+
+
+def pinned(scope: Any, *, by_meaning: bool) -> Any:
+    """Return what the GM pinned, the nearest first, also what is near to nothing."""
+    item = BANK_ITEM.alias("pinned_item")
+    asked = scope.join(item, item.c.session_id == scope.c.session_id)
+    asked = asked.outerjoin(BANK_VECTOR, _is_its_vector(item.c)) if by_meaning else asked
+    distance = _distance() if by_meaning else sa.null().cast(sa.Float)
+    near = (
+        select(item.c.session_id, item.c.item_id, distance.label("distance"))
+        .select_from(asked)
+        .where(item.c.is_pinned, is_kept(item.c))
+        .order_by(sa.text("distance NULLS LAST"), item.c.prompt_index.desc(), item.c.item_id.desc())
+        .subquery("near_pinned")
+    )
+    return _nearest(near, scope, "pinned", "most_pinned", least=None)
+
+
+def _distance() -> Any:
+    return BANK_VECTOR.c.embedding.op("<=>", return_type=sa.Float)(_given("vector", HalfVector()))
+
+
+def _is_its_vector(item: Any) -> ColumnElement[bool]:
+    return sa.and_(
+        BANK_VECTOR.c.session_id == item.session_id,
+        BANK_VECTOR.c.item_id == item.item_id,
+        BANK_VECTOR.c.model == sa.bindparam("model", type_=sa.Text),
+    )
+
+
+def _nearest(near: Any, scope: Any, name: str, most: str, *, least: float | None = LEAST_SIMILARITY) -> Any:
+    """Return the first of `near` that may be found, as a part of the statement."""
+    score, words = sa.null().cast(sa.Float).label("score"), sa.null().cast(sa.BigInteger)
+    found = (
+        select(near.c.session_id, near.c.item_id, near.c.distance)
+        .select_from(near.join(_allowed(near.c, scope, f"by_{name}"), sa.true()))
+        .order_by(near.c.distance)
+        .limit(_given(most, sa.Integer()))
+        .subquery(f"found_{name}")
+    )
+    part = select(found.c.session_id, found.c.item_id, score, words.label("found_words"), found.c.distance)
+    part = part.add_columns(sa.false().label("is_state"))
+    return (part if least is None else part.where(found.c.distance <= 1 - least)).cte(name)
+
+
+def states() -> Any:
+    """Return the states of the characters that are asked for, whatever a query allows."""
+    chart = _rows("chart", ("session_id", "charts", sa.Uuid()), ("about", "abouts", sa.SmallInteger()))
+    item = BANK_ITEM.alias("state_item")
+    is_asked = sa.and_(item.c.session_id == chart.c.session_id, item.c.about == chart.c.about)
+    nothing = sa.null().cast(sa.Float)
+    return (
+        select(item.c.session_id, item.c.item_id, nothing.label("score"))
+        .add_columns(sa.null().cast(sa.BigInteger).label("found_words"), nothing.label("distance"))
+        .add_columns(sa.true().label("is_state"))
+        .select_from(chart.join(item, is_asked))
+        .where(item.c.kind == sa.literal_column(f"'{ItemKind.STATE.value}'"), counts(item.c))
+        .cte("states")
+    )
+
+
+def _allowed(found: Any, scope: Any, name: str) -> Any:
+    """Return one row for an item that may be found, and none for another.
+
+    It is looked up for one found item after the other, the best first, until there are enough of them: most
+    are never looked at. The limit of its own is what keeps the server to that.
+    """
+    item = BANK_ITEM.alias(name)
+    return (
+        select(sa.literal(1).label("is_allowed"))
+        .select_from(scope.join(item, scope.c.session_id == item.c.session_id))
+        .where(item.c.session_id == found.session_id, item.c.item_id == found.item_id)
+        .where(_is_asked(item.c, scope.c), counts(item.c))
+        .limit(1)
+        .lateral(f"{name}_allowed")
+    )
+
+
+def _is_asked(item: Any, scope: Any) -> ColumnElement[bool]:
+    """Return the condition of `core.domain.bank.recall.may_be_found`."""
+    # An item of a chunk has the number of its last prompt; its proof may be older.
+    first_proof = item.evidence[(0, "prompt_index")].as_integer()
+    begins = func.coalesce(first_proof, item.prompt_index)
+    return sa.and_(
+        item.label.op("&")(scope.mask) == scope.mask,
+        or_(scope.before.is_(None), begins <= scope.before, item.take.is_(None), item.is_by_gm),
+        or_(item.expires_at.is_(None), item.expires_at >= scope.now, is_kept(item)),
+    )

@@ -1,0 +1,133 @@
+"""The index of vectors, for stories that are too large for a look at each of their vectors (design 15).
+
+It is approximate: of the hundred nearest vectors it finds all but one at most. A small story needs none, so
+that it is made when there are many vectors, and used for a story that has many of them.
+"""
+
+import asyncio
+import logging
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy import URL
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from core.domain.bank.recall import Query
+from core.domain.errors import StorageError
+from db.connections import close_quietly, open_connection
+from db.errors import SAVE, guarded
+from db.library.library_store import Read
+
+log = logging.getLogger(__name__)
+
+INDEXED_FROM: Final = 20_000
+"""Vectors in the database from which on they have an index; making it takes some ten seconds."""
+USED_FROM: Final = 10_000
+"""Vectors of one story from which on the index is faster than a look at each of them."""
+MOST_DIMENSIONS: Final = 4_000
+"""What an index of half-precision vectors can have."""
+_CHECK_EVERY: Final = 1_000
+"""Vectors that are stored here between two looks at how many there are."""
+_BUILD_SECONDS: Final = 600.0
+_LOCK_KEY: Final = 0x5E0_4154_10B7
+_REMEMBERED_SECONDS: Final = 300.0
+"""How long the number of a story's vectors is remembered."""
+
+SETTINGS: Final = sa.select(
+    # As many at once as are wanted, and more while the label of an item or its validity refuses some.
+    sa.func.set_config("hnsw.ef_search", sa.bindparam("at_once"), True),
+    sa.func.set_config("hnsw.iterative_scan", "strict_order", True),
+    # Sorting all of them by their distance is what the index is there to spare.
+    sa.func.set_config("enable_sort", "off", True),
+)
+"""What a transaction that uses the index sets first; `at_once` is 1 to 1,000, as text."""
+
+
+def index_name(dimensions: int) -> str:
+    """Return the name of the index of vectors with so many numbers."""
+    return f"ix_bank_vector_{dimensions}"
+
+
+class VectorIndex:
+    """Knows whether vectors have an index, and makes it."""
+
+    def __init__(self, read: Read, url: URL) -> None:
+        self._read: Final = read
+        self._url: Final = url
+        self._is_there: dict[int, bool] = {}
+        self._counted: dict[tuple[object, ...], tuple[float, int]] = {}
+        self._until_check = 0
+
+    async def serves(self, query: Query) -> bool:
+        """Whether what a query looks for by meaning is found by the index."""
+        dimensions = len(query.vector or ())
+        return await self._has(dimensions) and await self._count(query) >= USED_FROM
+
+    async def stored(self, count: int, dimensions: int) -> None:
+        """Take note of vectors that were stored; make the index where there are enough of them now."""
+        self._until_check -= count
+        if self._until_check > 0 or not 0 < dimensions <= MOST_DIMENSIONS:
+            return
+        self._until_check = _CHECK_EVERY
+        self._is_there.pop(dimensions, None)
+        if await self._has(dimensions) or await self._read(_counted_up_to) < INDEXED_FROM:
+            return
+        try:
+            await self._make(dimensions)
+        except StorageError as error:
+            log.warning("vectors have no index, and are looked at one by one: %r", error.__cause__ or error)
+
+    async def _has(self, dimensions: int) -> bool:
+        if dimensions not in self._is_there:
+            found = sa.select(sa.func.to_regclass(index_name(dimensions)).is_not(None))
+
+            async def look(connection: AsyncConnection) -> bool:
+                return bool((await connection.execute(found)).scalar_one())
+
+            self._is_there[dimensions] = await self._read(look)
+        return self._is_there[dimensions]
+
+    async def _count(self, query: Query) -> int:
+        """Return how many vectors the chapters of a query have, as it was some minutes ago."""
+        now = asyncio.get_running_loop().time()
+        key = tuple(scope.session_id for scope in query.scopes)
+        until, count = self._counted.get(key, (0.0, 0))
+        if now >= until:
+
+            async def look(connection: AsyncConnection) -> int:
+                return int((await connection.execute(_COUNT, {"ids": list(key)})).scalar_one())
+
+            count = await self._read(look)
+            self._counted = {key: (now + _REMEMBERED_SECONDS, count)}
+        return count
+
+    async def _make(self, dimensions: int) -> None:
+        statement = (
+            f"CREATE INDEX IF NOT EXISTS {index_name(dimensions)} ON bank_vector"
+            f" USING hnsw ((embedding::halfvec({dimensions})) halfvec_cosine_ops)"
+            f" WHERE vector_dims(embedding) = {dimensions}"
+        )
+        async with guarded(SAVE, seconds=_BUILD_SECONDS):
+            connection = await open_connection(self._url)
+            try:
+                async with connection.transaction():
+                    await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK_KEY,))
+                    # All of it in memory: on disk it would take many times as long.
+                    await connection.execute(
+                        "SELECT set_config('statement_timeout', '0', true),"
+                        " set_config('maintenance_work_mem', '192MB', true)"
+                    )
+                    await connection.execute(statement)
+            finally:
+                await close_quietly(connection)
+        self._is_there[dimensions] = True
+
+
+_COUNT: Final = sa.text("SELECT count(*) FROM bank_vector WHERE session_id = ANY (CAST(:ids AS uuid[]))")
+_COUNT_ALL: Final = sa.text(
+    f"SELECT count(*) FROM (SELECT FROM bank_vector LIMIT {INDEXED_FROM}) AS some_of_them"
+)
+
+
+async def _counted_up_to(connection: AsyncConnection) -> int:
+    return int((await connection.execute(_COUNT_ALL)).scalar_one())
