@@ -47,9 +47,13 @@ class Machine:
             "LC_ALL": "C.UTF-8",
         }
 
-    def start(self, *arguments: str | Path, output: int | None = None, **environment: str) -> Forked:
-        """Start a command; its standard output is a pipe, or `output`."""
-        return Forked([PROGRAM, *arguments], {**self.environment, **environment}, self.work, output=output)
+    def start(self, *arguments: str | Path, **environment: str) -> Forked:
+        """Start a command."""
+        return Forked([PROGRAM, *arguments], {**self.environment, **environment}, self.work)
+
+    def start_into(self, output: int, *arguments: str | Path) -> Forked:
+        """Start a command with this file as its standard output."""
+        return Forked([PROGRAM, *arguments], self.environment, self.work, output=output)
 
     def start_anew(self, *arguments: str | Path, **environment: str) -> "subprocess.Popen[str]":
         """Start a command as a shell does, from the file of the program."""

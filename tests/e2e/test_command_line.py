@@ -295,7 +295,7 @@ def shell(here: Machine, line: str) -> "subprocess.CompletedProcess[str]":
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 @pytest.mark.parametrize("command", ["sessions", "show last", "export last", "model show", "--help"])
 def test_output_that_cannot_be_written_is_a_sentence(played: Machine, command: str) -> None:
-    with open("/dev/full", "w") as full, played.start(*command.split(), output=full.fileno()) as process:
+    with open("/dev/full", "w") as full, played.start_into(full.fileno(), *command.split()) as process:
         _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == ExitCode.STORAGE_FAILED
     assert said == "The output cannot be written: No space left on device. What was stored is safe.\n"
