@@ -48,11 +48,11 @@ class Machine:
         }
 
     def start(self, *arguments: str | Path, **environment: str) -> Forked:
-        """Start a command; its standard output is a pipe."""
+        """Start a command."""
         return Forked([PROGRAM, *arguments], {**self.environment, **environment}, self.work)
 
     def start_into(self, output: int, *arguments: str | Path) -> Forked:
-        """Start a command that writes its standard output into an open file."""
+        """Start a command with this file as its standard output."""
         return Forked([PROGRAM, *arguments], self.environment, self.work, output=output)
 
     def start_anew(self, *arguments: str | Path, **environment: str) -> "subprocess.Popen[str]":

@@ -74,7 +74,7 @@ class Worker(ABC):
             return
         self._task = asyncio.create_task(self._run(), name=self.name)
         self._task.add_done_callback(self._ended)
-        # A paused queue lets the worker sleep; a resume wakes it at once.
+        # A worker of a paused queue sleeps; a resume wakes it.
         forget = self._switch.on_change(self._wake.set)
         self._task.add_done_callback(lambda _: forget())
 

@@ -51,6 +51,8 @@ class CachingStylesheet(Stylesheet):
         super().__init__(variables=variables)
         self._known_for: list[RuleSet] | None = None
         """The rules for which the caches are valid; a change of theme parses others."""
+        self._order: dict[RuleSet, int] = {}
+        """The places of those rules: of two that fit equally well the later one counts."""
         self._narrow: _Rules | None = None
         self._narrowed: dict[frozenset[str], _Rules] = {}
         self._looks: WeakKeyDictionary[DOMNode, dict[State, _CachedStyles]] = WeakKeyDictionary()
@@ -107,6 +109,7 @@ class CachingStylesheet(Stylesheet):
         rules = super().rules
         if rules is not self._known_for:
             self._known_for = rules
+            self._order = {rule: place for place, rule in enumerate(rules)}
             self._narrowed.clear()
             self._looks.clear()
 
@@ -114,9 +117,11 @@ class CachingStylesheet(Stylesheet):
         names = frozenset(node._selector_names)
         known = self._narrowed.get(names)
         if known is None:
-            wanted = [rule for rule in super().rules if not names.isdisjoint(rule.selector_names)]
+            of_name = super().rules_map
+            found = {rule for name in names for rule in of_name.get(name, ())}
+            wanted = sorted(found, key=self._order.__getitem__)
             by_name = {"*": wanted}
-            if node.id is not None and f"#{node.id}" in super().rules_map:
+            if node.id is not None and f"#{node.id}" in of_name:
                 # Rules for its id say that others of its type may look different.
                 by_name[f"#{node.id}"] = []
             asked: set[str] = set().union(*(rule.pseudo_classes for rule in wanted))
