@@ -118,7 +118,7 @@ class _Work:
     async def _scanned(self, part: Part, text: str) -> tuple[Sorted, tuple[str, ...]]:
         """Return what is proved, sorted, and notes on what is not used."""
         found = self._findings(part, text)
-        items, unproved = items_of(found, self.source, self.now)
+        items, unproved = await asyncio.to_thread(items_of, found, self.source, self.now)
         similar = await self.similar(items)
         result = await asyncio.to_thread(self.sorter.sort, items, similar)
         return result, (*unproved_in_words(unproved), *_noted(result))
@@ -219,7 +219,13 @@ async def _known(
             if chapter.label_of(item, session).includes(request.audience):
                 names[item.kind][item.name] = None
     people, places = (tuple(names[kind]) for kind in named)
-    heard = [name for name in cast.other_names if any(find_words(one.text, name) for one in events)]
+    # Who heard another name need not know whose it is: the one who is called so knows, the others may not.
+    heard = [
+        name
+        for name, slot in cast.other_names.items()
+        if request.audience == session.audience_of((slot,))
+        and any(find_words(one.text, name) for one in events)
+    ]
     return Known(cast={**own, **cast.other_names}, heard=heard, people=people, places=places)
 
 
