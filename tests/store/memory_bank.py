@@ -182,8 +182,8 @@ def _is_in(rows: Rows, item: Item) -> bool:
 
 
 def _is_taken_out(rows: Rows, item: Item) -> bool:
-    kept = () if item.merged_into is None else rows.items.get(item.merged_into, ())
-    is_merged = bool(kept) and _is_of_canon(rows, kept[-1])
+    kept = None if item.merged_into is None else rows.items[item.merged_into][-1]
+    is_merged = kept is not None and _is_of_canon(rows, kept)
     return is_merged or item.validation is Validation.REJECTED
 
 
