@@ -4,6 +4,7 @@ import pytest
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.slot import Slot
+from core.domain.story.context_status import ContextStatus
 from tests.core.bank_room import calls, extractions, fact, items, read, room, scan, texts_of
 from tests.core.takes_model import done, play
 
@@ -36,3 +37,17 @@ async def test_who_is_called_by_another_name_is_told_to_a_reading_for_that_chara
         assert "The Fox" in wide
         assert "(also" not in wide
         assert "- Agent Red (also The Fox)\n- Agent Orange\n" in private
+
+
+async def test_a_line_that_is_never_sent_is_left_out_of_what_is_read_and_the_rest_is_read() -> None:
+    made = room(scan(facts=[fact(prompt=2)]))
+    async with made.opened() as session:
+        await play(session, "The vault is open?")
+        await session.scene.set_status(list(await session.canon()), ContextStatus.NEVER)
+        await play(session, "Two?", "Three?")
+        await read(session)
+        [text] = await texts_of(session, await calls(session))
+        assert "2) Two?" in text
+        assert "vault" not in text
+        [item] = await items(session)
+        assert item.evidence[0].prompt_index == 2

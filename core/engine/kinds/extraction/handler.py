@@ -167,8 +167,10 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
     events = await job.store.canon(session.id, first=max(0, chunk.first - BEFORE), last=chunk.last)
     blocks = [block for block in snapshot.blocks if block.last < chunk.first]
     knowledge = snapshot.known_to_all_of(request.audience, blocks, events)
+    # A request names what was played; lines that the GM marked as never sent are left out of what is read.
+    is_as_asked = mark_of(analysed_for(request.audience, chunk, events)) == request.text
     analysed = analysed_for(request.audience, chunk, knowledge.events)
-    if not analysed or mark_of(analysed) != request.text or await _was_read(job, request):
+    if not analysed or not is_as_asked or await _was_read(job, request):
         return None
     items = await job.store.bank.items(session.id)
     taken_out = await job.store.bank.taken_out(session.id)
