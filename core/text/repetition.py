@@ -22,8 +22,9 @@ SHORT: Final = 12
 SHORT_SHARE: Final = 0.75
 """The share for a text of fewer than `SHORT` words, of which a few turns of phrase make up much."""
 
-_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_])+(?:['’](?:(?![{_UNSPACED}])[^\W_])+)*")
+UNSPACED: Final = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+"""Matches a character of a script that has no spaces between words."""
+_WORD = re.compile(rf"{UNSPACED}|(?:(?!{UNSPACED})[^\W_])+(?:['’](?:(?!{UNSPACED})[^\W_])+)*")
 
 Pairs = frozenset[tuple[str, str]]
 

@@ -39,5 +39,13 @@ def is_kept(item: Any) -> ColumnElement[bool]:
 
 
 def is_in(item: Any) -> ColumnElement[bool]:
-    """Return the condition that the GM did not take an item out."""
-    return and_(item.validation != Validation.REJECTED.value, item.merged_into.is_(None))
+    """Return the condition that the GM did not take an item out.
+
+    One that was merged counts while the one in which it goes on is not of canon, such as after an undo.
+    """
+    kept = BANK_ITEM.alias("kept")
+    is_kept = (kept.c.session_id == item.session_id) & (kept.c.item_id == item.merged_into)
+    # A value is asked for only where there is one to ask about; EXISTS might read the whole table at first.
+    goes_on = select(kept.c.item_id).where(is_kept, is_of_canon(kept.c)).scalar_subquery()
+    is_merged = and_(item.merged_into.is_not(None), goes_on.is_not(None))
+    return and_(item.validation != Validation.REJECTED.value, ~is_merged)

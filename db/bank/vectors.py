@@ -17,6 +17,7 @@ from sqlalchemy.types import UserDefinedType
 
 from core.domain.bank.recall import ItemVector, Vector
 from core.domain.errors import StorageError
+from db.bank.validity import is_in
 from db.bank.vector_index import VectorIndex
 from db.connections import close_quietly, open_connection
 from db.embedded.machine.access import ADMINISTRATOR, ROLE
@@ -173,8 +174,7 @@ def missing(session_ids: Collection[UUID], model: str, limit: int) -> sa.Select[
     )
     return (
         select(BANK_ITEM)
-        .where(item.session_id.in_(list(session_ids)), item.validation != "rejected")
-        .where(item.merged_into.is_(None), ~has_vector)
+        .where(item.session_id.in_(list(session_ids)), is_in(item), ~has_vector)
         .order_by(item.session_id.desc(), item.prompt_index.desc(), item.item_id.desc())
         .limit(limit)
     )

@@ -1,12 +1,15 @@
 """A chapter that keeps a memory bank, with a scripted model, and what is drawn from it."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from core.domain.bank.item import Item
 from core.domain.requests.request import Artifact, BackgroundRequest
 from core.domain.requests.request_kinds import RequestKind
+from core.domain.session.profile import Profile
+from core.domain.slot import Slot
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, ScriptMatch
 from tests.core.room import Room
@@ -40,12 +43,17 @@ def answer(schema: str, payload: dict[str, object] | None = None, **fields: Any)
     return Entry(match=ScriptMatch(schema=schema), payload=payload, **fields)
 
 
-def room(*entries: Entry, keeps_bank: bool = True) -> Room:
-    """Return a chapter with short chunks, in which every reply is the same."""
+def room(*entries: Entry, keeps_bank: bool = True, other_names: Mapping[Slot, str] | None = None) -> Room:
+    """Return a chapter with short chunks, in which every reply is the same.
+
+    `other_names` are further names of characters, as the library has them.
+    """
     replies = Entry(match=ScriptMatch(schema="text"), text=SAID)
     simulation = with_limits(active(), chunk_size=CHUNK)
     snapshot = simulation.snapshot
     snapshot = replace(snapshot, session=replace(snapshot.session, keeps_bank=keeps_bank))
+    profiles = {slot: Profile(aliases=(name,)) for slot, name in (other_names or {}).items()}
+    snapshot = replace(snapshot, tab1=replace(snapshot.tab1, profiles=profiles))
     made = Room(snapshot, *entries, replies)
     made.store = RowStore(snapshot)
     return made
@@ -74,3 +82,14 @@ async def calls(session: SessionHandle) -> list[Artifact]:
     """Return the calls that draw items, oldest first."""
     ids = {one.id for one in await extractions(session)}
     return [one for one in await session.artifacts() if one.request_id in ids]
+
+
+async def texts_of(session: SessionHandle, made: Sequence[Artifact]) -> list[str]:
+    """Return the whole input of each call."""
+    found = []
+    for call in made:
+        manifest = (await session.contents([call.input_ref]))[call.input_ref]
+        hashes = [part for _, _, part in json.loads(manifest)]
+        texts = await session.contents(hashes)
+        found.append("\n\n".join(texts[one] for one in hashes))
+    return found

@@ -1,7 +1,9 @@
 """Every engine test plays on a real PostgreSQL; they share one database, each with sessions of its own."""
 
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
+import psycopg
 import pytest
 
 from db.store import PostgresStore, open_store
@@ -35,3 +37,17 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.engine.sync.session_writer.FIRST_BACKOFF_SECONDS", 0.01)
     monkeypatch.setattr("core.engine.sync.session_writer.MAX_BACKOFF_SECONDS", 0.05)
     monkeypatch.setattr("core.engine.sync.follower.RESTART_SECONDS", 0.01)
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement that is sent to the database from now on, by whatever part of the program."""
+    statements: list[str] = []
+    behind = psycopg.AsyncCursor.execute
+
+    async def execute(self: Any, query: Any, *arguments: Any, **more: Any) -> Any:
+        statements.append(query if isinstance(query, str) else query.as_string(self))
+        return await behind(self, query, *arguments, **more)
+
+    monkeypatch.setattr(psycopg.AsyncCursor, "execute", execute)
+    return statements

@@ -6,9 +6,7 @@ The numbers are those of the program before it had a queue for all windows, afte
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from typing import Any
 
-import psycopg
 import pytest
 
 from core.config.models.assignments import ModelAssignments
@@ -25,20 +23,6 @@ STATEMENTS_OF_A_PROMPT = 2
 """One stores it as begun, one stores the reply."""
 STATEMENTS_OF_AN_OPENING = 9
 STATEMENTS_OF_A_CLOSING = 1
-
-
-@pytest.fixture(autouse=True)
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every statement that is sent to the database from now on, by whatever part of the program."""
-    statements: list[str] = []
-    behind = psycopg.AsyncCursor.execute
-
-    async def execute(self: Any, query: Any, *arguments: Any, **more: Any) -> Any:
-        statements.append(query if isinstance(query, str) else query.as_string(self))
-        return await behind(self, query, *arguments, **more)
-
-    monkeypatch.setattr(psycopg.AsyncCursor, "execute", execute)
-    return statements
 
 
 @contextmanager

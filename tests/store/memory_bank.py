@@ -7,7 +7,7 @@ from math import hypot, log
 
 from core.bank_store import Drawn, EarlierChapter, Sheets
 from core.domain.bank.details import ItemKind
-from core.domain.bank.item import Item, ItemAccess
+from core.domain.bank.item import Item, ItemAccess, Validation
 from core.domain.bank.pieces import NearPiece, PieceVector
 from core.domain.bank.recall import (
     MOST_WITH_A_WORD,
@@ -55,8 +55,9 @@ class MemoryBank:
         return sorted(kept, key=lambda item: (item.prompt_index, item.id))
 
     async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
+        rows = self._sessions.get(session_id)
         found = await self.items(session_id, with_all=True)
-        return [item for item in found if item.is_out]
+        return [item for item in found if rows is not None and _is_taken_out(rows, item)]
 
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
         book = await self._library.book_of(session_id)
@@ -147,8 +148,9 @@ class MemoryBank:
     async def unembedded(self, session_ids: Collection[SessionId], model: str, limit: int) -> Sequence[Item]:
         if not self.keeps_vectors:
             return ()
+        out = {item.id for one in session_ids for item in await self.taken_out(one)}
         found = [item for one in session_ids for item in await self.items(one, with_all=True)]
-        found = [item for item in found if not item.is_out and not self._is_embedded(item, model)]
+        found = [item for item in found if item.id not in out and not self._is_embedded(item, model)]
         found.sort(key=lambda item: (item.session_id, item.prompt_index, item.id), reverse=True)
         return found[:limit]
 
@@ -216,6 +218,15 @@ def counting(rows: Rows, items: Sequence[Item]) -> Iterator[Item]:
 
 
 def _is_in(rows: Rows, item: Item) -> bool:
+    return _is_of_canon(rows, item) and not _is_taken_out(rows, item)
+
+
+def _is_taken_out(rows: Rows, item: Item) -> bool:
+    kept = None if item.merged_into is None else rows.items[item.merged_into][-1]
+    is_merged = kept is not None and _is_of_canon(rows, kept)
+    return is_merged or item.validation is Validation.REJECTED
+
+
+def _is_of_canon(rows: Rows, item: Item) -> bool:
     is_played = item.prompt_index <= rows.session.prompt_index
-    is_canon = item.take is None or (is_played and rows.takes.get(item.prompt_index) == item.take)
-    return is_canon and not item.is_out
+    return item.take is None or (is_played and rows.takes.get(item.prompt_index) == item.take)

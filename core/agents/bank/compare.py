@@ -18,7 +18,7 @@ from core.context.segments import Context
 from core.context.visibility import KnownItems
 from core.domain.bank.item import Item
 from core.providers.base import OutputSchema
-from core.text.cleaning import clean_line
+from core.text.cleaning import clean_line, is_blank
 from core.text.delimiters import SegmentName
 from core.text.graphemes import head
 
@@ -113,7 +113,8 @@ def _update(entry: object, new: Item) -> Update:
         return Update(Change.NONE)
     change = line(entry, "change", 20)
     kept = Change(change) if change in set(Change) else Change.NONE
-    return Update(kept, line(entry, "text", LONGEST_TEXT) or new.text)
+    text = line(entry, "text", LONGEST_TEXT)
+    return Update(kept, new.text if is_blank(text) else text)
 
 
 def _context(setup: AgentSetup, listed: Sequence[str], schema: OutputSchema) -> Context:

@@ -14,7 +14,6 @@ from core.domain.ids import ItemId, RequestId, SessionId, new_uuid
 from core.domain.session.carry_over import person_key
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
-from core.text.cleaning import is_blank
 from core.text.graphemes import head
 
 CERTAIN: Final = 0.9
@@ -121,8 +120,6 @@ def _item(finding: Finding, source: Source, now: datetime) -> Item | None:
         if event.slot is not None:
             details, about = replace(details, speaker=source.names.get(event.slot, "")), event.slot
     text, name = head(text, LONGEST_TEXT), head(finding.name or text, LONGEST_NAME)
-    if is_blank(text) or is_blank(name):
-        return None
     lasts = LASTS.get(details.aspect) if isinstance(details, StateDetails) else None
     item = Item(
         id=ItemId(new_uuid()),

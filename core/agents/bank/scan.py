@@ -63,7 +63,8 @@ class Known:
     cast: Mapping[str, Slot]
     """Every name that means a character; of each character its own name first."""
     heard: Collection[str] = ()
-    """The other names that the audience has heard. No more are told: the GM alone knows whom they mean."""
+    """The other names that are told: those that a character alone has heard, of itself. Whom others mean by
+    one, such as by the name on a mask, the GM alone knows."""
     people: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
 

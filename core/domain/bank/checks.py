@@ -6,6 +6,7 @@ from dataclasses import fields
 from core.domain.bank.details import EventDetails, TraitDetails
 from core.domain.bank.evidence import LONGEST_WORDS
 from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, MOST_EVIDENCE, MOST_PARTICIPANTS, Item
+from core.text.cleaning import is_blank
 
 LONGEST_DETAIL = 500
 """Characters of one field of an item's details."""
@@ -13,9 +14,9 @@ LONGEST_DETAIL = 500
 
 def problems_of(item: Item) -> Iterator[str]:
     """Yield, in sentences, what keeps an item from being stored."""
-    if not 1 <= len(item.name.strip()) <= LONGEST_NAME or len(item.name) > LONGEST_NAME:
+    if is_blank(item.name) or len(item.name) > LONGEST_NAME:
         yield f"An item has a name of 1 to {LONGEST_NAME} characters."
-    if not item.text.strip() or len(item.text) > LONGEST_TEXT:
+    if is_blank(item.text) or len(item.text) > LONGEST_TEXT:
         yield f"An item has a text of 1 to {LONGEST_TEXT:,} characters."
     shares = (item.importance, item.confidence, item.decay_rate)
     strength = item.details.strength if isinstance(item.details, TraitDetails) else 0.0

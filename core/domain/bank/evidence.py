@@ -1,8 +1,11 @@
 """Finds the words of an event that prove an item (design 15). Without a proof nothing is stored as fact."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Final
+
+from core.text.repetition import UNSPACED
 
 LONGEST_WORDS: Final = 500
 """Characters of the quoted words."""
@@ -10,6 +13,7 @@ FEWEST_LETTERS: Final = 3
 """Letters or digits that quoted words have at least: less would be found anywhere."""
 _QUOTES: Final = frozenset("\"'`´‘’‚‛“”„‟«»‹›「」『』")
 _ENDS: Final = " .,;:…"
+_OF_WORDS: Final = re.compile(rf"(?!{UNSPACED})\w")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +44,24 @@ def find_words(text: str, words: str) -> tuple[int, int] | None:
     if len(wanted) > LONGEST_WORDS or sum(map(str.isalnum, wanted)) < FEWEST_LETTERS:
         return None
     bare, places = _bare(text)
-    # Words are found whole: “art” does not prove what “heart” says.
-    found = re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", bare)
-    if found is None:
-        return None
-    return places[found.start()], places[found.end() - 1] + 1
+    start = -1
+    while (start := bare.find(wanted, start + 1)) >= 0:
+        end = start + len(wanted)
+        if not (_is_within_word(bare, start) or _is_within_word(bare, end)):
+            return places[start], places[end - 1] + 1
+    return None
+
+
+def _is_within_word(text: str, place: int) -> bool:
+    """Whether a word goes on across a place: words are found whole, “art” does not prove what “heart” says.
+
+    In a script without spaces every place is between words; an accent belongs to the letter before it.
+    """
+    if not 0 < place < len(text):
+        return False
+    if unicodedata.category(text[place])[0] == "M":
+        return True
+    return all(_OF_WORDS.match(one) for one in text[place - 1 : place + 1])
 
 
 def _bare(text: str) -> tuple[str, list[int]]:

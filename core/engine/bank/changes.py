@@ -15,7 +15,7 @@ from core.domain.ids import ItemId, SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
-from core.text.cleaning import clean, clean_line, is_blank
+from core.text.cleaning import clean, clean_line
 from core.text.graphemes import head
 
 FEW_TO_MERGE: Final = "Mark at least two of them with Space, then merge them."
@@ -212,10 +212,7 @@ def _own(
 def require_storable(items: Iterable[Item]) -> None:
     """Raise IllegalCommandError, in sentences, if one of them cannot be stored."""
     for item in items:
-        problems = [*problems_of(item)]
-        if is_blank(item.name):
-            problems = [f"An item has a name of 1 to {LONGEST_NAME} characters."]
-        if problems:
+        if problems := [*problems_of(item)]:
             raise IllegalCommandError(" ".join(problems))
 
 

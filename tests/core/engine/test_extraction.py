@@ -1,11 +1,10 @@
 """Items are drawn from each block of play: scan, match, update, with evidence that the program found."""
 
-import json
 from dataclasses import replace
 
 import pytest
 
-from core.domain.audience import EVERYONE, Audience
+from core.domain.audience import EVERYONE
 from core.domain.bank.details import ItemKind, StateDetails
 from core.domain.bank.item import Validation
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -19,7 +18,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import CallStarted
 from core.gateway.call_records import CallRecords
 from core.providers.scripted.script import Entry, Fault
-from tests.core.bank_room import SAID, answer, calls, extractions, fact, items, read, room, scan
+from tests.core.bank_room import SAID, answer, calls, extractions, fact, items, read, room, scan, texts_of
 from tests.core.room import Room
 from tests.core.takes_model import done, play
 
@@ -175,21 +174,6 @@ async def test_what_the_gm_rejected_is_not_proposed_again() -> None:
         assert (await calls(session))[-1].left_out == ("1 item was rejected before: “The brass key”",)
 
 
-async def test_what_only_some_heard_is_known_to_them_alone() -> None:
-    secret = fact("the brass key", name="A whisper", text="It was whispered.")
-    made = room(scan(facts=[secret]))
-    alone = Audience.of([Slot.RED])
-    async with made.opened() as session:
-        await done(session, await session.submit_prompt(Slot.RED, "Quietly?", heard_by=alone))
-        await play(session, "Two?", "Three?")
-        await read(session)
-        wide, private = await extractions(session)
-        assert (wide.audience, private.audience) == (EVERYONE, alone)
-        assert (wide.text, private.text) == ("2.1.0 2.1.1 3.1.0 3.1.1", "1.1.0 1.1.1")
-        [item] = await items(session)
-        assert (item.label, item.evidence[0].prompt_index) == (alone, 1)
-
-
 def wound(prompt: int, text: str, **fields: object) -> dict[str, object]:
     who = {"who": "Agent Red", "aspect": "wound", "other": "", "is_over": False}
     return {**fact("My left arm bleeds", prompt=prompt, name="Left arm", text=text), **who, **fields}
@@ -197,13 +181,7 @@ def wound(prompt: int, text: str, **fields: object) -> dict[str, object]:
 
 async def inputs(session: SessionHandle, agent: Slot) -> list[str]:
     """Return the whole input of each call of a character, oldest first."""
-    found = []
-    for call in [one for one in await session.artifacts() if one.agent_id == agent]:
-        manifest = (await session.contents([call.input_ref]))[call.input_ref]
-        hashes = [part for _, _, part in json.loads(manifest)]
-        texts = await session.contents(hashes)
-        found.append("\n\n".join(texts[one] for one in hashes))
-    return found
+    return await texts_of(session, [one for one in await session.artifacts() if one.agent_id == agent])
 
 
 async def test_a_newer_state_takes_the_place_of_the_older_one_in_its_characters_input() -> None:
@@ -266,20 +244,12 @@ async def test_known_people_and_places_are_named_to_the_model() -> None:
     async with made.opened() as session:
         await play(session, "1?", "2?", "3?", "4?", "5?", "6?")
         await read(session)
-        first, second = [one for one in await inputs_of_bank(session) if "RECENT_CONTEXT_CHUNK" in one]
+        first, second = [
+            one for one in await texts_of(session, await calls(session)) if "RECENT_CONTEXT_CHUNK" in one
+        ]
         assert "Other people:" not in first
         assert "Other people:\n- The miller" in second
         assert "- Agent Red" in first
-
-
-async def inputs_of_bank(session: SessionHandle) -> list[str]:
-    found = []
-    for call in await calls(session):
-        manifest = (await session.contents([call.input_ref]))[call.input_ref]
-        hashes = [part for _, _, part in json.loads(manifest)]
-        texts = await session.contents(hashes)
-        found.append("\n\n".join(texts[one] for one in hashes))
-    return found
 
 
 async def test_a_bank_that_is_kept_later_reads_what_is_in_memory_oldest_first_and_once() -> None:

@@ -133,6 +133,30 @@ async def test_a_newer_item_stands_for_the_one_that_it_supersedes_while_it_count
     await lease.aclose()
 
 
+async def test_an_item_that_was_merged_counts_again_while_the_one_it_went_on_in_does_not(
+    store: SessionStore,
+) -> None:
+    private = replace(fact(1, prompt_index=2), label=Audience.of((Slot.RED,)))
+    public = fact(2, prompt_index=3)
+    session, lease = await kept(store, private, public)
+    whispered, told = await store.bank.items(session.id)
+    await store.bank.put([replace(whispered.next_version(NOW), merged_into=told.id)])
+    assert [item.id for item in await store.bank.items(session.id)] == [told.id]
+    undone = replace(session, prompt_index=2, canon_version=1)
+    await store.commit(Changes(session_id=session.id, session=undone), lease)
+    assert [item.id for item in await store.bank.items(session.id)] == [whispered.id]
+    assert not await store.bank.taken_out(session.id)
+    assert [item.id for item in await store.bank.unembedded([session.id], "model", 10)] == [
+        told.id,
+        whispered.id,
+    ]
+    redone = replace(session, canon_version=2)
+    await store.commit(Changes(session_id=session.id, session=redone), lease)
+    assert [item.id for item in await store.bank.items(session.id)] == [told.id]
+    assert [item.id for item in await store.bank.taken_out(session.id)] == [whispered.id]
+    await lease.aclose()
+
+
 async def test_every_change_is_kept_and_an_older_one_is_refused(store: SessionStore) -> None:
     session, lease = await kept(store, fact(1), fact(2))
     first, second = await store.bank.items(session.id)

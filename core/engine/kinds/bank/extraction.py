@@ -114,7 +114,7 @@ class _Work:
     async def _scanned(self, part: Part, text: str) -> tuple[Sorted, tuple[str, ...]]:
         """Return what is proved, sorted, and notes on what is not used."""
         found = self._findings(part, text)
-        items, unproved = items_of(found, self.source, self.now)
+        items, unproved = await asyncio.to_thread(items_of, found, self.source, self.now)
         similar = await self.similar(items)
         result = await asyncio.to_thread(self.sorter.sort, items, similar)
         return result, (*unproved_in_words(unproved), *_noted(result))
@@ -163,8 +163,10 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
     events = await job.store.canon(session.id, first=max(0, chunk.first - BEFORE), last=chunk.last)
     blocks = [block for block in snapshot.blocks if block.last < chunk.first]
     knowledge = snapshot.known_to_all_of(request.audience, blocks, events)
+    # A request names what was played; lines that the GM marked as never sent are left out of what is read.
+    is_as_asked = mark_of(analysed_for(request.audience, chunk, events)) == request.text
     analysed = analysed_for(request.audience, chunk, knowledge.events)
-    if not analysed or mark_of(analysed) != request.text or await _was_read(job, request):
+    if not analysed or not is_as_asked or await _was_read(job, request):
         return None
     items = await job.store.bank.items(session.id)
     taken_out = await job.store.bank.taken_out(session.id)
@@ -215,7 +217,13 @@ async def _known(
             if chapter.label_of(item, session).includes(request.audience):
                 names[item.kind][item.name] = None
     people, places = (tuple(names[kind]) for kind in named)
-    heard = [name for name in cast.other_names if any(find_words(one.text, name) for one in events)]
+    # Who heard another name need not know whose it is: the one who is called so knows, the others may not.
+    heard = [
+        name
+        for name, slot in cast.other_names.items()
+        if request.audience == session.audience_of((slot,))
+        and any(find_words(one.text, name) for one in events)
+    ]
     return Known(cast={**own, **cast.other_names}, heard=heard, people=people, places=places)
 
 

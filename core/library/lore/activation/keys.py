@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import regex
 
+from core.text.repetition import UNSPACED
+
 SECONDS: Final = 0.05
 """The time limit of one expression on one text."""
 LONGEST_PATTERN: Final = 4_000
@@ -19,7 +21,6 @@ LARGEST_PATTERN: Final = 20_000
 
 _SLASHED = re.compile(r"/(.+?)/([gimsuy]*)\Z", re.DOTALL)
 _BARE_SLASH = re.compile(r"(?:^|[^\\])/")
-UNSPACED: Final = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _UNSPACED = re.compile(UNSPACED)
 # Escapes that consume what follows them, counts that JavaScript does not have, and groups that are neither
 # plain nor named nor look around.

@@ -9,7 +9,8 @@ import re
 from collections import OrderedDict
 from typing import Final
 
-from core.library.lore.activation.keys import UNSPACED, Expression, Term, is_in, place_of
+from core.library.lore.activation.keys import Expression, Term, is_in, place_of
+from core.text.repetition import UNSPACED
 
 PIECES: Final = (6, 3)
 """Lengths of marks; a term has one of the first length that fits into it."""

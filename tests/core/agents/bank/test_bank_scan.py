@@ -322,7 +322,11 @@ def test_what_changes_is_asked_with_a_text_but_of_a_very_small_model() -> None:
         assert made.schema is not None
         assert ("maxLength" in json.dumps(made.schema.schema)) is has_text
     answer = json.dumps(
-        {"n1": {"change": "adds", "text": "Both."}, "n2": {"change": "odd"}, "n3": {"change": "contradicts"}}
+        {
+            "n1": {"change": "adds", "text": "Both."},
+            "n2": {"change": "odd"},
+            "n3": {"change": "contradicts", "text": "\u200b"},
+        }
     )
     assert compare.read_update(answer, asked) == [
         Update(Change.ADDS, "Both."),

@@ -32,6 +32,25 @@ def test_words_that_do_not_stand_there_prove_nothing(words: str) -> None:
     assert find_words(TEXT, words) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "is_found"),
+    [
+        ("銅の鍵は水車の下にあります。", "鍵は水車の下", True),
+        ("The 水車小屋is old.", "水車小屋", True),
+        ("The cafe\u0301 is shut.", "The cafe", False),
+        ("Her cafe\u0301 is shut, the other cafe is not.", "cafe", True),
+        ("The cafe\u0301 is shut.", "cafe\u0301", True),
+        ("हिन्दी", "हिन्द", False),
+        ("The heart beats, and art lasts.", "art", True),
+        ("Xfoo foo foo", "foo foo", True),
+    ],
+)
+def test_a_word_ends_as_its_script_has_it(text: str, words: str, is_found: bool) -> None:
+    place = find_words(text, words)
+    assert (place is not None) is is_found
+    assert place is None or text[place[0] : place[1]] == words
+
+
 @given(st.text(), st.text(), st.text())
 def test_words_are_found_where_they_stand_in_any_text(before: str, words: str, after: str) -> None:
     text = f"{before} {words} {after}"

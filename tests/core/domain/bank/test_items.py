@@ -56,7 +56,9 @@ def test_each_kind_has_its_details_and_its_type_of_memory() -> None:
     [
         {"name": " "},
         {"name": "x" * 201},
+        {"name": "\u200b"},
         {"text": ""},
+        {"text": " \u200b\u2060"},
         {"text": "x" * 2_001},
         {"importance": 1.1},
         {"importance": float("nan")},
