@@ -24,7 +24,7 @@ from bench.synthetic_sessions import told
 from core.config.sections import DEFAULT_RECALL_ITEMS
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item
-from core.domain.bank.recall import ItemVector, Query, Scope, Vector, query_words
+from core.domain.bank.recall import LEAST_SIMILARITY, ItemVector, Query, Scope, Vector, query_words
 from core.domain.clock import utc_now
 from core.domain.ids import ItemId, SessionId, new_uuid
 from db.bank.vectors import text_of
@@ -155,14 +155,16 @@ async def _measured(store: PostgresStore, chapters: int, items: int, runs: int) 
 
 
 async def _nearest(store: PostgresStore, query: Query) -> set[object]:
-    """Return the items whose vectors are nearest, by a look at each of them."""
+    """Return the items whose vectors are nearest, and near enough, by a look at each of them."""
     # No index has the vectors as they are stored: it is of those of one length.
     statement = sa.text(
-        "SELECT item_id FROM bank_vector ORDER BY embedding <=> CAST(:vector AS halfvec) LIMIT :count"
+        "SELECT item_id, embedding <=> CAST(:vector AS halfvec) AS distance FROM bank_vector"
+        " ORDER BY distance LIMIT :count"
     )
     values = {"vector": text_of(query.vector or ()), "count": query.limit}
     async with store._engine.connect() as connection:
-        return {row.item_id for row in await connection.execute(statement, values)}
+        rows = list(await connection.execute(statement, values))
+    return {row.item_id for row in rows if row.distance <= 1 - LEAST_SIMILARITY}
 
 
 async def _share_found(store: PostgresStore, query: Query) -> float:

