@@ -14,6 +14,8 @@ RECALLED: Final = "recalled"
 """Key in `metadata` of a reply for the items in its input: each with how often it was used before."""
 GREATEST_COUNT: Final = 10_000_000
 MOST_RECALLED: Final = 200
+MOST_USED: Final = 16
+"""How many of them, the first of the ranking, count as used: the others are there in case they matter."""
 
 
 def metadata_of(recalled: Iterable[tuple[ItemId, int]]) -> dict[str, object]:
@@ -41,10 +43,10 @@ def recalled_in(metadata: Mapping[str, object]) -> tuple[tuple[ItemId, int], ...
 
 
 def accesses_of(metadata: Mapping[str, object], prompt_index: int) -> tuple[ItemAccess, ...]:
-    """Return that these items were used at a prompt once more."""
+    """Return that the first of these items were used at a prompt once more."""
     return tuple(
         ItemAccess(item_id=item_id, access_count=count + 1, last_accessed=prompt_index)
-        for item_id, count in dict(recalled_in(metadata)).items()
+        for item_id, count in [*dict(recalled_in(metadata)).items()][:MOST_USED]
     )
 
 
