@@ -53,7 +53,7 @@ MOST_NAMES: Final = 60
 _STEPS: Final = 4
 """How important a thing is, in steps."""
 _FEELINGS: Final = 2
-"""How somebody feels about a thing, in steps for and against it."""
+"""Steps of a feeling for or against a thing."""
 _MEMORY_SHARE: Final = 0.2
 _BEFORE_SHARE: Final = 0.2
 
