@@ -18,6 +18,7 @@ from core.context.bank import (
     ChapterBank,
     Recalled,
     Remembered,
+    newest_states,
     same_characters,
     sheet_of,
     this_chapter,
@@ -71,12 +72,17 @@ class BankReader:
     async def _read(self, snapshot: Snapshot, slot: Slot, asked: Asked | None) -> ChapterBank:
         chapters = await chapters_of(self._store, snapshot)
         if asked is None or not self._most_items:
-            return ChapterBank(sheet=await self._sheet(snapshot, chapters, slot))
+            return ChapterBank(sheet=sheet_of(await self._states(snapshot, chapters, slot), slot))
         # Each waits for the database on a connection of its own.
         async with asyncio.TaskGroup() as reading:
-            sheet = reading.create_task(self._sheet(snapshot, chapters, slot))
+            states = reading.create_task(self._states(snapshot, chapters, slot))
             recalled = reading.create_task(self._recalled(snapshot, chapters, slot, asked))
-        return ChapterBank(sheet=sheet.result(), recalled=recalled.result())
+        lines = states.result()
+        # A state of an earlier chapter counts there still when a later chapter has replaced it.
+        newest = {line.item.id for line in newest_states(lines, slot)}
+        replaced = {line.item.id for line in lines if line.about is slot} - newest
+        found = tuple(one for one in recalled.result() if one.found.item.id not in replaced)
+        return ChapterBank(sheet=sheet_of(lines, slot), recalled=found)
 
     async def _recalled(
         self, snapshot: Snapshot, chapters: Sequence[BankChapter], slot: Slot, asked: Asked
@@ -97,15 +103,16 @@ class BankReader:
             for rank, one in enumerate(await self._store.bank.recall(query), start=1)
         )
 
-    async def _sheet(
+    async def _states(
         self, snapshot: Snapshot, chapters: Sequence[BankChapter], slot: Slot
-    ) -> tuple[Remembered, ...]:
+    ) -> list[Remembered]:
+        """Return the states of the chapters in which a character plays, in the order of play."""
         lines: list[Remembered] = []
         for chapter in chapters:
             if slot in chapter.slots.values():
                 states = await self._store.bank.items(chapter.session_id, kinds={ItemKind.STATE})
                 lines += [chapter.remembered(item, snapshot.session) for item in states]
-        return sheet_of(lines, slot)
+        return lines
 
 
 async def chapters_of(store: SessionStore, snapshot: Snapshot) -> tuple[BankChapter, ...]:
