@@ -112,7 +112,13 @@ def this_chapter(session: Session) -> BankChapter:
 
 
 def sheet_of(lines: Iterable[Remembered], slot: Slot) -> tuple[Remembered, ...]:
-    """Return the sheet of a character, as far as it may know it; `lines` are in the order of play.
+    """Return the sheet of a character, as far as it may know it; `lines` are in the order of play."""
+    newest = newest_states(lines, slot)
+    return tuple(line for line in newest if not (line.has_expired or _is_over(line.item)))
+
+
+def newest_states(lines: Iterable[Remembered], slot: Slot) -> tuple[Remembered, ...]:
+    """Return of the states of a character that it may know the newest of each thing, also what is over.
 
     It is where it went last, and feels as it felt last; of two lines about the same the later one counts.
     What a model says after the GM is beside it, until the GM says more.
@@ -130,7 +136,7 @@ def sheet_of(lines: Iterable[Remembered], slot: Slot) -> tuple[Remembered, ...]:
                 sheet.pop(beside, None)
             sheet.pop(key, None)
             sheet[key] = line
-    return tuple(line for line in sheet.values() if not (line.has_expired or _is_over(line.item)))
+    return tuple(sheet.values())
 
 
 def _is_over(item: Item) -> bool:

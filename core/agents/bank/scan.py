@@ -52,6 +52,8 @@ MOST_NAMES: Final = 60
 """Names of people and places that are known, of each kind."""
 _STEPS: Final = 4
 """How important a thing is, in steps."""
+_FEELINGS: Final = 2
+"""Steps of a feeling for or against a thing."""
 _MEMORY_SHARE: Final = 0.2
 _BEFORE_SHARE: Final = 0.2
 
@@ -148,12 +150,23 @@ def scan_schema(session: Session, events: Iterable[Event]) -> Schema:
     proof: dict[str, Schema] = {"prompt": prompt, "words": _text(LONGEST_QUOTE)}
     said: dict[str, Schema] = {"name": _text(LONGEST_NAME), "text": _text(LONGEST_TEXT)}
     weight: dict[str, Schema] = {"importance": _step()}
+    felt: dict[str, Schema] = {"sentiment": one_of(*range(-_FEELINGS, _FEELINGS + 1)), **weight}
     participants: Schema = {"type": "array", "items": _text(LONGEST_NAME), "maxItems": 8}
     return record(
-        events=_list(record(**proof, **said, participants=participants, outcome=_text(200), **weight), 8),
-        facts=_list(record(**proof, **said, **weight), 8),
-        people=_list(record(**proof, **said, relationship=_text(200), **weight), 6),
-        places=_list(record(**proof, **said, **weight), 6),
+        events=_list(
+            record(
+                **proof,
+                **said,
+                participants=participants,
+                context=_text(200),
+                outcome=_text(200),
+                **weight,
+            ),
+            8,
+        ),
+        facts=_list(record(**proof, **said, **felt), 8),
+        people=_list(record(**proof, **said, relationship=_text(200), **felt), 6),
+        places=_list(record(**proof, **said, **felt), 6),
         threads=_list(
             record(
                 **proof,
@@ -161,7 +174,7 @@ def scan_schema(session: Session, events: Iterable[Event]) -> Schema:
                 category=one_of(*ThreadCategory),
                 stakes=_text(200),
                 is_closed={"type": "boolean"},
-                **weight,
+                **felt,
             ),
             6,
         ),
@@ -221,6 +234,7 @@ def _finding(entry: Mapping[str, object], details: Details, cast: Mapping[str, S
             prompt=prompt,
             about=about,
             importance=_share(entry, "importance"),
+            sentiment=_feeling(entry),
         )
     ]
 
@@ -229,7 +243,8 @@ def _event(entry: Mapping[str, object]) -> Details:
     listed = entry.get("participants")
     names = [clean_line(name) for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
     kept = tuple(head(name, LONGEST_NAME) for name in names if name)[:MOST_PARTICIPANTS]
-    return EventDetails(participants=kept, outcome=line(entry, "outcome", LONGEST_TEXT))
+    context, outcome = (line(entry, name, LONGEST_TEXT) for name in ("context", "outcome"))
+    return EventDetails(participants=kept, context=context, outcome=outcome)
 
 
 def _thread(entry: Mapping[str, object]) -> Details:
@@ -279,6 +294,14 @@ def _share(entry: Mapping[str, object], key: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0.5
     return min(_STEPS, max(1, value)) / _STEPS
+
+
+def _feeling(entry: Mapping[str, object]) -> float:
+    """Return a feeling from -1 to 1; none where the answer has none."""
+    value = entry.get("sentiment")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0.0
+    return min(_FEELINGS, max(-_FEELINGS, value)) / _FEELINGS
 
 
 def _newest(setup: AgentSetup, session: Session, events: Sequence[Event], room: int) -> list[Event]:

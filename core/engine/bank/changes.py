@@ -74,6 +74,7 @@ def edited(item: Item, typed: Item) -> Item:
         text=clean(typed.text).strip(),
         details=_cleaned(typed.details) if typed.kind is item.kind else item.details,
         importance=typed.importance,
+        sentiment=typed.sentiment,
     )
     says_other = (changed.name, changed.text, changed.details) != (item.name, item.text, item.details)
     return replace(changed, is_by_gm=item.is_by_gm or says_other)
@@ -81,7 +82,7 @@ def edited(item: Item, typed: Item) -> Item:
 
 def words_of(item: Item) -> tuple[object, ...]:
     """Return what of an item is edited."""
-    return item.name, item.text, item.details, item.importance
+    return item.name, item.text, item.details, item.importance, item.sentiment
 
 
 def merged(items: Sequence[Item]) -> list[Item]:

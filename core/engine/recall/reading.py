@@ -17,6 +17,7 @@ from core.context.bank import (
     BankChapter,
     ChapterBank,
     Recalled,
+    newest_states,
     same_characters,
     sheet_of,
     this_chapter,
@@ -97,7 +98,11 @@ class BankReader:
             )
             for rank, one in enumerate(drawn.found, start=1)
         )
-        return ChapterBank(sheet=sheet_of(lines, slot), recalled=tuple(recalled))
+        # A state of an earlier chapter counts there still when a later chapter has replaced it.
+        newest = {line.item.id for line in newest_states(lines, slot)}
+        replaced = {line.item.id for line in lines if line.about is slot} - newest
+        found = tuple(one for one in recalled if one.found.item.id not in replaced)
+        return ChapterBank(sheet=sheet_of(lines, slot), recalled=found)
 
 
 async def chapters_of(store: SessionStore, snapshot: Snapshot) -> tuple[BankChapter, ...]:

@@ -71,6 +71,8 @@ def _facts(item: Item, access: ItemAccess | None, session: Session, at: datetime
         left = strength_of(item, session.prompt_index, last, at)
         fades = "" if item.is_fading else ", and it does not fade"
         yield f"Importance: {item.importance:.2f}, of which {left:.2f} is left{fades}"
+    if item.sentiment:
+        yield f"Feeling about it: {item.sentiment:+.2f} of -1 to 1"
     if access is None:
         yield "Recalled: never"
     else:
@@ -102,5 +104,7 @@ def _change(before: Item, after: Item) -> Iterator[str]:
         yield "details"
     if before.importance != after.importance:
         yield f"importance, before {before.importance:.2f}"
+    if before.sentiment != after.sentiment:
+        yield f"feeling, before {before.sentiment:+.2f}"
     if before.evidence != after.evidence:
         yield "proofs"

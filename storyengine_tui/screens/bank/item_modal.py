@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import fields, replace
+from math import nan
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -28,7 +29,7 @@ from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 
-NO_SHARE: Final = "Importance and strength are numbers from 0 to 1, such as 0.5."
+NO_SHARE: Final = "Importance and strength are numbers from 0 to 1, a feeling from -1 to 1, such as 0.5."
 NOBODY_KNOWS: Final = "No character would know it: choose one."
 CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "category": tuple(one.value for one in ThreadCategory),
@@ -141,6 +142,7 @@ class ItemModal(ItemFieldsModal):
                     limit = MOST_PARTICIPANTS * LONGEST_DETAIL if isinstance(value, tuple) else LONGEST_DETAIL
                     yield from self.compose_line(name, label, _shown(value), limit)
             yield from self.compose_line("importance", "Importance", _shown(item.importance), 8)
+            yield from self.compose_line("sentiment", "Feeling", _shown(item.sentiment), 8)
             yield from self.compose_answers()
 
     async def store(self) -> None:
@@ -158,6 +160,7 @@ class ItemModal(ItemFieldsModal):
             text=self.typed("text"),
             details=replace(self._item.details, **values),
             importance=read_share(self.typed("importance"), self._item.importance),
+            sentiment=read_share(self.typed("sentiment"), self._item.sentiment, least=-1),
         )
 
     def _value(self, name: str, before: object) -> object:
@@ -227,14 +230,14 @@ def _shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else clean_line(str(value))
 
 
-def read_share(typed: str, before: float) -> float:
-    """Return a number from 0 to 1; one that was not edited is as exact as it was."""
+def read_share(typed: str, before: float, least: float = 0) -> float:
+    """Return a number from `least` to 1; one that was not edited is as exact as it was."""
     if typed == _shown(before):
         return before
     try:
-        share = float(typed.strip().replace(",", ".")) if typed.isascii() else -1.0
+        share = float(typed.strip().replace(",", ".")) if typed.isascii() else nan
     except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
+        share = nan
+    if not least <= share <= 1:
         raise IllegalCommandError(NO_SHARE)
     return share

@@ -10,8 +10,8 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from core.domain.bank.details import ItemKind, StateDetails
-from core.domain.bank.item import Item
+from core.context.bank import sheet_of, this_chapter
+from core.domain.bank.details import ItemKind
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 
 NOTHING: Final = "Play has changed nothing about this character yet, as far as the bank knows."
 KEYS: Final = "c confirms · e edits · p pins · x rejects · u undoes · Enter shows the proof · Esc closes"
-
-
-def is_over(item: Item) -> bool:
-    """Whether a line of a sheet no longer holds."""
-    return isinstance(item.details, StateDetails) and item.details.is_over
 
 
 class SheetModal(OverlayModal[None]):
@@ -74,14 +69,22 @@ class SheetModal(OverlayModal[None]):
     async def _load(self) -> None:
         nothing, bank = self.query_one("#nothing", Static), self._session.bank
         try:
+            # The sheet is the one that the input has: of the earlier chapters of a book too.
+            chapters = await self._session.earlier_chapters()
+            earlier = [(one, await self._session.items_of(one)) for one in chapters]
             items = await bank.items(kinds=(ItemKind.STATE,))
             accesses = await bank.accesses()
         except StoryEngineError as error:
             nothing.update(Content(str(error)))
             return
-        own = [item for item in items if item.about is self._slot and not is_over(item)]
-        now, at = self._session.snapshot.session.prompt_index, self._session.fades_at()
-        rows = await asyncio.to_thread(rows_of, own, accesses, now, (), at)
+        session = self._session.snapshot.session
+        here = this_chapter(session)
+        told = [line for _, lines in earlier for line in lines]
+        sheet = sheet_of([*told, *(here.remembered(item, session) for item in items)], self._slot)
+        own = [line.item for line in sheet if not line.chapter]
+        others = [(one, [line for line in lines if line in sheet]) for one, lines in earlier]
+        now, at = session.prompt_index, self._session.fades_at()
+        rows = await asyncio.to_thread(rows_of, own, accesses, now, others, at)
         self._list.show_items(rows)
         nothing.update(Content("" if rows else NOTHING))
         nothing.display = not rows

@@ -10,6 +10,7 @@ import pytest
 from core.bank_store import Drawn, Sheets
 from core.context.bank import ChapterBank
 from core.domain.audience import Audience
+from core.domain.bank.details import Aspect, StateDetails
 from core.domain.bank.item import Item
 from core.domain.bank.recall import Query
 from core.domain.ids import BookId, new_uuid
@@ -66,6 +67,21 @@ async def test_a_character_remembers_what_it_knew_in_an_earlier_chapter_and_a_ne
     assert sorted(places(found)) == ["chapter 1, prompt 1", "chapter 1, prompt 2"]
     assert all(ORANGE in one.found.label for one in found.recalled)
     assert not (await recalled(store, second, RED)).recalled, "Jory was not there, also of what all knew"
+
+
+async def test_a_state_of_an_earlier_chapter_is_not_recalled_once_it_is_replaced_in_this_one() -> None:
+    store = MemoryStore()
+    first, second = await chapter(store, {RED: "Kara"}), await chapter(store, {RED: "Kara"})
+    await book_of(store, first, second)
+    has_it = StateDetails(aspect=Aspect.POSSESSION)
+    old = replace(fact(1, session_id=first.id, prompt_index=1), details=has_it, about=RED)
+    await store.bank.put([old])
+    assert [one.found.item.id for one in (await recalled(store, second, RED)).recalled] == [old.id]
+    lost = replace(fact(2, session_id=second.id, prompt_index=1), about=RED, text="The brass key is lost.")
+    await store.bank.put([replace(lost, details=replace(has_it, is_over=True), take=None, is_by_gm=True)])
+    found = await recalled(store, second, RED)
+    assert [one.found.item.id for one in found.recalled] == [lost.id]
+    assert not found.sheet
 
 
 async def test_what_is_older_by_whole_chapters_is_weaker() -> None:

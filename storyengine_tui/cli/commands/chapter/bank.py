@@ -143,17 +143,21 @@ async def edit(
     name: Annotated[str | None, typer.Option(help="Its name from now on.")] = None,
     text: Annotated[str | None, typer.Option(help="Its text from now on.")] = None,
     importance: Annotated[float | None, typer.Option(min=0, max=1, help="Its importance, 0 to 1.")] = None,
+    sentiment: Annotated[
+        float | None, typer.Option(min=-1, max=1, help="How the cast feels about it, -1 to 1.")
+    ] = None,
 ) -> None:
     """Change the words of an item; no model replaces yours."""
     async with _bank_of(session) as (bank, _, _):
-        if name is None and text is None and importance is None:
-            raise IllegalCommandError("Say what is to be changed: --name, --text or --importance.")
+        if all(one is None for one in (name, text, importance, sentiment)):
+            raise IllegalCommandError("Say what is to be changed: --name, --text, --importance, --sentiment.")
         (found,) = await _found(bank, [item])
         typed = replace(
             found,
             name=found.name if name is None else name,
             text=found.text if text is None else text,
             importance=found.importance if importance is None else importance,
+            sentiment=found.sentiment if sentiment is None else sentiment,
         )
         await bank.edit(found, typed)
     say(f"Stored: {_short(found)}.")

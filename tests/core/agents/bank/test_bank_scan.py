@@ -22,6 +22,7 @@ from core.context.visibility import Knowledge, items_known_to_all_of, known_to_a
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import (
     Aspect,
+    EventDetails,
     FactDetails,
     ItemKind,
     PersonDetails,
@@ -159,7 +160,8 @@ def test_an_answer_is_read_list_by_list_within_bounds() -> None:
         "threads": [entry(category="Plan", stakes="All", is_closed=True), entry(category="Nonsense")],
         "states": [entry(who="the light", aspect="wound", is_over=True), entry(who="Bligh", aspect="wound")],
         "traits": [entry(who="Jonas", strength=4)],
-        "events": [entry(participants=["Mira", 7, "x" * 500], outcome="Lost.")],
+        "events": [entry(participants=["Mira", 7, "x" * 500], context="At dusk.", outcome="Lost.")],
+        "places": [entry(sentiment=one) for one in (-2, 1, 99, "2", True)],
         "people": "none",
     }
     found = scan.read_scan(json.dumps(answer), CAST)
@@ -174,6 +176,10 @@ def test_an_answer_is_read_list_by_list_within_bounds() -> None:
     assert (state.about, state.details) == (Slot.RED, StateDetails(aspect=Aspect.WOUND, is_over=True))
     [trait] = [one for one in found if one.details.kind is ItemKind.TRAIT]
     assert trait.about is Slot.ORANGE
+    [event] = [one.details for one in found if isinstance(one.details, EventDetails)]
+    assert (event.context, event.outcome) == ("At dusk.", "Lost.")
+    places = [one for one in found if one.details.kind is ItemKind.PLACE]
+    assert [one.sentiment for one in places] == [-1.0, 0.5, 1.0, 0.0, 0.0]
 
 
 def test_an_answer_without_any_list_is_shown_to_its_author() -> None:

@@ -216,14 +216,19 @@ async def test_the_words_of_an_item_are_edited_and_stay_with_those_who_knew_it(d
     async with tab3(desktop, shown="5") as tab:
         await tab.press("e")
         await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
+        tab.app.screen.query_one("#sentiment", CappedTextArea).load_text("-0,5")
         await tab.press(*" Not [/yet].", "ctrl+s")
         await tab.said("Stored; u undoes it")
         stored = await tab.stored(4)
-        assert (stored.text, stored.is_by_gm, stored.label) == (
+        assert (stored.text, stored.is_by_gm, stored.label, stored.sentiment) == (
             "Jonas has not been told. Not [/yet].",
             True,
             MIRA,
+            -0.5,
         )
+        await tab.press("enter")
+        await tab.until(lambda: "Feeling about it: -0.50 of -1 to 1" in screen_text(tab.app))
+        await tab.press("escape")
         await tab.press("e")
         await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
         tab.app.screen.query_one("#importance", CappedTextArea).load_text("seven")

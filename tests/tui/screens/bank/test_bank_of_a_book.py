@@ -5,11 +5,16 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from core.domain.bank.details import Aspect, StateDetails
+from core.domain.ids import SessionId
+from core.domain.slot import Slot
+from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from storyengine_tui.screens.bank.bank_desk import NOT_HERE
 from storyengine_tui.screens.bank.bank_rows import BankRow, cells_of, columns_of
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
+from storyengine_tui.screens.bank.sheet_modal import SheetModal
 from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.shell.app import StoryEngineApp
@@ -19,14 +24,25 @@ from tests.tui.conftest import PicturesMatch, settled
 from tests.tui.engine_app import Desktop, opened, screen_text, until
 
 
-async def make_second(engine: Engine) -> None:
+async def make_second(engine: Engine) -> SessionId:
     """Store a book whose second chapter keeps a bank that has nothing yet."""
     first = await make_banked(engine)
     session = await engine.open(first)
     await session.end_chapter()
     await session.wait_idle()
     await session.aclose()
-    await keep(engine, await engine.library.books.next_chapter(first), ())
+    return await keep(engine, await engine.library.books.next_chapter(first), ())
+
+
+async def make_played(engine: Engine) -> None:
+    """Store the same, where the second chapter is locked and has a newer line of a sheet."""
+    session = await engine.open(await make_second(engine))
+    await session.edit_tab1(Tab1Edit(chapter="The relief boat is gone."))
+    await session.wait(await session.lock())
+    lost = StateDetails(aspect=Aspect.POSSESSION)
+    here = session.snapshot.session
+    await session.bank.add(here, name="Mira", text="Lost the log book.", details=lost, about=Slot.RED)
+    await session.aclose()
 
 
 async def shown(pilot: Pilot[Any], app: StoryEngineApp, key: str) -> ItemList:
@@ -57,6 +73,22 @@ async def test_a_key_shows_the_items_of_the_earlier_chapters_and_those_of_this_o
         assert "Ch." in [column.title for column in items.columns]
         await pilot.press("b")
         await until(pilot, lambda: not items.rows)
+
+
+@pytest.mark.anyio
+async def test_the_sheet_of_a_character_goes_on_in_the_next_chapter_as_its_input_has_it(
+    desktop: Desktop,
+) -> None:
+    desktop.script = SCRIPT
+    async with desktop.window(make_played, size=(120, 40)) as (pilot, app):
+        await pilot.press("f3", "alt+c")
+        await until(pilot, lambda: isinstance(app.screen, SheetModal))
+        items = app.screen.query_one(ItemList)
+        await until(pilot, lambda: len(items.rows) == 2)
+        assert [(row.item.text, row.chapter) for row in items.rows] == [
+            ("Lost the log book.", 0),
+            ("A burn on the left hand.", 1),
+        ]
 
 
 @pytest.mark.anyio
