@@ -89,15 +89,15 @@ _KINDS: Final = {
     SegmentName.FAILED_OUTPUT: _T,
     SegmentName.PROBLEMS: _T,
 }
-KEPT_WHOLE: Final = 4
+KEPT_WHOLE: Final = 5
 """The priority of what no budget touches."""
 _PRIORITIES: Final = {
     SegmentName.STRUCTURED_MEMORY: 1,
     SegmentName.STRUCTURED_MEMORY_SO_FAR: 1,
     SegmentName.RECENT_CONTEXT: 2,
     SegmentName.RECENT_CONTEXT_CHUNK: 2,
-    SegmentName.LORE: 3,
     SegmentName.RECALLED: 3,
+    SegmentName.LORE: 4,
 }
 
 

@@ -6,11 +6,11 @@ free.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import Final
 
-from core.context.segments import Compression, CompressionMethod, Context, Segment, kind_of
+from core.context.segments import KEPT_WHOLE, Compression, CompressionMethod, Context, Segment, kind_of
 from core.text.delimiters import SegmentName
 
 WINDOW_NOTES: Final = "WINDOW_NOTES"
@@ -20,6 +20,7 @@ _MOST_TOKENS: Final = 1_000_000_000
 _BAR: Final = 60
 """Cells of the bar."""
 _FREE: Final = "·"
+_ORDER: Final = ("first", "second", "third", "fourth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,28 @@ class WindowPart:
     name: str
     tokens: int
     compression: Compression | None = None
+    place: str = field(default="", compare=False)
+    """When it goes where room is short, and what speaks for it; known of an input that is being made."""
 
 
 def parts_of(context: Context) -> tuple[WindowPart, ...]:
     """Return the parts of an input that is made."""
-    return tuple(WindowPart(one.name.value, one.tokens, one.compression) for one in context.segments)
+    return tuple(
+        WindowPart(one.name.value, one.tokens, one.compression, _place(one)) for one in context.segments
+    )
+
+
+def _place(one: Segment) -> str:
+    """Return priority, recency and relevance of a part that a budget may reduce; empty for the others."""
+    if one.priority >= KEPT_WHOLE:
+        return ""
+    said = [f"reduced {_ORDER[one.priority - 1]}"]
+    if one.recency is not None:
+        prompts = "prompt" if one.recency == 1 else "prompts"
+        said.append(f"newest {one.recency:,} {prompts} ago" if one.recency else "up to now")
+    if one.relevance is not None:
+        said.append(f"{_percent(round(100 * one.relevance), 100)} for this prompt")
+    return ", ".join(said)
 
 
 def window_text(parts: Sequence[WindowPart], left_out: Sequence[str] = (), most: int = 0) -> str:
@@ -48,6 +66,8 @@ def window_text(parts: Sequence[WindowPart], left_out: Sequence[str] = (), most:
     for letter, part in zip(_letters(len(parts)), parts, strict=True):
         share = _percent(part.tokens, max(total, 1))
         lines.append(f"{letter} {part.name:<26} {_kind(part.name):<9} {part.tokens:>9,} {share:>5}")
+        if part.place:
+            lines.append(f"  {part.place}")
         if part.compression is not None:
             lines.append(f"  {compression_text(part.compression, part.tokens)}")
     return "\n".join((*lines, *(f"Left out: {line}" for line in left_out)))

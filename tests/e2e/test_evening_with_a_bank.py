@@ -65,7 +65,7 @@ def show_newest_call(window: GameMaster) -> None:
     window.press("f7")
     window.wait_for("Enter shows a call")
     window.press("2")
-    window.wait_for(" ok ")
+    window.wait_for(" s ok")
     window.press("enter")
     window.wait_for("y Copy all")
     for _ in range(PAGES):

@@ -64,7 +64,8 @@ class RecalledItems:
         if not self.kept:
             return ()
         lines = (_line(one) for one in sorted(self.kept, key=_in_play))
-        return (setup.fenced(SegmentName.RECALLED, "\n".join((LEAD, *lines))),)
+        section = setup.fenced(SegmentName.RECALLED, "\n".join((LEAD, *lines)))
+        return (replace(section, relevance=sum(map(_fits, self.kept)) / len(self.kept)),)
 
     def within(self, setup: AgentSetup, room: int) -> "RecalledItems":
         """Return what fits into `room` tokens: the last of the ranking go first."""
@@ -150,6 +151,11 @@ def _in_play(one: Recalled) -> tuple[int, int, ItemId]:
 
 def _name(item: Item) -> str:
     return head(clean_line(item.name), _LONGEST_NAME)
+
+
+def _fits(one: Recalled) -> bool:
+    """Whether it was found for the prompt, and not only because the GM has pinned it."""
+    return bool(one.words) or one.similarity is not None
 
 
 def _why(one: Recalled) -> str:

@@ -1,5 +1,7 @@
 """The picture of an input: shares, how parts were made shorter, and what is kept of that with a call."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +18,7 @@ from core.context.window import (
     window_text,
 )
 from core.gateway.call_records import input_contents
+from core.text.delimiters import SegmentName
 from tests.core.samples import choices, known, memory, play, session
 
 EXTRACTED = Compression(CompressionMethod.EXTRACTION, 4_000)
@@ -31,6 +34,27 @@ def test_every_part_has_a_letter_in_the_bar_and_a_line_with_its_share() -> None:
         "  extraction, from 4,000 to 1,000 tokens (25 %)",
         "Left out: Details of prompts 1–7",
     ]
+
+
+def test_a_part_that_a_budget_may_reduce_says_in_which_order_and_what_speaks_for_it() -> None:
+    context = ContextBuilder(choices()).character(
+        known(session(prompts=30, boundary=28), memory(4), ()), "Now?"
+    )
+    lines = window_text(parts_of(context)).splitlines()
+    said = {
+        lines[number - 1][2:].split()[0]: one.strip() for number, one in enumerate(lines) if one[0] == " "
+    }
+    assert said == {
+        "STRUCTURED_MEMORY": "reduced first, newest 2 prompts ago",
+        "RECENT_CONTEXT": "reduced second, up to now",
+    }
+    [recalled] = [
+        replace(one, relevance=0.75, name=SegmentName.RECALLED)
+        for one in context.segments
+        if one.name is SegmentName.RECENT_CONTEXT
+    ]
+    [part] = parts_of(replace(context, segments=(replace(recalled, recency=None),)))
+    assert part.place == "reduced third, 75 % for this prompt"
 
 
 @given(st.lists(st.integers(0, 200_000), max_size=40), st.integers(0, 300_000))
