@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from core.agents.role.prompt_file import SEGMENTS, in_place_of_text
 from core.context.lore import NOTE_ROLE, NOTES, read_notes
@@ -17,6 +18,7 @@ from core.domain.requests.request import (
     SummaryRequest,
     TrialRequest,
 )
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.ledger.sums import Entry, agent_name, sum_of
 from core.ledger.words import dollars, total_text
@@ -52,6 +54,14 @@ def calls_of(artifacts: Sequence[Artifact], requests: Sequence[Request]) -> list
     ]
 
 
+_SHORT: Final = {
+    RequestKind.EXTRACTION: "bank",
+    RequestKind.EMBEDDING: "vector",
+    RequestKind.CONDENSE: "memory",
+}
+"""Words that fit the column of prompts."""
+
+
 def agent_of(call: CallRow, session: Session) -> str:
     """Return the number and the name of the agent."""
     number = call.artifact.agent_id
@@ -59,12 +69,12 @@ def agent_of(call: CallRow, session: Session) -> str:
 
 
 def prompt_of(call: CallRow) -> str:
-    """Return the number of a reply's prompt, the prompts that a summary covers, `all`, or `test`."""
+    """Return the number of a reply's prompt, the prompts that a summary covers, or a word for the work."""
     match call.request:
         case TrialRequest():
             return "test"
         case BackgroundRequest(kind=kind):
-            return kind.value
+            return _SHORT.get(kind, kind.value)
         case NarrativeRequest():
             return "all"
         case SummaryRequest(prompts=prompts) | ReplyRequest(prompts=PromptRange() as prompts):

@@ -42,6 +42,8 @@ def purpose_of(request: Request, session: Session | None = None) -> str:
             return f"memory of prompts {prompts} in fewer words"
         case BackgroundRequest(kind=RequestKind.EXTRACTION, prompts=prompts):
             return f"memory bank: what is in prompts {prompts}"
+        case BackgroundRequest(kind=RequestKind.EMBEDDING):
+            return "memory bank: what its items mean"
         case NarrativeRequest():
             return "the chapter as text"
         case _:
