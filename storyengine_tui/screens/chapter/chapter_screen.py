@@ -160,8 +160,10 @@ class ChapterScreen(StatusScreen):
     @property
     def _asks_to_lock(self) -> bool:
         """Whether tab 1 is not locked yet and this window may lock it."""
-        is_draft = self._state in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
-        return is_draft and self._session is not None and not self._session.is_read_only
+        if (session := self._session) is None or session.is_read_only:
+            return False
+        # Of the snapshot: the notice of a lock may come after its dialog has closed.
+        return home_tab(session.snapshot.session.state) == "setup"
 
     async def attach(self, session: "SessionHandle") -> None:
         """Show this session and follow its notifications, until `detach`."""
@@ -281,8 +283,6 @@ class ChapterScreen(StatusScreen):
                 self._run(self._repair(request.id), "repair")
             case notifications.EventsAppended(events):
                 self._report_reply(events)
-            case _:
-                pass
 
     def _report_reply(self, events: "tuple[Event, ...]") -> None:
         slot = events[-1].slot

@@ -1,5 +1,6 @@
 """From tab 1 to tab 2: asked once, saying what is locked and who reads it; cancelled, failed, retried."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,9 @@ from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
+from core.engine.sync.notifications import Notification, SessionChanged
 from core.providers.scripted.script import Entry, Fault, Pace, Script, ScriptMatch
+from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.setup.lock_modal import LockModal
@@ -60,6 +63,29 @@ async def test_the_dialog_says_what_is_locked_and_who_reads_it_and_asks_only_onc
         assert state(app) is SessionState.ACTIVE
         await pilot.press("f2", "f3")
         assert app.screen is app.chapter
+
+
+async def test_the_question_does_not_come_again_when_the_page_hears_late_of_the_lock(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hears, may_hear, handle = asyncio.Event(), asyncio.Event(), ChapterScreen._handle
+
+    async def hear_late(chapter: ChapterScreen, notification: Notification) -> None:
+        if isinstance(notification, SessionChanged) and notification.session.state is SessionState.ACTIVE:
+            hears.set()
+            await may_hear.wait()
+        await handle(chapter, notification)
+
+    monkeypatch.setattr(ChapterScreen, "_handle", hear_late)
+    async with desktop.window(make_draft) as (pilot, app):
+        await ask(pilot)
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: hears.is_set() and app.screen is app.chapter)
+        await pilot.pause()
+        assert app.screen is app.chapter
+        assert app.chapter.active_tab == "play"
+        may_hear.set()
+        await until(pilot, lambda: "being played" in screen_text(app))
 
 
 async def test_a_click_on_the_tab_asks_as_the_key_does_and_cancel_stays_on_tab_1(desktop: Desktop) -> None:
