@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
 PRODUCT = ("core", "db", "storyengine_tui")
 MAX_MODULES = 14
-"""How many modules one folder may hold, beside its `__init__`: more than that nobody looks over at once."""
+"""The most modules of one folder, `__init__` not counted; a reader should see them at a glance."""
 TOP = ("core", "db", "migrations", "storyengine_tui", "tests", "bench", "tools", "docs")
 
 

@@ -1,1 +1,1 @@
-"""Commits, the lock of the one who writes, and how others learn of a commit (design 6)."""
+"""Commits, the writer's lock, and the notification of a commit to other windows (design 6)."""

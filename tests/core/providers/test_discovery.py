@@ -143,7 +143,7 @@ async def test_a_server_that_leaves_the_connection_open_is_found() -> None:
 
     async def respond(writer: asyncio.StreamWriter) -> None:
         await says(body, "200 OK", f"Content-Length: {len(body)}")(writer)
-        await asyncio.sleep(5)
+        await asyncio.sleep(5)  # a server that keeps the connection open
 
     async with server(respond) as place:
         assert [one.models for one in await look_at(place)] == [("a",)]
@@ -164,14 +164,14 @@ async def test_a_server_without_models_is_found() -> None:
 
 
 async def never(writer: asyncio.StreamWriter) -> None:
-    await asyncio.sleep(5)
+    await asyncio.sleep(5)  # a server that does not answer
 
 
 async def drips(writer: asyncio.StreamWriter) -> None:
     for byte in b"HTTP/1.0 200 OK\r\n\r\n" + listing("a") * 100:
         writer.write(bytes([byte]))
         await writer.drain()
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # a server that sends byte by byte
 
 
 async def endless(writer: asyncio.StreamWriter) -> None:

@@ -142,7 +142,7 @@ async def test_cancelling_while_the_prompt_is_read_frees_the_model(
     async with asyncio.timeout(GENEROUS):
         while processor_ticks(server.pid) < before + 2 * a_twelfth:
             assert not long.done(), long
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)  # between two looks at another process
     long.cancel()
     with pytest.raises(asyncio.CancelledError):
         await long

@@ -111,7 +111,7 @@ async def test_a_server_that_never_answers_ends_the_try(
     monkeypatch.setattr(download, "STALL_SECONDS", 0.05)
 
     async def silent(*_: object) -> None:
-        await asyncio.sleep(1)
+        await asyncio.sleep(1)  # a server that does not answer
 
     server.script.extend([silent] * 5)
     with pytest.raises(ProviderError, match="sent nothing for"):

@@ -168,7 +168,7 @@ async def test_a_download_says_how_far_it_is_and_ends_when_it_is_cancelled(paths
     async def endless(directory: Path) -> None:
         (directory / "half").write_bytes(bytes(len(PARTS[0]) // 2))
         try:
-            await asyncio.sleep(600)
+            await asyncio.sleep(600)  # until it is cancelled
         finally:
             was_ended.set()
 

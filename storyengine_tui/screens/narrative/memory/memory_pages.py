@@ -94,7 +94,7 @@ def count_text(blocks: Sequence[MemoryBlock], work: str) -> str:
 
 
 def found_text(count: int, current: int | None, are_all_shown: bool) -> str:
-    """Return which of how many matches is shown, or that there is none, on this page or at all."""
+    """Return the number of the current match and of how many, or that there are no matches."""
     if not count:
         return "not found" if are_all_shown else "not here, Enter goes on"
     return f"{'–' if current is None else current + 1}/{count}" + ("" if are_all_shown else " here")

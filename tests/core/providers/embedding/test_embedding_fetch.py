@@ -45,7 +45,7 @@ def left_behind(paths: Paths) -> list[str]:
 
 
 def heard(_: str, __: float) -> None:
-    """Stand for whoever is told how far it is."""
+    """Ignore the progress."""
 
 
 def test_what_is_fetched_is_what_the_requirements_name() -> None:
