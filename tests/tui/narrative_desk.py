@@ -70,9 +70,13 @@ HELD = Script(reply=(*MEMORY, Entry(match=NARRATIVE, text=PROSE, between_tokens=
 """Writes one word, and the others when the gate is opened."""
 
 
-def failing(fault: Fault, times: int | None = 1, *, calls: tuple[int, ...] = ()) -> Script:
-    """Return a script whose narratives fail, and succeed then."""
-    bad = Entry(match=NARRATIVE, fault=fault, text=PROSE, times=times, calls=calls)
+def failing(
+    fault: Fault, times: int | None = 1, *, calls: tuple[int, ...] = (), between_tokens: float | None = None
+) -> Script:
+    """Return a script whose narratives fail, and succeed then; with a pause, not before the gate is open."""
+    bad = Entry(
+        match=NARRATIVE, fault=fault, text=PROSE, times=times, calls=calls, between_tokens=between_tokens
+    )
     return Script(reply=(*MEMORY, bad, Entry(match=NARRATIVE, text=PROSE), REPLIES))
 
 

@@ -77,12 +77,16 @@ def test_picture_of_a_chapter_that_streams_in(desktop: Desktop, shown: Shown, ga
     assert shown(build)
 
 
-def test_picture_of_a_build_that_failed(desktop: Desktop, shown: Shown) -> None:
-    desktop.script = failing(Fault.CUT)
+def test_picture_of_a_build_that_failed(desktop: Desktop, shown: Shown, gate: Gate) -> None:
+    desktop.script = failing(Fault.CUT, between_tokens=1)
     desktop.prepare_now(make_ended)
 
     async def fail(page: ChapterPage) -> None:
         await page.pilot.press("f8")
+        await page.until(lambda: page.chapter == "The")
+        # The page scrolls to a text that comes in, and not to one that has failed by then.
+        await settled(page.pilot)
+        gate.open()
         # What came in is painted a frame later, by a timer.
         await page.until(lambda: page.banner and page.chapter.endswith("“You kept the"))
 
