@@ -16,10 +16,8 @@ _COUNTED: Final = """
 two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
 eighteen nineteen
 """
-_TENS: Final = {
-    name: number
-    for number, name in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
-}
+_NAMES_OF_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety"
+_TENS: Final = {name: number for number, name in enumerate(_NAMES_OF_TENS.split(), start=2)}
 _COUNTS: Final = (
     {name: str(number) for number, name in enumerate(_COUNTED.split(), start=2)}
     | {name: str(10 * number) for name, number in _TENS.items()}
