@@ -47,6 +47,7 @@ class ItemFieldsModal(OverlayModal[bool]):
     AUTO_FOCUS = "#text"
     HEADING: ClassVar[str]
     SAVE: ClassVar[str]
+    _is_storing = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel"),
         Binding("ctrl+s", "save", "Save", priority=True),
@@ -91,15 +92,16 @@ class ItemFieldsModal(OverlayModal[bool]):
 
     @on(Button.Pressed, "#save")
     def action_save(self) -> None:
-        """Store what was typed, behind the keys that came before."""
-        self.call_later(
-            lambda: self.run_worker(self._save(), group="store", exclusive=True, exit_on_error=False)
-        )
+        """Store what was typed, once, behind the keys that came before."""
+        if not self._is_storing:
+            self._is_storing = True
+            self.call_later(lambda: self.run_worker(self._save(), group="store", exit_on_error=False))
 
     async def _save(self) -> None:
         try:
             await self.store()
         except StoryEngineError as error:
+            self._is_storing = False
             refused = self.query_one("#refused", Static)
             refused.update(Content(f"Not stored. {error}"))
             refused.display = True
