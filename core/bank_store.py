@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from core.domain.bank.details import ItemKind
-from core.domain.bank.item import Item, ItemAccess
+from core.domain.bank.item import Item, ItemAccess, Replacement
 from core.domain.bank.pieces import NearPiece, PieceVector
 from core.domain.bank.recall import Found, ItemVector, Query, Vector
 from core.domain.ids import ItemId, SessionId
@@ -67,6 +67,12 @@ class BankStore(Protocol):
 
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
         """Return the chapters before this one in its book, in order; nothing for one that is in no book."""
+
+    async def replacements(self, session_ids: Sequence[SessionId]) -> Sequence[Replacement]:
+        """Return what items of these chapters replace of others of them; both are of canon.
+
+        Within a chapter `items` sees to it. As everywhere, no words of a model replace the GM's.
+        """
 
     async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
         """Return the requests that have drawn items from play, oldest first: those that are done."""

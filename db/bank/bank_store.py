@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.bank_store import Drawn, EarlierChapter, Sheets
 from core.domain.bank.details import ItemKind
-from core.domain.bank.item import Item, ItemAccess
+from core.domain.bank.item import Item, ItemAccess, Replacement
 from core.domain.bank.pieces import NearPiece, PieceVector
 from core.domain.bank.recall import Found, ItemVector, Query, Vector, merged
 from core.domain.errors import ChangedElsewhereError
@@ -20,7 +20,7 @@ from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from db.bank.piece_vectors import missing_pieces, near, put_pieces
 from db.bank.recall import drawn_of, read_by_index, statement_of
-from db.bank.validity import counts, is_in
+from db.bank.validity import counts, is_in, replacing
 from db.bank.vectors import VectorTable, missing
 from db.library.library_store import AtOnce, Change, Read
 from db.rows.bank_mapping import (
@@ -29,6 +29,7 @@ from db.rows.bank_mapping import (
     to_access,
     to_earlier_chapter,
     to_item,
+    to_replacement,
 )
 from db.rows.mapping import to_request
 from db.tables import (
@@ -91,6 +92,10 @@ class PostgresBank:
             .order_by(place)
         )
         return [to_earlier_chapter(row) for row in await self._at_once(query)]
+
+    async def replacements(self, session_ids: Sequence[SessionId]) -> Sequence[Replacement]:
+        """Return what is replaced across chapters; see `core.bank_store.BankStore.replacements`."""
+        return [to_replacement(row) for row in await self._rows(replacing(session_ids))]
 
     async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
         """Return the requests that have drawn items from play."""

@@ -1,8 +1,10 @@
 """Which items of a memory bank count, as conditions of SQL (design 15)."""
 
+from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, exists, literal_column, or_, select
+from sqlalchemy import ColumnElement, Select, and_, exists, literal_column, or_, select
 
 from core.domain.bank.item import Validation
 from db.tables import BANK_ITEM, CANON, SESSION
@@ -15,10 +17,26 @@ def counts(item: Any) -> ColumnElement[bool]:
     """
     newer = BANK_ITEM.alias("newer")
     supersedes = (newer.c.session_id == item.session_id) & (newer.c.supersedes == item.item_id)
-    # Nothing that a model says replaces the GM's words, also where the GM wrote them after it was asked.
-    may_replace = or_(newer.c.is_by_gm, ~item.is_by_gm)
-    is_superseded = exists().where(supersedes, may_replace, is_in(newer.c), is_of_canon(newer.c))
+    is_superseded = exists().where(supersedes, _replaces(newer.c, item))
     return is_in(item) & is_of_canon(item) & ~is_superseded
+
+
+def replacing(session_ids: Sequence[UUID]) -> Select[Any]:
+    """Return the query for what items of some of these chapters replace of other ones of them."""
+    newer, item = BANK_ITEM.alias("newer"), BANK_ITEM.alias("older")
+    ids = list(session_ids)
+    return (
+        select(item.c.item_id, item.c.session_id, newer.c.session_id.label("replaced_in"), newer.c.label)
+        .join_from(newer, item, newer.c.supersedes == item.c.item_id)
+        .where(newer.c.session_id.in_(ids), item.c.session_id.in_(ids))
+        .where(newer.c.session_id != item.c.session_id, _replaces(newer.c, item.c))
+    )
+
+
+def _replaces(newer: Any, item: Any) -> ColumnElement[bool]:
+    """Return the condition that an item counts in place of the one that it supersedes."""
+    # Nothing that a model says replaces the GM's words, also where the GM wrote them after it was asked.
+    return and_(or_(newer.is_by_gm, ~item.is_by_gm), is_in(newer), is_of_canon(newer))
 
 
 def is_of_canon(item: Any) -> ColumnElement[bool]:

@@ -11,7 +11,7 @@ from core.bank_store import EarlierChapter
 from core.domain.audience import Audience
 from core.domain.bank.details import Details
 from core.domain.bank.evidence import Evidence
-from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
+from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Replacement, Validation
 from core.domain.ids import ItemId, SessionId
 from core.domain.session.cast import Character
 from core.domain.session.profile import NO_PROFILE
@@ -114,4 +114,14 @@ def to_earlier_chapter(row: Any) -> EarlierChapter:
             Character(slot=slot, given_name=names.get(slot, ""), profile=profiles.get(slot, NO_PROFILE))
             for slot in map(Slot, row.slots)
         ),
+    )
+
+
+def to_replacement(row: Any) -> Replacement:
+    """Return what an item of a later chapter replaces."""
+    return Replacement(
+        item_id=ItemId(row.item_id),
+        session_id=SessionId(row.session_id),
+        replaced_in=SessionId(row.replaced_in),
+        label=Audience.of_mask(row.label),
     )

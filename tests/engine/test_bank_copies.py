@@ -137,7 +137,7 @@ PROOF = {"prompt_index": 1, "take": 1, "ordinal": 1, "words": SAID, "start": 0, 
         ({"version": 2}, "gaps"),
         ({"importance": 3}, "0 to 1"),
         ({"name": ""}, "name of 1"),
-        ({"supersedes": str(UUID(int=9))}, "missing"),
+        ({"merged_into": str(UUID(int=9))}, "missing"),
         ({"label": [9]}, "items.0.label"),
         ({"details": {"kind": "spell"}}, "items.0.details"),
         ({"text": "\u001b[31mred"}, "escape"),
@@ -156,6 +156,14 @@ async def test_a_forged_bank_is_refused_with_its_reason(
     assert from_json(forged(body)) == body
     with pytest.raises(ImportRefusedError, match=reason):
         from_json(forged(body, **changes))
+
+
+async def test_what_an_item_replaces_of_an_earlier_chapter_is_not_in_its_file_and_stays_named(
+    store: PostgresStore,
+) -> None:
+    session_id, _ = await played(store)
+    plain = forged(await read_body(store, session_id), supersedes=str(UUID(int=9)))
+    assert UUID(int=9) in {item.supersedes for item in from_json(plain).items}
 
 
 async def test_a_private_item_is_proved_by_what_its_label_heard(store: PostgresStore) -> None:

@@ -7,7 +7,7 @@ from math import hypot, log
 
 from core.bank_store import Drawn, EarlierChapter, Sheets
 from core.domain.bank.details import ItemKind
-from core.domain.bank.item import Item, ItemAccess, Validation
+from core.domain.bank.item import Item, ItemAccess, Replacement, Validation
 from core.domain.bank.pieces import NearPiece, PieceVector
 from core.domain.bank.recall import (
     MOST_WITH_A_WORD,
@@ -64,6 +64,18 @@ class MemoryBank:
         earlier = () if book is None else book.chapters[: book.number_of(session_id) - 1]
         return [_earlier(self._sessions[one], number) for number, one in enumerate(earlier, start=1)]
 
+    async def replacements(self, session_ids: Sequence[SessionId]) -> Sequence[Replacement]:
+        chapters = {one: self._sessions[one] for one in session_ids if one in self._sessions}
+        return [
+            Replacement(item_id=old.id, session_id=older, replaced_in=later, label=new[-1].label)
+            for later, rows in chapters.items()
+            for new in rows.items.values()
+            if _is_in(rows, new[-1])
+            for older, others in chapters.items()
+            for old in (versions[-1] for versions in others.items.values())
+            if older != later and old.id == new[-1].supersedes and (new[-1].is_by_gm or not old.is_by_gm)
+        ]
+
     async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
         rows = self._sessions.get(session_id)
         requests = sorted(rows.requests.values(), key=lambda one: one.id) if rows else []
@@ -108,7 +120,7 @@ class MemoryBank:
         accesses = await self.accesses(query.session_id)
         for scope in query.scopes:
             for item in await self.items(scope.session_id):
-                if not may_be_found(item, scope):
+                if item.id in query.without or not may_be_found(item, scope):
                     continue
                 words = [
                     one

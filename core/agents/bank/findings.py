@@ -92,14 +92,16 @@ def unproved_in_words(unproved: Sequence[Finding]) -> tuple[str, ...]:
     )
 
 
-def known_in_words(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the note on a call that found what the bank has."""
-    return _noted(names, "is in the bank already", "are in the bank already")
+def known_in_words(names: Sequence[str], *, is_earlier: bool = False) -> tuple[str, ...]:
+    """Return the note on a call that found what the bank has; `is_earlier`: that of an earlier chapter."""
+    where = "in the bank of an earlier chapter" if is_earlier else "in the bank already"
+    return _noted(names, f"is {where}", f"are {where}")
 
 
-def rejected_in_words(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the note on a call that found what the GM has rejected."""
-    return _noted(names, "was rejected before", "were rejected before")
+def rejected_in_words(names: Sequence[str], *, is_earlier: bool = False) -> tuple[str, ...]:
+    """Return the note on a call that found what the GM has rejected; `is_earlier`: in an earlier chapter."""
+    when = "rejected in an earlier chapter" if is_earlier else "rejected before"
+    return _noted(names, f"was {when}", f"were {when}")
 
 
 def _noted(names: Sequence[str], one: str, several: str) -> tuple[str, ...]:

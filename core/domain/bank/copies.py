@@ -14,7 +14,8 @@ def bank_at(
     """Return the items of canon up to prompt `last`, as they were at a time, or are now.
 
     `history` has every version of them, and `takes` the take that is canon at each prompt. The copy has one
-    take of each prompt and one version of each item; what the GM rejected or merged stays so.
+    take of each prompt and one version of each item; what the GM rejected or merged stays so, as does what an
+    item replaces of an earlier chapter.
     """
     newest: dict[ItemId, Item] = {}
     for version in history:
@@ -23,10 +24,11 @@ def bank_at(
         if is_newer and (until is None or version.updated_at <= until):
             newest[version.id] = version
     copied = {one.id: one for item in newest.values() if (one := _copied(item, takes, last)) is not None}
+    left = newest.keys() - copied.keys()
     return tuple(
         replace(
             item,
-            supersedes=item.supersedes if item.supersedes in copied else None,
+            supersedes=None if item.supersedes in left else item.supersedes,
             merged_into=item.merged_into if item.merged_into in copied else None,
         )
         for item in copied.values()

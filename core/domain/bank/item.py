@@ -76,7 +76,8 @@ class Item:
     """None for one that no prompt can take back: the GM's own."""
     evidence: tuple[Evidence, ...] = ()
     supersedes: ItemId | None = None
-    """The older item that this one replaces, while it counts itself."""
+    """The older item that this one replaces, while it counts itself. One of an earlier chapter of the book is
+    replaced from here on, and not there."""
     merged_into: ItemId | None = None
     """The item that says the same, in which the GM lets it go on."""
     undoes: int | None = None
@@ -125,3 +126,19 @@ class ItemAccess:
     item_id: ItemId
     access_count: int
     last_accessed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """An item of an earlier chapter of a book in whose place one of a later chapter counts.
+
+    In its own chapter it is as it was; a later chapter has the newer one for those who may know that.
+    """
+
+    item_id: ItemId
+    session_id: SessionId
+    """The chapter of the older item."""
+    replaced_in: SessionId
+    """The chapter of the newer one."""
+    label: Audience
+    """Who may know the newer one, as its chapter has them."""

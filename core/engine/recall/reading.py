@@ -6,7 +6,7 @@ that keeps no bank nothing is read.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -18,11 +18,15 @@ from core.context.bank import (
     ChapterBank,
     Recalled,
     newest_states,
+    replaced_for,
     same_characters,
     sheet_of,
     this_chapter,
 )
+from core.domain.audience import Audience
 from core.domain.errors import StorageError
+from core.domain.ids import ItemId
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.transcript import in_order
 from core.engine.recall.asking import Asked, meaning_of, query_of
@@ -80,7 +84,8 @@ class BankReader:
             chapters = listed.result()
             name, limit = session.name_of(slot), self._most_items
             query = query_of(asked, meaning.result(), events, chapters, slot, name, limit)
-            query = replace(query, at=self._fades_at())
+            replaced = await replaced_in_book(self._store, chapters, Audience.of((slot,)), session)
+            query = replace(query, at=self._fades_at(), without=tuple(sorted(replaced)))
         by_id = {chapter.session_id: chapter for chapter in chapters}
         sheets = [
             (id, there) for id, one in by_id.items() for there, here in one.slots.items() if here is slot
@@ -100,9 +105,19 @@ class BankReader:
         )
         # A state of an earlier chapter counts there still when a later chapter has replaced it.
         newest = {line.item.id for line in newest_states(lines, slot)}
-        replaced = {line.item.id for line in lines if line.about is slot} - newest
-        found = tuple(one for one in recalled if one.found.item.id not in replaced)
+        outdated = {line.item.id for line in lines if line.about is slot} - newest
+        found = tuple(one for one in recalled if one.found.item.id not in outdated)
         return ChapterBank(sheet=sheet_of(lines, slot), recalled=found)
+
+
+async def replaced_in_book(
+    store: SessionStore, chapters: Sequence[BankChapter], audience: Audience, session: Session
+) -> frozenset[ItemId]:
+    """Return the items of earlier chapters in whose place `audience` knows newer ones."""
+    if len(chapters) == 1:
+        return frozenset()
+    replacements = await store.bank.replacements([one.session_id for one in chapters])
+    return replaced_for(audience, replacements, chapters, session)
 
 
 async def chapters_of(store: SessionStore, snapshot: Snapshot) -> tuple[BankChapter, ...]:

@@ -3,6 +3,9 @@
 Nothing that is there is changed: what brings something up to date is a new item that supersedes it. The GM's
 words, and what the GM confirmed or pinned, are not superseded; what is newer is added beside them. Nor does
 what only some know supersede what others know.
+
+Items of the earlier chapters of a book are those of this one as far as its cast knows them: what is there
+already is not stored twice, and what is newer supersedes for this chapter and the later ones.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -16,6 +19,18 @@ from core.domain.bank.details import Details, ItemKind
 from core.domain.bank.item import MOST_EVIDENCE, Item, Validation
 from core.domain.bank.matching import BankIndex, Likeness, Match, Similar, has_same_text
 from core.domain.ids import ItemId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierItem:
+    """An item of an earlier chapter of the book with the label and the character that it has in this one."""
+
+    item: Item
+    chapter: int
+    """The number of the chapter in the book."""
+    was_known_to_all: bool
+    """Whether everyone in that chapter knew it."""
+
 
 _SAID_ONCE: Final = frozenset({ItemKind.EVENT, ItemKind.QUOTE})
 """Kinds of which another one that is the same says nothing new."""
@@ -33,6 +48,10 @@ class Sorted:
     known: list[str] = field(default_factory=list)
     """The names of what is there as it is."""
     rejected: list[str] = field(default_factory=list)
+    known_before: list[str] = field(default_factory=list)
+    """The names of what an earlier chapter of the book has."""
+    rejected_before: list[str] = field(default_factory=list)
+    """The names of what the GM rejected in an earlier chapter."""
 
 
 class Sorter:
@@ -47,12 +66,29 @@ class Sorter:
         self._index = BankIndex(known)
         self._out = BankIndex(out)
         self._replaced: dict[ItemId, Item] = {}
+        self._earlier: set[ItemId] = set()
         self._made: list[Item] = []
 
     @property
     def made(self) -> tuple[Item, ...]:
         """The items to be stored, in the order of play."""
         return tuple(self._made)
+
+    def know_earlier(self, items: Iterable[EarlierItem], taken_out: Iterable[EarlierItem] = ()) -> None:
+        """Use items of earlier chapters too, those that count and those that the GM took out."""
+        for earlier in items:
+            item = earlier.item
+            if item.id not in self._by_id and item.label.includes(self._audience):
+                self._by_id[item.id] = item
+                self._earlier.add(item.id)
+                self._index.add(item, earlier.chapter)
+        for earlier in taken_out:
+            item = earlier.item
+            # What the GM rejected for everyone is not proposed to a cast that someone has joined.
+            is_refused = item.validation is Validation.REJECTED and earlier.was_known_to_all
+            if is_refused or item.label.includes(self._audience):
+                self._earlier.add(item.id)
+                self._out.add(item, earlier.chapter)
 
     def sort(self, found: Iterable[Item], similar: Similar | None = None) -> Sorted:
         """Sort what was found; what is new is made at once. `similar` compares by meaning."""
@@ -90,21 +126,23 @@ class Sorter:
         return known
 
     def _match(self, item: Item, similar: Similar | None) -> Match:
-        match = self._index.match(item, similar)
-        if match.likeness is Likeness.SAME:
-            return match
-        out = self._out.match(item, similar)
-        if out.likeness is Likeness.SAME or match.likeness is Likeness.NEW:
+        match, out = self._index.match(item, similar), self._out.match(item, similar)
+        if out.likeness is Likeness.SAME and has_same_text(item, out.items[0]):
             return out
-        return Match(Likeness.DOUBTFUL, (*match.items, *out.items))
+        if Likeness.SAME in (match.likeness, out.likeness):
+            return match if match.likeness is Likeness.SAME else out
+        # A model is asked about nothing that not all of the audience know.
+        asked = items_known_to_all_of(self._audience, (*match.items, *out.items))
+        return Match(Likeness.DOUBTFUL, tuple(asked)) if asked else Match()
 
     def _is_same(self, item: Item, same: Item, result: Sorted) -> None:
         if same.merged_into is not None and same.merged_into in self._by_id:
             same = self._by_id[same.merged_into]
+        is_earlier = same.id in self._earlier
         if same.validation is Validation.REJECTED:
-            result.rejected.append(item.name)
+            (result.rejected_before if is_earlier else result.rejected).append(item.name)
         elif same.is_out or item.kind in _SAID_ONCE or has_same_text(item, same):
-            result.known.append(item.name)
+            (result.known_before if is_earlier else result.known).append(item.name)
         elif item.kind is ItemKind.STATE:
             self._supersede(item, same, item.text)
         else:
@@ -120,6 +158,8 @@ class Sorter:
             self._add(new)
             return
         is_state = new.kind is ItemKind.STATE
+        # The proof of an item is in its own chapter.
+        has_proof_there = is_state or old.session_id != new.session_id
         made = replace(
             new,
             name=old.name,
@@ -127,7 +167,7 @@ class Sorter:
             details=new.details if is_state else _filled(new.details, old.details),
             importance=max(new.importance, old.importance),
             confidence=max(new.confidence, old.confidence),
-            evidence=new.evidence if is_state else (*new.evidence, *old.evidence)[:MOST_EVIDENCE],
+            evidence=new.evidence if has_proof_there else (*new.evidence, *old.evidence)[:MOST_EVIDENCE],
             supersedes=old.id,
         )
         self._replaced[old.id] = made
