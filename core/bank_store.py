@@ -11,6 +11,7 @@ from core.domain.bank.recall import Found, ItemVector, Query, Vector
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.cast import Character
+from core.domain.session.language import Language
 from core.domain.slot import Slot
 
 CHANGED: Final = "Another window changed that item meanwhile; nothing was stored from here."
@@ -24,6 +25,7 @@ class EarlierChapter:
     number: int
     """Its place in the book, from 1."""
     prompt_index: int
+    language: Language
     cast: tuple[Character, ...]
 
 

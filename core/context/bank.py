@@ -15,6 +15,7 @@ from core.domain.bank.matching import state_key
 from core.domain.ids import ItemId, SessionId
 from core.domain.session.carry_over import person_key
 from core.domain.session.cast import Character
+from core.domain.session.language import Language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 
@@ -28,6 +29,7 @@ class BankChapter:
     """Its number in the book; 0 for the chapter that is played."""
     now: int = 0
     """The number that the newest prompt of the chapter that is played has, counted on from its own."""
+    language: Language = Language.ENGLISH
     slots: Mapping[Slot, Slot]
     """Of its cast, those who play here too: the slot there, and the one here."""
 
@@ -153,7 +155,9 @@ def _replaced(
 def this_chapter(session: Session) -> BankChapter:
     """Return the chapter that is played as one whose items an input may draw on."""
     slots = {slot: slot for slot in session.slots}
-    return BankChapter(session_id=session.id, now=session.prompt_index, slots=slots)
+    return BankChapter(
+        session_id=session.id, now=session.prompt_index, language=session.language, slots=slots
+    )
 
 
 def sheet_of(lines: Iterable[Remembered], slot: Slot) -> tuple[Remembered, ...]:

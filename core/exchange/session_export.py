@@ -24,6 +24,7 @@ from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.requests.request import Artifact, Content, Request, RequestRecord
 from core.domain.secret import Secret
+from core.domain.session.language import Language
 from core.domain.session.lore import Lorebooks
 from core.domain.session.profile import ADDED
 from core.domain.session.session import Session, Tab1Inputs
@@ -52,8 +53,8 @@ the program wrote these are the same bytes. Version 3 adds takes and revisions: 
 has one take, and every block one revision. Version 4 adds audiences, lines and secrets: in earlier ones
 everyone knows everything. Version 5 adds the book of a chapter, and what it took over from the one before.
 Version 6 adds what slots have of characters of the library: in earlier ones they were made by hand.
-Version 7 adds the memory bank, model and tags of a slot, and the groups of a secret: each is left out where
-there is none."""
+Version 7 adds the memory bank and its language, model and tags of a slot, and the groups of a secret: each is
+left out where there is none."""
 _HEARD: Final = ("events", "blocks", "revisions", "requests")
 _EVERYONE: Final = [slot.value for slot in EVERYONE]
 _DEFAULTS: Final[Mapping[str, object]] = {
@@ -68,6 +69,7 @@ _DEFAULTS: Final[Mapping[str, object]] = {
     "adds_unasked": False,
     "may_add": [],
     "keeps_bank": False,
+    "language": Language.ENGLISH,
 }
 _TRIES: Final = 5
 _MAX_REASON_CHARS: Final = 300

@@ -84,7 +84,7 @@ class PostgresBank:
         number = func.row_number().over(order_by=place).label("number")
         query = (
             select(SESSION.c.id, SESSION.c.prompt_index, SESSION.c.slots, SESSION.c.names, number)
-            .add_columns(TAB1_INPUT.c.profiles)
+            .add_columns(SESSION.c.language, TAB1_INPUT.c.profiles)
             .join_from(BOOK_CHAPTER, own, is_before)
             .join(SESSION, SESSION.c.id == BOOK_CHAPTER.c.session_id)
             .join(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)

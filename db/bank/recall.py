@@ -6,7 +6,7 @@ the beginning of a key, vectors of the chapters asked about alone. The states of
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -23,6 +23,7 @@ from core.domain.bank.recall import (
     Query,
     Sought,
 )
+from core.domain.session.language import Language
 from db.bank import recall_parts as parts_of
 from db.bank.vector_index import SETTINGS
 from db.bank.vectors import text_of
@@ -59,7 +60,8 @@ def statement_of(
         parts |= {_MEANING} if query.vector is not None and has_vectors else set()
         parts |= {_KEPT} if query.is_for_input else set()
         values |= _values(query)
-    return (_statement(frozenset(parts), by_index), values) if parts else None
+    languages = () if query is None else tuple(sorted({one.language for one in query.scopes}))
+    return (_statement(frozenset(parts), languages, by_index), values) if parts else None
 
 
 def drawn_of(
@@ -101,6 +103,7 @@ def _values(query: Query) -> dict[str, object]:
         "masks": [one.mask for one in query.scopes],
         "befores": [one.before for one in query.scopes],
         "nows": [one.now for one in query.scopes],
+        "languages": [one.language.value for one in query.scopes],
         "size": float(query.size),
         "words": [one.word for one in query.words],
         "weights": [one.weight for one in query.words],
@@ -116,11 +119,11 @@ def _values(query: Query) -> dict[str, object]:
     }
 
 
-@cache
-def _statement(parts: frozenset[str], by_index: int) -> Select[Any]:
+@lru_cache(64)
+def _statement(parts: frozenset[str], languages: tuple[Language, ...], by_index: int) -> Select[Any]:
     """Return the statement; it is built once, which takes longer than it runs."""
     scope = parts_of.scope_rows()
-    every = [parts_of.by_words(scope)] if _WORDS in parts else []
+    every = [parts_of.by_words(scope, languages)] if _WORDS in parts else []
     if _MEANING in parts:
         every.append(parts_of.by_index(scope, by_index) if by_index else parts_of.by_meaning(scope))
     if _KEPT in parts:

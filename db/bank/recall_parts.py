@@ -3,7 +3,8 @@
 Each gives ids with a score or a distance; label, chapters and validity are conditions before its limit.
 """
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, func, or_, select
@@ -11,11 +12,10 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from core.domain.bank.details import ItemKind
 from core.domain.bank.recall import LEAST_SIMILARITY, MOST_WITH_A_WORD
+from core.domain.session.language import Language
 from db.bank.validity import counts, is_kept
 from db.bank.vectors import BANK_VECTOR, HalfVector
 from db.tables import BANK_ITEM, BANK_WORD
-
-_ENGLISH: Final[Any] = sa.literal_column("'pg_catalog.english_stem'::regdictionary")
 
 
 def scope_rows() -> Any:
@@ -26,6 +26,7 @@ def scope_rows() -> Any:
         ("mask", "masks", sa.Integer()),
         ("before", "befores", sa.Integer()),
         ("now", "nows", sa.Integer()),
+        ("language", "languages", sa.Text()),
     )
 
 
@@ -45,8 +46,11 @@ def _given(parameter: str, kind: Any) -> Any:
     return select(sa.cast(sa.bindparam(parameter, type_=kind), kind)).scalar_subquery()
 
 
-def by_words(scope: Any) -> Any:
-    """Return the items that have some of the words, and how well these fit: a rare word counts more."""
+def by_words(scope: Any, languages: Sequence[Language]) -> Any:
+    """Return the items that have some of the words, and how well these fit: a rare word counts more.
+
+    The words are made in the language of each chapter, as those of its items are; `languages` has each once.
+    """
     sought = _rows(
         "sought",
         ("word", "words", sa.Text()),
@@ -54,20 +58,23 @@ def by_words(scope: Any) -> Any:
         ("is_name", "are_names", sa.Boolean()),
         ("bit", "bits", sa.BigInteger()),
     )
-    stem = func.ts_lexize(_ENGLISH, sought.c.word, type_=ARRAY(sa.Text))[1]
-    stems = select(sought.c.bit, sought.c.weight, stem.label("stem"))
-    names = select(sought.c.bit, sought.c.weight, sought.c.word).where(sought.c.is_name)
-    every = sa.union_all(stems, names).subquery("every")
+    forms = [_forms(sought, one) for one in languages]
+    every = sa.union_all(*(form for both in forms for form in both)).subquery("every")
+    of = [func.array_agg(every.c.language).label("languages")] if len(languages) > 1 else []
     lexeme = (
-        select(every.c.stem, func.min(every.c.bit).label("bit"), func.max(every.c.weight).label("weight"))
+        select(
+            every.c.stem, *of, func.min(every.c.bit).label("bit"), func.max(every.c.weight).label("weight")
+        )
         .where(every.c.stem.is_not(None))
         .group_by(every.c.stem)
         .cte("lexeme")
         .prefix_with("MATERIALIZED", dialect="postgresql")
     )
+    is_its_language = [scope.c.language == func.any(lexeme.c.languages)] if of else []
     having = (
         select(BANK_WORD.c.session_id, BANK_WORD.c.item_id)
         .where(BANK_WORD.c.session_id == scope.c.session_id, BANK_WORD.c.word == lexeme.c.stem)
+        .where(*is_its_language)
         .offset(0)  # each chapter by the beginning of the key, however many there are
         .correlate(scope, lexeme)
         .lateral("having")
@@ -119,6 +126,20 @@ def by_words(scope: Any) -> Any:
         .limit(_given("most_by_words", sa.Integer()))
         .cte("words")
     )
+
+
+def stem_of(word: Any, language: Language) -> Any:
+    """Return a word as those of items are made in a language; NULL for one that tells nothing."""
+    config: ColumnElement[Any] = sa.literal_column(f"'pg_catalog.{language.value}'::regconfig")
+    return func.tsvector_to_array(func.to_tsvector(config, word), type_=ARRAY(sa.Text))[1]
+
+
+def _forms(sought: Any, language: Language) -> tuple[Any, Any]:
+    """Return the words as a language makes them, and the names as they are written."""
+    named = sa.literal_column(f"'{language.value}'", sa.Text()).label("language")
+    words = select(sought.c.bit, sought.c.weight, named)
+    stems = words.add_columns(stem_of(sought.c.word, language).label("stem"))
+    return stems, words.add_columns(sought.c.word).where(sought.c.is_name)
 
 
 def by_meaning(scope: Any) -> Any:

@@ -14,6 +14,7 @@ from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Replacement, Validation
 from core.domain.ids import ItemId, SessionId
 from core.domain.session.cast import Character
+from core.domain.session.language import Language
 from core.domain.session.profile import NO_PROFILE
 from core.domain.slot import Slot
 from db.rows.mapping import Values, to_slots
@@ -110,6 +111,7 @@ def to_earlier_chapter(row: Any) -> EarlierChapter:
         session_id=SessionId(row.id),
         number=row.number,
         prompt_index=row.prompt_index,
+        language=Language(row.language),
         cast=tuple(
             Character(slot=slot, given_name=names.get(slot, ""), profile=profiles.get(slot, NO_PROFILE))
             for slot in map(Slot, row.slots)

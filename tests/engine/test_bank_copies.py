@@ -13,6 +13,7 @@ from core.domain.audience import Audience
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
 from core.domain.ids import ItemId, SessionId, new_uuid
+from core.domain.session.language import Language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.engine import Engine
@@ -57,7 +58,7 @@ async def played(store: PostgresStore) -> tuple[SessionId, list[Item]]:
     items[2] = replace(items[2], supersedes=items[0].id)
     own = replace(drawn(session, 0), evidence=(), take=None, origin=ItemOrigin.GM, is_by_gm=True)
     recall = ItemAccess(item_id=items[0].id, access_count=2, last_accessed=3)
-    kept = replace(session, keeps_bank=True)
+    kept = replace(session, keeps_bank=True, language=Language.FRENCH)
     changes = Changes(session_id=session.id, session=kept, items=(*items, own), accesses=(recall,))
     await store.commit(changes, lease)
     await lease.aclose()
@@ -80,6 +81,7 @@ async def test_an_export_has_every_version_and_an_import_brings_all_of_it_back(s
     assert again.items == tuple(replace(item, session_id=fresh) for item in body.items)
     assert again.accesses == body.accesses
     assert again.session.keeps_bank
+    assert again.session.language is Language.FRENCH
     counted = [item.id for item in await store.bank.items(fresh)]
     assert counted == [item.id for item in await store.bank.items(session_id)]
     assert items[0].id not in counted
@@ -89,6 +91,7 @@ async def test_a_branch_has_the_bank_of_its_last_prompt(store: PostgresStore) ->
     session_id, items = await played(store)
     fresh = await engine_on(store).branch(session_id, 2)
     found = list(await store.bank.items(fresh))
+    assert (await store.load(fresh)).session.language is Language.FRENCH
     own, first, second = items[3], items[0], items[1]
     assert texts(found) == texts([own, first, second])
     assert {item.version for item in found} == {1}

@@ -14,6 +14,7 @@ from typing import Final
 from core.domain.bank.fading import has_expired, strength_of
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.ids import ItemId, SessionId
+from core.domain.session.language import Language
 
 Vector = tuple[float, ...]
 
@@ -50,6 +51,8 @@ class Scope:
     """The last prompt of which items are found, but for what the GM wrote; None for all."""
     now: int
     """The number that the prompt asked about has, counted on from this chapter's own prompts."""
+    language: Language = Language.ENGLISH
+    """That of the chapter: in it the words of its items are made, and so are those of the query there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,7 @@ def _scopes(chapters: Sequence[BankChapter], slot: Slot, recent_from: int) -> li
             mask=Audience.of((there,)).mask,
             before=None if chapter.number else recent_from,
             now=chapter.now,
+            language=chapter.language,
         )
         for chapter in chapters
         for there, here in chapter.slots.items()

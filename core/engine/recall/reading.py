@@ -127,5 +127,8 @@ async def chapters_of(store: SessionStore, snapshot: Snapshot) -> tuple[BankChap
     for one in reversed(await store.bank.earlier_chapters(session.id)):
         slots = same_characters(one.cast, cast)
         now = one.prompt_index + chapters[0].now
-        chapters.insert(0, BankChapter(session_id=one.session_id, number=one.number, now=now, slots=slots))
+        earlier = BankChapter(
+            session_id=one.session_id, number=one.number, now=now, language=one.language, slots=slots
+        )
+        chapters.insert(0, earlier)
     return tuple(chapters)
