@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess, Replacement
 from core.domain.bank.pieces import NearPiece, PieceVector
-from core.domain.bank.recall import Found, ItemVector, Query, Vector
+from core.domain.bank.recall import Found, ItemVector, Query, Scope, Vector
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.cast import Character
@@ -39,6 +39,19 @@ class Drawn:
 
     states: Sequence[Item] = ()
     found: Sequence[Found] = ()
+
+
+NAMED: Final = (ItemKind.PERSON, ItemKind.PLACE)
+"""The items that are about what their name names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Which of some words no item has, and the names that these could be meant for."""
+
+    unknown: Sequence[str] = ()
+    names: Sequence[str] = ()
+    """Of people and places, each once; none where each word is known."""
 
 
 class BankStore(Protocol):
@@ -102,6 +115,13 @@ class BankStore(Protocol):
 
     async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
         """Return the states of `sheets` that count, in their order, and what a query recalls, in one go."""
+
+    async def names(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:
+        """Return which of these words no item within the labels of chapters has, and the names there are.
+
+        Words of which a language makes nothing, such as “the”, are not among them. The names are those of
+        people and places that count; no other name of theirs is known.
+        """
 
     async def can_recall_by_meaning(self) -> bool:
         """Whether vectors are kept here. What keeps them is made when this is first asked."""

@@ -9,15 +9,16 @@ from sqlalchemy import URL, Executable, Select, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from core.bank_store import Drawn, EarlierChapter, Sheets
+from core.bank_store import Drawn, EarlierChapter, Names, Sheets
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess, Replacement
 from core.domain.bank.pieces import NearPiece, PieceVector
-from core.domain.bank.recall import Found, ItemVector, Query, Vector, merged
+from core.domain.bank.recall import Found, ItemVector, Query, Scope, Vector, merged
 from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
+from db.bank.names import names_of, read_names
 from db.bank.piece_vectors import missing_pieces, near, put_pieces
 from db.bank.recall import drawn_of, read_by_index, statement_of
 from db.bank.validity import counts, is_in, replacing
@@ -163,6 +164,10 @@ class PostgresBank:
             rows = await self._at_once(*statement)
         states, candidates = drawn_of(rows, sheets, query)
         return Drawn(states, () if query is None else merged(candidates, query))
+
+    async def names(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:
+        """Return unknown words and the names there are; see `core.bank_store.BankStore.names`."""
+        return read_names(await self._at_once(*names_of(scopes, words))) if scopes and words else Names()
 
     async def can_recall_by_meaning(self) -> bool:
         """Whether vectors are kept here; see `core.bank_store.BankStore.can_recall_by_meaning`."""

@@ -99,11 +99,7 @@ def _values(query: Query) -> dict[str, object]:
     """Return the parameters of the statement that a query gives."""
     return {
         "asks": query.session_id,
-        "sessions": [one.session_id for one in query.scopes],
-        "masks": [one.mask for one in query.scopes],
-        "befores": [one.before for one in query.scopes],
-        "nows": [one.now for one in query.scopes],
-        "languages": [one.language.value for one in query.scopes],
+        **parts_of.scope_values(query.scopes),
         "size": float(query.size),
         "words": [one.word for one in query.words],
         "weights": [one.weight for one in query.words],

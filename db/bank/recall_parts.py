@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from core.domain.bank.details import ItemKind
-from core.domain.bank.recall import LEAST_SIMILARITY, MOST_WITH_A_WORD
+from core.domain.bank.recall import LEAST_SIMILARITY, MOST_WITH_A_WORD, Scope
 from core.domain.session.language import Language
 from db.bank.validity import counts, is_kept
 from db.bank.vectors import BANK_VECTOR, HalfVector
@@ -20,7 +20,7 @@ from db.tables import BANK_ITEM, BANK_WORD
 
 def scope_rows() -> Any:
     """Return the chapters asked about, as rows."""
-    return _rows(
+    return rows_of(
         "asked",
         ("session_id", "sessions", sa.Uuid()),
         ("mask", "masks", sa.Integer()),
@@ -30,7 +30,18 @@ def scope_rows() -> Any:
     )
 
 
-def _rows(name: str, *columns: tuple[str, str, Any]) -> Any:
+def scope_values(scopes: Sequence[Scope]) -> dict[str, object]:
+    """Return the parameters of these rows."""
+    return {
+        "sessions": [one.session_id for one in scopes],
+        "masks": [one.mask for one in scopes],
+        "befores": [one.before for one in scopes],
+        "nows": [one.now for one in scopes],
+        "languages": [one.language.value for one in scopes],
+    }
+
+
+def rows_of(name: str, *columns: tuple[str, str, Any]) -> Any:
     """Return rows whose columns are arrays among the parameters."""
     arrays = [_given(parameter, ARRAY(kind)) for _, parameter, kind in columns]
     named = [sa.column(own, kind) for own, _, kind in columns]
@@ -51,7 +62,7 @@ def by_words(scope: Any, languages: Sequence[Language]) -> Any:
 
     The words are made in the language of each chapter, as those of its items are; `languages` has each once.
     """
-    sought = _rows(
+    sought = rows_of(
         "sought",
         ("word", "words", sa.Text()),
         ("weight", "weights", sa.Float()),
@@ -128,9 +139,8 @@ def by_words(scope: Any, languages: Sequence[Language]) -> Any:
     )
 
 
-def stem_of(word: Any, language: Language) -> Any:
+def stem_of(word: Any, config: ColumnElement[Any]) -> Any:
     """Return a word as those of items are made in a language; NULL for one that tells nothing."""
-    config: ColumnElement[Any] = sa.literal_column(f"'pg_catalog.{language.value}'::regconfig")
     return func.tsvector_to_array(func.to_tsvector(config, word), type_=ARRAY(sa.Text))[1]
 
 
@@ -138,7 +148,8 @@ def _forms(sought: Any, language: Language) -> tuple[Any, Any]:
     """Return the words as a language makes them, and the names as they are written."""
     named = sa.literal_column(f"'{language.value}'", sa.Text()).label("language")
     words = select(sought.c.bit, sought.c.weight, named)
-    stems = words.add_columns(stem_of(sought.c.word, language).label("stem"))
+    config: ColumnElement[Any] = sa.literal_column(f"'pg_catalog.{language.value}'::regconfig")
+    stems = words.add_columns(stem_of(sought.c.word, config).label("stem"))
     return stems, words.add_columns(sought.c.word).where(sought.c.is_name)
 
 
@@ -236,7 +247,7 @@ def _nearest(near: Any, scope: Any, name: str, most: str, *, least: float | None
 
 def states() -> Any:
     """Return the states of the characters that are asked for, whatever a query allows."""
-    chart = _rows("chart", ("session_id", "charts", sa.Uuid()), ("about", "abouts", sa.SmallInteger()))
+    chart = rows_of("chart", ("session_id", "charts", sa.Uuid()), ("about", "abouts", sa.SmallInteger()))
     item = BANK_ITEM.alias("state_item")
     is_asked = sa.and_(item.c.session_id == chart.c.session_id, item.c.about == chart.c.about)
     nothing = sa.null().cast(sa.Float)

@@ -1,4 +1,4 @@
-"""Adds the language of a story, in which the words of its memory bank are made.
+"""Adds the language of a story, in which the words of its memory bank are made, and an index of names.
 
 Chapters that were made before are English, as their words are.
 """
@@ -73,8 +73,9 @@ TRIGGER = (
     "CREATE TRIGGER change_language AFTER UPDATE OF language ON session FOR EACH ROW"
     " WHEN (NEW.language <> OLD.language) EXECUTE FUNCTION storyengine_change_language()"
 )
+NAMES = "CREATE INDEX ix_bank_item_named ON bank_item (session_id) WHERE kind IN ('person', 'place')"
 
 
 def upgrade() -> None:
-    for statement in (COLUMN, *FUNCTIONS, TRIGGER):
+    for statement in (COLUMN, *FUNCTIONS, TRIGGER, NAMES):
         op.execute(statement)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from math import hypot, log
 
-from core.bank_store import Drawn, EarlierChapter, Sheets
+from core.bank_store import NAMED, Drawn, EarlierChapter, Names, Sheets
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess, Replacement, Validation
 from core.domain.bank.pieces import NearPiece, PieceVector
@@ -15,6 +15,7 @@ from core.domain.bank.recall import (
     Found,
     ItemVector,
     Query,
+    Scope,
     Vector,
     may_be_found,
     merged,
@@ -147,6 +148,18 @@ class MemoryBank:
             if item.about is slot
         ]
         return Drawn(states, () if query is None else await self.recall(query))
+
+    async def names(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:
+        known: set[str] = set()
+        named: set[str] = set()
+        for scope in scopes:
+            counting = {item.id for item in await self.items(scope.session_id, kinds=NAMED)}
+            for item in await self.items(scope.session_id, with_all=True):
+                if item.label.mask & scope.mask == scope.mask:
+                    known |= _words_in(item)
+                    named |= {item.name} if item.id in counting else set()
+        unknown = [word for word in words if word not in known]
+        return Names(tuple(unknown), tuple(sorted(named)) if unknown else ()) if scopes else Names()
 
     def _similarity(self, item: Item, query: Query) -> float | None:
         model, kept = self.vectors.get((item.session_id, item.id), ("", None))

@@ -8,10 +8,14 @@ import pytest
 from psycopg import errors
 
 from core.changes import Changes
+from core.domain.bank.details import PersonDetails
 from core.domain.bank.recall import Query, Scope, query_words
 from core.domain.ids import SessionId
 from core.domain.session.language import Language
 from core.domain.session.session import Session
+from core.domain.slot import Slot
+from core.engine.recall.asking import Asked
+from core.engine.recall.reading import BankReader
 from core.engine.recall.search import search
 from core.store import Lease
 from db.store import PostgresStore, open_store
@@ -115,6 +119,20 @@ async def test_the_words_are_made_again_when_the_language_changes_and_when_an_it
     assert [one for _, one in await found(store, "it rings", again)] == [RUNNING]
     for one in (lease, other):
         await one.aclose()
+
+
+async def test_a_misspelled_name_is_found_beside_forms_of_words_in_one_recall(store: PostgresStore) -> None:
+    session, lease = await told_in(store, Language.GERMAN)
+    name = replace(fact(3, session_id=session.id, prompt_index=1), name="Wilhelmine", text="Sie ist alt.")
+    name = replace(name, details=PersonDetails(), evidence=(replace(name.evidence[0], words="alt"),))
+    await store.bank.put([name])
+    asked = Asked(text="Sah Wilhelmiene das Haus?", recent_from=9)
+    found = (await BankReader(store).read(await store.load(session.id), Slot.RED, asked)).recalled
+    assert {(one.found.item.id.int, one.words) for one in found} == {
+        (HOUSES, ("haus",)),
+        (3, ("wilhelmine",)),
+    }
+    await lease.aclose()
 
 
 async def test_russian_takes_latin_words_as_english_as_the_server_does(store: PostgresStore) -> None:

@@ -232,6 +232,11 @@ def words_of(text: str, weight: float = 1.0) -> Iterator[Sought]:
         yield Sought(word.casefold(), weight, word[0].isupper() and not begins)
 
 
+def capitalised(text: str) -> Iterator[str]:
+    """Yield the words of a text that begin with a capital, in lower case; some of them are names."""
+    return (found[0].casefold() for found in _TOKEN.finditer(text) if found[0][0].isupper())
+
+
 def query_words(parts: Sequence[tuple[str, float]]) -> tuple[Sought, ...]:
     """Return the words of texts with their weights, each once, the most telling first.
 

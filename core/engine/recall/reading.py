@@ -6,7 +6,7 @@ that keeps no bank nothing is read.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -29,7 +29,8 @@ from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.transcript import in_order
-from core.engine.recall.asking import Asked, meaning_of, query_of
+from core.engine.recall.asking import Asked, meaning_of, query_of, scopes_of
+from core.engine.recall.spelling import respelled, with_names
 from core.snapshot import Snapshot
 from core.store import SessionStore
 
@@ -77,15 +78,15 @@ class BankReader:
             chapters = await chapters_of(self._store, snapshot)
         else:
             events = in_order(snapshot.known_to(slot).events)
-            # The chapters are there before the meaning is, which takes longest of all.
+            # Chapters and names are there before the meaning is, which takes longest of all.
             async with asyncio.TaskGroup() as reading:
-                listed = reading.create_task(chapters_of(self._store, snapshot))
+                told = reading.create_task(self._told(snapshot, slot, asked))
                 meaning = reading.create_task(meaning_of(asked, events))
-            chapters = listed.result()
+            chapters, meant = told.result()
             name, limit = session.name_of(slot), self._most_items
             query = query_of(asked, meaning.result(), events, chapters, slot, name, limit)
             replaced = await replaced_in_book(self._store, chapters, Audience.of((slot,)), session)
-            query = replace(query, at=self._fades_at(), without=tuple(sorted(replaced)))
+            query = replace(with_names(query, meant), at=self._fades_at(), without=tuple(sorted(replaced)))
         by_id = {chapter.session_id: chapter for chapter in chapters}
         sheets = [
             (id, there) for id, one in by_id.items() for there, here in one.slots.items() if here is slot
@@ -108,6 +109,15 @@ class BankReader:
         outdated = {line.item.id for line in lines if line.about is slot} - newest
         found = tuple(one for one in recalled if one.found.item.id not in outdated)
         return ChapterBank(sheet=sheet_of(lines, slot), recalled=found)
+
+    async def _told(
+        self, snapshot: Snapshot, slot: Slot, asked: Asked
+    ) -> tuple[tuple[BankChapter, ...], Mapping[str, str]]:
+        """Return the chapters that are asked about, and the names that words of the prompt are meant for."""
+        chapters = await chapters_of(self._store, snapshot)
+        scopes = scopes_of(chapters, slot, asked.recent_from)
+        cast = (name for _, name in snapshot.session.roster)
+        return chapters, await respelled(self._store.bank, asked.text, snapshot.cast[slot], cast, scopes)
 
 
 async def replaced_in_book(
