@@ -12,6 +12,7 @@ from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.cast import Character
 from core.domain.slot import Slot
+from core.domain.story.context_status import Statuses
 
 CHANGED: Final = "Another window changed that item meanwhile; nothing was stored from here."
 
@@ -25,6 +26,8 @@ class EarlierChapter:
     """Its place in the book, from 1."""
     prompt_index: int
     cast: tuple[Character, ...]
+    statuses: Statuses = ()
+    """What the GM said of whether models are sent its events."""
 
 
 Sheets = Sequence[tuple[SessionId, Slot]]

@@ -205,7 +205,11 @@ def _earlier(rows: Rows, number: int) -> EarlierChapter:
     session = rows.session
     cast = (replace(one, identity="") for one in map(Cast(session, rows.tab1).__getitem__, session.slots))
     return EarlierChapter(
-        session_id=session.id, number=number, prompt_index=session.prompt_index, cast=tuple(cast)
+        session_id=session.id,
+        number=number,
+        prompt_index=session.prompt_index,
+        cast=tuple(cast),
+        statuses=rows.statuses,
     )
 
 

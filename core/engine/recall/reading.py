@@ -24,6 +24,7 @@ from core.context.bank import (
 )
 from core.domain.errors import StorageError
 from core.domain.slot import Slot
+from core.domain.story.context_status import never_of
 from core.domain.story.transcript import in_order
 from core.engine.recall.asking import Asked, meaning_of, query_of
 from core.snapshot import Snapshot
@@ -101,16 +102,26 @@ class BankReader:
         # A state of an earlier chapter counts there still when a later chapter has replaced it.
         newest = {line.item.id for line in newest_states(lines, slot)}
         replaced = {line.item.id for line in lines if line.about is slot} - newest
-        found = tuple(one for one in recalled if one.found.item.id not in replaced)
+        found = tuple(
+            one
+            for one in recalled
+            if one.found.item.id not in replaced and by_id[one.found.item.session_id].may_send(one.found.item)
+        )
         return ChapterBank(sheet=sheet_of(lines, slot), recalled=found)
 
 
 async def chapters_of(store: SessionStore, snapshot: Snapshot) -> tuple[BankChapter, ...]:
     """Return the chapters on whose items inputs draw: the earlier ones of the book, then this one."""
     session, cast = snapshot.session, snapshot.cast.playing
-    chapters = [this_chapter(session)]
+    chapters = [replace(this_chapter(session), never_sent=never_of(snapshot.statuses))]
     for one in reversed(await store.bank.earlier_chapters(session.id)):
         slots = same_characters(one.cast, cast)
         now = one.prompt_index + chapters[0].now
-        chapters.insert(0, BankChapter(session_id=one.session_id, number=one.number, now=now, slots=slots))
+        unsent = never_of(one.statuses)
+        chapters.insert(
+            0,
+            BankChapter(
+                session_id=one.session_id, number=one.number, now=now, slots=slots, never_sent=unsent
+            ),
+        )
     return tuple(chapters)

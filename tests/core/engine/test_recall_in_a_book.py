@@ -8,14 +8,16 @@ from datetime import timedelta
 import pytest
 
 from core.bank_store import Drawn, Sheets
+from core.changes import Changes
 from core.context.bank import ChapterBank
 from core.domain.audience import Audience
-from core.domain.bank.details import Aspect, StateDetails
+from core.domain.bank.details import Aspect, QuoteDetails, StateDetails
 from core.domain.bank.item import Item
 from core.domain.bank.recall import Query
 from core.domain.ids import BookId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.domain.story.context_status import ContextStatus, EventStatus
 from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
 from core.library.book import Book
@@ -82,6 +84,23 @@ async def test_a_state_of_an_earlier_chapter_is_not_recalled_once_it_is_replaced
     found = await recalled(store, second, RED)
     assert [one.found.item.id for one in found.recalled] == [lost.id]
     assert not found.sheet
+
+
+@pytest.mark.parametrize("is_earlier", [False, True], ids=["of this chapter", "of an earlier one"])
+async def test_a_quote_of_a_line_that_is_never_sent_is_in_no_input(is_earlier: bool) -> None:
+    store = MemoryStore()
+    said, second = await chapter(store, {RED: "Kara"}), await chapter(store, {RED: "Kara"})
+    await book_of(store, said, second)
+    playing, asked = second if is_earlier else said, replace(ASKED, recent_from=3)
+    told = fact(1, session_id=said.id, prompt_index=1)
+    await store.bank.put([told, replace(fact(2, session_id=said.id, prompt_index=1), details=QuoteDetails())])
+    assert len((await recalled(store, playing, RED, asked)).recalled) == 2
+    for status, numbers in ((ContextStatus.NEVER, [1]), (ContextStatus.DEFAULT, [1, 2])):
+        lease = await chapters.taken(store, said.id, "mark it")
+        await store.commit(Changes(session_id=said.id, statuses=(EventStatus(1, 1, 1, status),)), lease)
+        await lease.aclose()
+        found = await recalled(store, playing, RED, asked)
+        assert sorted(one.found.item.id.int for one in found.recalled) == numbers
 
 
 async def test_what_is_older_by_whole_chapters_is_weaker() -> None:
