@@ -6,7 +6,7 @@ that keeps no bank nothing is read.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -25,8 +25,9 @@ from core.context.bank import (
 from core.domain.errors import StorageError
 from core.domain.slot import Slot
 from core.domain.story.context_status import never_of
+from core.domain.story.event import Event
 from core.domain.story.transcript import in_order
-from core.engine.recall.asking import Asked, meaning_of, query_of
+from core.engine.recall.asking import Asked, Meaning, meaning_of, query_of
 from core.snapshot import Snapshot
 from core.store import SessionStore
 
@@ -77,7 +78,7 @@ class BankReader:
             # The chapters are there before the meaning is, which takes longest of all.
             async with asyncio.TaskGroup() as reading:
                 listed = reading.create_task(chapters_of(self._store, snapshot))
-                meaning = reading.create_task(meaning_of(asked, events))
+                meaning = reading.create_task(self._meaning_of(asked, events))
             chapters = listed.result()
             name, limit = session.name_of(slot), self._most_items
             query = query_of(asked, meaning.result(), events, chapters, slot, name, limit)
@@ -108,6 +109,12 @@ class BankReader:
             if one.found.item.id not in replaced and by_id[one.found.item.session_id].may_send(one.found.item)
         )
         return ChapterBank(sheet=sheet_of(lines, slot), recalled=found)
+
+    async def _meaning_of(self, asked: Asked, events: Sequence[Event]) -> Meaning | None:
+        """Return the meaning that is asked about; no text is sent out to be compared with nothing."""
+        if asked.embed is None or not await self._store.bank.can_recall_by_meaning():
+            return None
+        return await meaning_of(asked, events)
 
 
 async def chapters_of(store: SessionStore, snapshot: Snapshot) -> tuple[BankChapter, ...]:

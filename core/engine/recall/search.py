@@ -119,7 +119,9 @@ async def _search(
     if matches is None:
         return (), False
     kept = [one for one in chapters if (await store.load(one)).session.keeps_bank]
-    meaning = await embed(text) if embed is not None and kept else None
+    meaning: Meaning | None = None
+    if embed is not None and kept and await store.bank.can_recall_by_meaning():
+        meaning = await embed(text)
     items = await _recalled(store, kept, text, meaning)
     near = await _near(store, kept, meaning)
     hits = [_of_item(one, chapters) for one in items]

@@ -20,6 +20,7 @@ from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus, EventStatus
 from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
+from core.engine.recall.search import search
 from core.library.book import Book
 from tests.core.bank_samples import NOW, fact
 from tests.store import chapters
@@ -140,6 +141,20 @@ async def test_what_is_asked_by_meaning_is_the_prompt_or_the_scene_where_it_says
     await recalled(store, session, RED, Asked(text=short, recent_from=0, embed=embed))
     last = [event.text for event in await store.canon(session.id)][-2:]
     assert texts == ["\n".join((*last, "Go on.")), long, short]
+
+
+async def test_no_text_is_made_a_vector_where_the_database_keeps_none() -> None:
+    store = MemoryStore()
+    session = await chapter(store, {RED: "Kara"})
+    await store.bank.put([fact(1, session_id=session.id)])
+
+    async def embed(text: str) -> Meaning | None:
+        raise AssertionError(f"{text!r} was sent to the model")
+
+    store.bank.keeps_vectors = False
+    asked = replace(ASKED, recent_from=3, embed=embed)
+    assert places(await recalled(store, session, RED, asked)) == ["prompt 3"]
+    assert await search(store, [session.id], "brass key", embed)
 
 
 class Silent(MemoryBank):
