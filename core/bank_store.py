@@ -13,6 +13,7 @@ from core.domain.requests.request import BackgroundRequest
 from core.domain.session.cast import Character
 from core.domain.session.language import Language
 from core.domain.slot import Slot
+from core.domain.story.context_status import Statuses
 
 CHANGED: Final = "Another window changed that item meanwhile; nothing was stored from here."
 
@@ -27,6 +28,8 @@ class EarlierChapter:
     prompt_index: int
     language: Language
     cast: tuple[Character, ...]
+    statuses: Statuses = ()
+    """What the GM said of whether models are sent its events."""
 
 
 Sheets = Sequence[tuple[SessionId, Slot]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.domain.audience import Audience
-from core.domain.bank.details import StateDetails
+from core.domain.bank.details import ItemKind, StateDetails
 from core.domain.bank.fading import has_expired
 from core.domain.bank.item import Item, Replacement
 from core.domain.bank.matching import state_key
@@ -18,6 +18,7 @@ from core.domain.session.cast import Character
 from core.domain.session.language import Language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.domain.story.context_status import LogPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,16 @@ class BankChapter:
     language: Language = Language.ENGLISH
     slots: Mapping[Slot, Slot]
     """Of its cast, those who play here too: the slot there, and the one here."""
+    never_sent: frozenset[LogPlace] = frozenset()
+    """The places of its events that no model is sent."""
+
+    def may_send(self, item: Item) -> bool:
+        """Whether models may be sent an item of it: not the words of a quote whose events are never sent.
+
+        What other items tell of such an event stays, as what memory tells of it.
+        """
+        proofs = [one.place for one in item.evidence] if item.kind is ItemKind.QUOTE else []
+        return not proofs or not self.never_sent.issuperset(proofs)
 
     def label_of(self, item: Item | Replacement, session: Session) -> Audience:
         """Return who of the chapter that is played may know an item of this one.

@@ -24,6 +24,7 @@ from db.bank.recall import drawn_of, read_by_index, statement_of
 from db.bank.validity import counts, is_in, replacing
 from db.bank.vectors import VectorTable, missing
 from db.library.library_store import AtOnce, Change, Read
+from db.reads.chapter_lists import statuses_of
 from db.rows.bank_mapping import (
     item_values,
     revision_values,
@@ -86,6 +87,7 @@ class PostgresBank:
         query = (
             select(SESSION.c.id, SESSION.c.prompt_index, SESSION.c.slots, SESSION.c.names, number)
             .add_columns(SESSION.c.language, TAB1_INPUT.c.profiles)
+            .add_columns(statuses_of(SESSION.c.id).scalar_subquery().label("statuses"))
             .join_from(BOOK_CHAPTER, own, is_before)
             .join(SESSION, SESSION.c.id == BOOK_CHAPTER.c.session_id)
             .join(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)

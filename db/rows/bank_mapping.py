@@ -18,6 +18,7 @@ from core.domain.session.language import Language
 from core.domain.session.profile import NO_PROFILE
 from core.domain.slot import Slot
 from db.rows.mapping import Values, to_slots
+from db.rows.status_mapping import to_statuses
 from db.rows.tab1_mapping import to_profiles
 
 _PLAIN: Final = (
@@ -116,6 +117,7 @@ def to_earlier_chapter(row: Any) -> EarlierChapter:
             Character(slot=slot, given_name=names.get(slot, ""), profile=profiles.get(slot, NO_PROFILE))
             for slot in map(Slot, row.slots)
         ),
+        statuses=to_statuses(row.statuses),
     )
 
 

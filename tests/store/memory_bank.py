@@ -235,6 +235,7 @@ def _earlier(rows: Rows, number: int) -> EarlierChapter:
         prompt_index=session.prompt_index,
         language=session.language,
         cast=tuple(cast),
+        statuses=rows.statuses,
     )
 
 

@@ -28,8 +28,10 @@ from core.domain.errors import StorageError
 from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.domain.story.context_status import never_of
+from core.domain.story.event import Event
 from core.domain.story.transcript import in_order
-from core.engine.recall.asking import Asked, meaning_of, query_of, scopes_of
+from core.engine.recall.asking import Asked, Meaning, meaning_of, query_of, scopes_of
 from core.engine.recall.spelling import respelled, with_names
 from core.snapshot import Snapshot
 from core.store import SessionStore
@@ -81,7 +83,7 @@ class BankReader:
             # Chapters and names are there before the meaning is, which takes longest of all.
             async with asyncio.TaskGroup() as reading:
                 told = reading.create_task(self._told(snapshot, slot, asked))
-                meaning = reading.create_task(meaning_of(asked, events))
+                meaning = reading.create_task(self._meaning_of(asked, events))
             chapters, meant = told.result()
             name, limit = session.name_of(slot), self._most_items
             query = query_of(asked, meaning.result(), events, chapters, slot, name, limit)
@@ -107,7 +109,11 @@ class BankReader:
         # A state of an earlier chapter counts there still when a later chapter has replaced it.
         newest = {line.item.id for line in newest_states(lines, slot)}
         outdated = {line.item.id for line in lines if line.about is slot} - newest
-        found = tuple(one for one in recalled if one.found.item.id not in outdated)
+        found = tuple(
+            one
+            for one in recalled
+            if one.found.item.id not in outdated and by_id[one.found.item.session_id].may_send(one.found.item)
+        )
         return ChapterBank(sheet=sheet_of(lines, slot), recalled=found)
 
     async def _told(
@@ -118,6 +124,12 @@ class BankReader:
         scopes = scopes_of(chapters, slot, asked.recent_from)
         cast = (name for _, name in snapshot.session.roster)
         return chapters, await respelled(self._store.bank, asked.text, snapshot.cast[slot], cast, scopes)
+
+    async def _meaning_of(self, asked: Asked, events: Sequence[Event]) -> Meaning | None:
+        """Return the meaning that is asked about; no text is sent out to be compared with nothing."""
+        if asked.embed is None or not await self._store.bank.can_recall_by_meaning():
+            return None
+        return await meaning_of(asked, events)
 
 
 async def replaced_in_book(
@@ -133,12 +145,17 @@ async def replaced_in_book(
 async def chapters_of(store: SessionStore, snapshot: Snapshot) -> tuple[BankChapter, ...]:
     """Return the chapters on whose items inputs draw: the earlier ones of the book, then this one."""
     session, cast = snapshot.session, snapshot.cast.playing
-    chapters = [this_chapter(session)]
+    chapters = [replace(this_chapter(session), never_sent=never_of(snapshot.statuses))]
     for one in reversed(await store.bank.earlier_chapters(session.id)):
         slots = same_characters(one.cast, cast)
         now = one.prompt_index + chapters[0].now
         earlier = BankChapter(
-            session_id=one.session_id, number=one.number, now=now, language=one.language, slots=slots
+            session_id=one.session_id,
+            number=one.number,
+            now=now,
+            language=one.language,
+            slots=slots,
+            never_sent=never_of(one.statuses),
         )
         chapters.insert(0, earlier)
     return tuple(chapters)

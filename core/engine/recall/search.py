@@ -122,7 +122,9 @@ async def _search(
     scopes = [
         Scope(session_id=one.id, mask=0, now=0, language=one.language) for one in sessions if one.keeps_bank
     ]
-    meaning = await embed(text) if embed is not None and scopes else None
+    meaning: Meaning | None = None
+    if embed is not None and scopes and await store.bank.can_recall_by_meaning():
+        meaning = await embed(text)
     items = await _recalled(store, scopes, text, meaning)
     near = await _near(store, [one.session_id for one in scopes], meaning)
     hits = [_of_item(one, chapters) for one in items]

@@ -25,6 +25,7 @@ from core.domain.session.cast import Character
 from core.domain.session.profile import Profile
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.context_status import ContextStatus, EventStatus
 from core.library.book import Book
 from core.store import Lease, SessionStore
 from tests.core.bank_samples import NOW, fact
@@ -238,6 +239,21 @@ async def test_a_chapter_sees_the_casts_of_those_before_it_in_its_book(store: Se
         Character(slot=Slot.BLUE, given_name="Kara", profile=profile),
     )
     assert found[0].prompt_index == 0
+    assert not found[0].statuses
+
+
+async def test_a_chapter_sees_what_is_sent_of_those_before_it_in_its_book(store: SessionStore) -> None:
+    first, lease = await kept(store)
+    said = (EventStatus(1, 1, 0, ContextStatus.ALWAYS), EventStatus(1, 1, 1, ContextStatus.NEVER))
+    await store.commit(Changes(session_id=first.id, statuses=said), lease)
+    second = chapters.new_session()
+    await store.create(chapters.creation(second))
+    ids = (first.id, second.id)
+    book = Book(id=BookId(new_uuid()), title=str(first.id), chapters=ids, created_at=NOW, updated_at=NOW)
+    await store.library.put_book(book)
+    [found] = await store.bank.earlier_chapters(second.id)
+    assert found.statuses == said
+    await lease.aclose()
 
 
 async def test_what_was_read_for_the_bank_is_known_by_the_requests_that_are_done(store: SessionStore) -> None:
