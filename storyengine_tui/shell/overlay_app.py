@@ -4,14 +4,12 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
-from weakref import finalize
 
 from textual.message import Message
-from textual.worker import Worker
 
-from core.domain.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.chapter.workspace import Workspace
+from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.shell.typing_app import TypingApp
 
 if TYPE_CHECKING:
@@ -55,16 +53,7 @@ class OverlayApp(TypingApp):
 
     def do(self, work: Coroutine[object, object, object], *, group: str = "workspace") -> None:
         """Run `work` in the background; errors that the GM can fix are shown on the page."""
-
-        async def done() -> None:
-            try:
-                await work
-            except StoryEngineError as error:
-                self.chapter.show_trouble(error)
-
-        worker: Worker[None] = self.run_worker(done, group=group, exit_on_error=False)
-        # Quitting may end a worker before it has begun; Python would warn on the terminal about `work`.
-        finalize(worker, work.close)
+        run_in_background(self, work, group=group, failed=self.chapter.show_trouble)
 
     def on_narrative_pane_download_wanted(self, event: "NarrativePane.DownloadWanted") -> None:
         """Write a version of the chapter. Bound by its name: `@on` would import the page too early."""
