@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from core.engine.engine import Engine
     from core.engine.session.session_handle import SessionHandle
     from storyengine_tui.screens.models.models_here_screen import FoundModel
-    from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
+    from storyengine_tui.screens.narrative.chapter_build import ChapterBuild
     from storyengine_tui.screens.play.actions.scene_actions import SceneActions
     from storyengine_tui.screens.play.actions.take_actions import TakeActions
     from storyengine_tui.screens.setup.cast_panels import AgentPanel
@@ -55,16 +55,16 @@ class OverlayApp(TypingApp):
         """Run `work` in the background; errors that the GM can fix are shown on the page."""
         run_in_background(self, work, group=group, failed=self.chapter.show_trouble)
 
-    def on_narrative_pane_download_wanted(self, event: "NarrativePane.DownloadWanted") -> None:
+    def on_chapter_build_download_wanted(self, event: "ChapterBuild.DownloadWanted") -> None:
         """Write a version of the chapter. Bound by its name: `@on` would import the page too early."""
         self.do(self._deliver(event), group="download")
 
-    async def _deliver(self, wanted: "NarrativePane.DownloadWanted") -> None:
+    async def _deliver(self, wanted: "ChapterBuild.DownloadWanted") -> None:
         from storyengine_tui.screens.narrative.download_row import deliver_chapter
 
         folder = self.configuration.paths.downloads
         path = await deliver_chapter(self, wanted.draft.text, wanted.title, folder)
-        wanted.page.show_delivered(wanted.draft, path)
+        wanted.build.show_delivered(wanted.draft, path)
 
     def on_secrets_cell_wanted(self, event: "SecretsCell.Wanted") -> None:
         """Show a secret, or begin one. Bound by its name, as above."""
