@@ -27,6 +27,8 @@ from core.domain.ids import SessionId
 from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.chapter.last_session import read_last_panel
+from storyengine_tui.screens.chapter.session_listener import SessionListener
+from storyengine_tui.screens.chapter.status_line import StatusLine
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.shell.engine_lifecycle import Runtime
@@ -227,16 +229,16 @@ class StoryEngineApp(OverlayApp):
         await self.workspace.open(session_id)
         self.chapter.do_there(tab, action)
 
-    @on(ChapterScreen.Replaced)
-    def _open_replacement(self, event: ChapterScreen.Replaced) -> None:
+    @on(SessionListener.Replaced)
+    def _open_replacement(self, event: SessionListener.Replaced) -> None:
         self.do(self.workspace.open(event.session_id))
 
-    @on(ChapterScreen.Retitled)
-    def _show_title(self, event: ChapterScreen.Retitled) -> None:
+    @on(StatusLine.Retitled)
+    def _show_title(self, event: StatusLine.Retitled) -> None:
         self._terminal.set_title(event.title)
 
-    @on(ChapterScreen.Played)
-    def _tell_of_reply(self, event: ChapterScreen.Played) -> None:
+    @on(SessionListener.Played)
+    def _tell_of_reply(self, event: SessionListener.Played) -> None:
         self.workspace.remember()
         self._terminal.tell_of_reply(event.replier, event.title, rings=self.configuration.settings.bell)
 

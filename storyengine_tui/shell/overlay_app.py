@@ -4,14 +4,12 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
-from weakref import finalize
 
 from textual.message import Message
-from textual.worker import Worker
 
-from core.domain.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.chapter.workspace import Workspace
+from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.shell.typing_app import TypingApp
 
 if TYPE_CHECKING:
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from core.engine.engine import Engine
     from core.engine.session.session_handle import SessionHandle
     from storyengine_tui.screens.models.models_here_screen import FoundModel
-    from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
+    from storyengine_tui.screens.narrative.chapter_build import ChapterBuild
     from storyengine_tui.screens.play.actions.scene_actions import SceneActions
     from storyengine_tui.screens.play.actions.take_actions import TakeActions
     from storyengine_tui.screens.setup.cast_panels import AgentPanel
@@ -55,27 +53,18 @@ class OverlayApp(TypingApp):
 
     def do(self, work: Coroutine[object, object, object], *, group: str = "workspace") -> None:
         """Run `work` in the background; errors that the GM can fix are shown on the page."""
+        run_in_background(self, work, group=group, failed=self.chapter.show_trouble)
 
-        async def done() -> None:
-            try:
-                await work
-            except StoryEngineError as error:
-                self.chapter.show_trouble(error)
-
-        worker: Worker[None] = self.run_worker(done, group=group, exit_on_error=False)
-        # Quitting may end a worker before it has begun; Python would warn on the terminal about `work`.
-        finalize(worker, work.close)
-
-    def on_narrative_pane_download_wanted(self, event: "NarrativePane.DownloadWanted") -> None:
+    def on_chapter_build_download_wanted(self, event: "ChapterBuild.DownloadWanted") -> None:
         """Write a version of the chapter. Bound by its name: `@on` would import the page too early."""
         self.do(self._deliver(event), group="download")
 
-    async def _deliver(self, wanted: "NarrativePane.DownloadWanted") -> None:
+    async def _deliver(self, wanted: "ChapterBuild.DownloadWanted") -> None:
         from storyengine_tui.screens.narrative.download_row import deliver_chapter
 
         folder = self.configuration.paths.downloads
         path = await deliver_chapter(self, wanted.draft.text, wanted.title, folder)
-        wanted.page.show_delivered(wanted.draft, path)
+        wanted.build.show_delivered(wanted.draft, path)
 
     def on_secrets_cell_wanted(self, event: "SecretsCell.Wanted") -> None:
         """Show a secret, or begin one. Bound by its name, as above."""

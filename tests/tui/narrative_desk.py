@@ -16,6 +16,7 @@ from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.screens.narrative.chapter_build import ChapterBuild
 from storyengine_tui.screens.narrative.download_row import deliver_chapter
 from storyengine_tui.screens.narrative.draft_cell import NONE, DraftCell
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
@@ -101,8 +102,8 @@ class NarrativeApp(PageApp):
 
     delivered = 0
 
-    @on(NarrativePane.DownloadWanted)
-    async def _deliver(self, wanted: NarrativePane.DownloadWanted) -> None:
+    @on(ChapterBuild.DownloadWanted)
+    async def _deliver(self, wanted: ChapterBuild.DownloadWanted) -> None:
         """Do as the program does."""
         assert self.configuration is not None
         folder = self.configuration.paths.downloads
@@ -111,7 +112,7 @@ class NarrativeApp(PageApp):
         except StoryEngineError as error:
             self.errors.append(error)
         else:
-            wanted.page.show_delivered(wanted.draft, path)
+            wanted.build.show_delivered(wanted.draft, path)
             self.delivered += 1
 
 

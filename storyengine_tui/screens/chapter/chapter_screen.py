@@ -1,47 +1,36 @@
 """The chapter's screen: three tabs across the top, one pane each (design 10)."""
 
 from collections.abc import Coroutine
-from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, getters, on
 from textual.actions import parse
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.content import Content
-from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Static, TabbedContent
+from textual.widgets import TabbedContent
 
-from core.domain.errors import StoryEngineError
-from core.domain.ids import RequestId, SessionId
-from core.domain.session.session_state import SessionState
+from core.domain.ids import RequestId
 from storyengine_tui.screens.chapter.early_input import EarlyKeys, EarlyPanel
 from storyengine_tui.screens.chapter.last_session import LastPanel
 from storyengine_tui.screens.chapter.paused_banner import PausedBanner
+from storyengine_tui.screens.chapter.session_listener import SessionListener
+from storyengine_tui.screens.chapter.status_line import StatusLine
 from storyengine_tui.screens.chapter.tab_pages import TITLES, PageTab, TabPages, apply_tall_class, home_tab
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
-from storyengine_tui.screens.models.call_permission import (
-    ensure_callable,
-    is_repairable,
-    repair_after_failure,
-)
+from storyengine_tui.screens.models.call_permission import ensure_callable, repair_after_failure
+from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
-from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 from storyengine_tui.screens.shared.status_screen import StatusScreen
 from storyengine_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
-    from core.domain.story.event import Event
     from core.engine.session.session_handle import SessionHandle
-    from core.engine.sync import notifications
     from core.engine.sync.subscriptions import Listener
     from storyengine_tui.bootstrap import Configuration
     from storyengine_tui.screens.setup.setup_pane import SetupPane
 
 TAB_KEYS = Binding.Group("Tabs")
-PLAYING = (SessionState.ACTIVE, SessionState.SUMMARIZING)
 
 
 class ChapterScreen(StatusScreen):
@@ -56,29 +45,9 @@ class ChapterScreen(StatusScreen):
         Binding("ctrl+t", "take_over", "Take over", show=False),
     ]
 
-    @dataclass
-    class Replaced(Message):
-        """The session was reset; the session with this id replaces it."""
-
-        session_id: SessionId
-
-    @dataclass
-    class Played(Message):
-        """A prompt and its reply are stored."""
-
-        replier: str
-        title: str
-
-    @dataclass
-    class Retitled(Message):
-        """The title of the chapter has changed."""
-
-        title: str
-
     AUTO_FOCUS = ""
     configuration: "Configuration"  # Set when the settings are read, before a session is opened.
 
-    _tabs = getters.query_one("#tabs", TabbedContent)
     _early_panel = getters.query_one(EarlyPanel)
     _writer = getters.query_one(WriterBanner)
     paused = getters.query_one(PausedBanner)
@@ -86,17 +55,14 @@ class ChapterScreen(StatusScreen):
     def __init__(self) -> None:
         super().__init__()
         self._pages = TabPages(self)
+        self._listener = SessionListener(self, self._pages)
         self.early = EarlyKeys()
-        self._session: SessionHandle | None = None
-        self._listening = ExitStack()
-        self._state: SessionState | None = None
-        self._title = ""
         self._there: tuple[str, str] | None = None
         self._has_had_field = False
 
     def compose(self) -> ComposeResult:
         """Compose the tabs, and below them the parts that all tabs share."""
-        yield Static(id="status-line", markup=False)
+        yield StatusLine(id="status-line", markup=False)
         with TabbedContent(id="tabs", initial="setup"):
             for tab, title in TITLES.items():
                 yield PageTab(title, id=tab)
@@ -123,7 +89,7 @@ class ChapterScreen(StatusScreen):
     def show_early_panel(self, panel: LastPanel | None) -> None:
         """Show the panel of tab 2 for typing before the session is open."""
         if panel is not None:
-            self._open_tab("play")
+            self._pages.active = "play"
             self._early_panel.show_for(panel)
             self.show_early_text()
 
@@ -155,7 +121,11 @@ class ChapterScreen(StatusScreen):
     @property
     def active_tab(self) -> str:
         """The id of the tab that shows."""
-        return self._tabs.active
+        return self._pages.active
+
+    @property
+    def _session(self) -> "SessionHandle | None":
+        return self._listener.session
 
     @property
     def _asks_to_lock(self) -> bool:
@@ -167,19 +137,15 @@ class ChapterScreen(StatusScreen):
 
     async def attach(self, session: "SessionHandle") -> None:
         """Show this session and follow its notifications, until `detach`."""
-        self._session = session
-        self._state = session.snapshot.session.state
-        listener = self._listening.enter_context(session.listen())
-        home = home_tab(self._state)
+        listener = self._listener.open(session)
+        home = home_tab(session.snapshot.session.state)
         self._pages.folder = self.configuration.paths.data
         await self._pages.attach(home, session)
         self._early_panel.display = False
         self.end_progress()
         self.hide_trouble()
-        self._writer.show_writer_of(session)
-        self.paused.show_state(session)
-        self._show_title()
-        self._open_tab(home)
+        self._listener.show()
+        self._pages.active = home
         self.call_after_refresh(self._begin_others, session, listener)
 
     def _begin_others(self, session: "SessionHandle", listener: "Listener") -> None:
@@ -191,7 +157,7 @@ class ChapterScreen(StatusScreen):
         self._show_pane()
         await self._pages.attach_others(session, lambda: self._session is session)
         if self._session is session:
-            self._run(self._hear(listener), "hear")
+            self._run(self._listener.follow(listener), "hear")
             self._show_pane()
             if self._there is not None:
                 self.do_there(*self._there)
@@ -201,8 +167,7 @@ class ChapterScreen(StatusScreen):
     async def show_again(self, *, is_from_beginning: bool = False) -> None:
         """Show the session as it is stored now: its texts from their end, or from their beginning."""
         if self._session is not None:
-            for tab in sorted(TITLES, key=lambda tab: tab != self.active_tab):
-                await self._pages.attach(tab, self._session)
+            await self._pages.attach_again(self._session)
             if is_from_beginning:
                 for page in self._pages:
                     page.show_beginning()
@@ -220,7 +185,7 @@ class ChapterScreen(StatusScreen):
         await self.flush()
         tab, why = await self._pages.focus_first_invalid()
         if why:
-            self._open_tab(tab)
+            self._pages.active = tab
             raise InvalidInputError(why)
 
     async def detach(self) -> None:
@@ -228,95 +193,29 @@ class ChapterScreen(StatusScreen):
         if self._session is None:
             return
         await self.flush()
-        self._listening.close()
         # A worker that still fills a page would write into pages that are being detached.
         for group in ("attach", "hear", "prepare"):
             self.workers.cancel_group(self, group)
-        self._session = self._state = self._there = None
+        self._listener.close()
+        self._there = None
         self._pages.detach()
         if self.is_mounted and self.is_attached:
             self.set_focus(None)
-            self._show_writer()
+            self._listener.show_writer()
         self._has_had_field = False
 
     def _run(self, work: Coroutine[None, None, None], group: str) -> None:
-        self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
+        run_in_background(self, work, group=group, exclusive=True)
 
-    async def _hear(self, listener: "Listener") -> None:
-        from core.engine.sync.notifications import TextArrived
-
-        async for batch in listener.batches():
-            for notification in batch:
-                await self._handle(notification)
-                for page in self._pages:
-                    page.on_notification(notification)
-            # Once, after all notices of a commit.
-            if not all(isinstance(notification, TextArrived) for notification in batch):
-                for page in self._pages:
-                    page.refresh_view()
-                self.paused.show_state(self._session)
-
-    async def _handle(self, notification: "notifications.Notification") -> None:
-        from core.engine.sync import notifications
-
-        match notification:
-            case notifications.SessionChanged(session):
-                has_ended = session.state is SessionState.ENDED and self._state in PLAYING
-                self._state = session.state
-                self._show_title()
-                self._show_writer()
-                if has_ended:
-                    self._open_tab("narrative")
-            case notifications.StorageTrouble(error):
-                self.show_trouble(error, lasts_until_recovery=True)
-            case notifications.StorageRecovered():
-                self.hide_trouble()
-            case notifications.WriterChanged(holder):
-                self._show_writer()
-                if holder is None:
-                    await self.show_again()
-            case notifications.WriterGone():
-                self._show_writer()
-            case notifications.SessionReplaced(new_id):
-                self.post_message(self.Replaced(new_id))
-            case notifications.RequestFailed(request, error) if is_repairable(self._session, request, error):
-                self._run(self._repair(request.id), "repair")
-            case notifications.EventsAppended(events):
-                self._report_reply(events)
-
-    def _report_reply(self, events: "tuple[Event, ...]") -> None:
-        slot = events[-1].slot
-        if self._session is not None and slot is not None:
-            name = self._session.snapshot.session.name_of(slot)
-            self.post_message(self.Played(name, self._title))
-
-    def _show_writer(self) -> None:
-        self._writer.show_writer_of(self._session)
-        self.refresh_bindings()
-
-    def _show_title(self) -> None:
-        from core.domain.session.session import title_from
-
-        if self._session is None:
-            return
-        snapshot = self._session.snapshot
-        session = snapshot.session
-        title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
-        self.query_one("#status-line", Static).update(Content(f"{STATE_LABELS[session.state]} · {title}"))
-        if title != self._title:
-            self._title = title
-            self.post_message(self.Retitled(title))
-        self.refresh_bindings()
+    def _ask(self, work: Coroutine[None, None, None], group: str) -> None:
+        run_in_background(self, work, group=group, exclusive=True, failed=self.show_trouble)
 
     def action_tab(self, tab: str) -> None:
         """Go to a tab; the first time, tab 2 asks whether to lock what is written on tab 1."""
         if tab == "play" and self._asks_to_lock:
-            self._run(self._lock(), "lock")
+            self._ask(self._lock(), "lock")
         else:
-            self._open_tab(tab)
-
-    def _open_tab(self, tab: str) -> None:
-        self._tabs.active = tab
+            self._pages.active = tab
 
     def may_do(self, tab: str, action: str) -> bool:
         """Whether the page of a tab allows an action now."""
@@ -329,14 +228,14 @@ class ChapterScreen(StatusScreen):
         page = self._pages.get_page(tab)
         self._there = None if self.is_open else (tab, action)
         if page is not None and self.is_open:
-            self._open_tab(tab)
+            self._pages.active = tab
             page.call_after_refresh(page.run_action, action)
 
     @on(TabbedContent.TabActivated, "#tabs")
     def _handle_tab(self, event: TabbedContent.TabActivated) -> None:
         """Show the page of the tab; a click on tab 2 asks whether to lock, as its key does."""
         if event.pane.id == "play" and self._asks_to_lock:
-            self._open_tab("setup")
+            self._pages.active = "setup"
             self.action_tab("play")
         else:
             self._show_pane()
@@ -349,7 +248,7 @@ class ChapterScreen(StatusScreen):
 
     def on_setup_pane_lock_requested(self, event: "SetupPane.LockRequested") -> None:
         """Lock tab 1. Not by `@on`, which would import the page before the first paint."""
-        self._run(self._lock(is_confirmed=event.is_confirmed), "lock")
+        self._ask(self._lock(is_confirmed=event.is_confirmed), "lock")
 
     async def _lock(self, *, is_confirmed: bool = False) -> None:
         """Lock tab 1 and go to tab 2; if it fails, tab 1 says why and stays as it was."""
@@ -361,26 +260,21 @@ class ChapterScreen(StatusScreen):
         setup = cast("SetupPane", await self._pages.make("setup"))
         if not await setup.make_ready():
             return
-        try:
-            if not await ensure_callable(self.app, self.configuration):
-                return
-            is_locked = await self.app.push_screen_wait(
-                LockModal(session, self.configuration, is_confirmed=is_confirmed)
-            )
-        except StoryEngineError as error:
-            self.show_trouble(error)
+        if not await ensure_callable(self.app, self.configuration):
             return
-        if is_locked:
-            self._open_tab("play")
+        question = LockModal(session, self.configuration, is_confirmed=is_confirmed)
+        if await self.app.push_screen_wait(question):
+            self._pages.active = "play"
+
+    @on(SessionListener.RepairWanted)
+    def _handle_refused_call(self, event: SessionListener.RepairWanted) -> None:
+        self._ask(self._repair(event.request_id), "repair")
 
     async def _repair(self, request_id: RequestId) -> None:
         """Ask for what a call lacked, and retry the call when it is there."""
-        try:
-            session = self._session
-            if session is not None and await repair_after_failure(self.app, self.configuration, session):
-                await session.retry(request_id)
-        except StoryEngineError as error:
-            self.show_trouble(error)
+        session = self._session
+        if session is not None and await repair_after_failure(self.app, self.configuration, session):
+            await session.retry(request_id)
 
     def action_take_over(self) -> None:
         """Take over writing as soon as the other window closes, or cancel that."""

@@ -121,6 +121,15 @@ class TabPages:
         return iter(self._pages.values())
 
     @property
+    def active(self) -> str:
+        """The id of the tab that shows; set it to go to another tab."""
+        return self._screen.query_one("#tabs", TabbedContent).active
+
+    @active.setter
+    def active(self, tab: str) -> None:
+        self._screen.query_one("#tabs", TabbedContent).active = tab
+
+    @property
     def are_attached(self) -> bool:
         """Whether every page shows the session."""
         return len(self._attached) == len(TITLES)
@@ -152,6 +161,11 @@ class TabPages:
         await page.attach(session)
         page.display = True
         self._attached.add(tab)
+
+    async def attach_again(self, session: "SessionHandle") -> None:
+        """Show the session on every page as it is stored now, the visible one first."""
+        for tab in sorted(TITLES, key=lambda tab: tab != self.active):
+            await self.attach(tab, session)
 
     async def attach_others(self, session: "SessionHandle", is_open: Callable[[], bool]) -> None:
         """Show this session on the remaining pages, after a pause or as soon as one of them is needed."""
@@ -194,7 +208,7 @@ class TabPages:
             page.is_behind, pane.can_focus_children = False, True
             pane.styles.layer = None
             # The GM may have opened this tab meanwhile.
-            pane.display = self._screen.query_one(TabbedContent).active == tab
+            pane.display = self.active == tab
 
     async def _wait_for_layout(self, pane: Widget) -> None:
         """Return when the tab has a region and its events are handled; the first refresh may be too early."""

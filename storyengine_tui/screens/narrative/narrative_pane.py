@@ -1,27 +1,20 @@
 """Tab 3: structured memory, the narrative's definition, and the chapter (design 10)."""
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.content import Content
-from textual.message import Message
 from textual.reactive import var
 from textual.widgets import Button, Static
 
-from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import NarrativeRequest
 from core.domain.session.limits import Limits
-from core.domain.session.session import SessionState, title_from
-from core.domain.slot import Slot
-from core.domain.story.draft import NarrativeDraft
+from core.domain.session.session import SessionState
 from core.engine.sync import notifications
-from core.ledger.words import dollars
 from storyengine_tui.screens.bank.item_list import ItemList
+from storyengine_tui.screens.narrative.chapter_build import ChapterBuild
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell, DefinitionSaver
 from storyengine_tui.screens.narrative.download_row import CopyRequested, DeliveryRow
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
@@ -30,16 +23,13 @@ from storyengine_tui.screens.narrative.memory.bank_part import BankPart
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
 from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
-from storyengine_tui.screens.narrative.narrative_view import NarrativeView, failure_banner, narrative_view
+from storyengine_tui.screens.narrative.narrative_view import NarrativeView, narrative_view
 from storyengine_tui.screens.narrative.revisions.memory_revisions import MemoryRevisions, RevisionAct
 from storyengine_tui.screens.narrative.viewpoints import Viewpoints
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-
-if TYPE_CHECKING:
-    from core.engine.session.session_handle import SessionHandle
 
 _LIMITS = Limits()
 
@@ -60,24 +50,13 @@ class NarrativePane(SessionTab):
         Binding("ctrl+r", "retry", "Retry"),
     ]
 
-    @dataclass
-    class DownloadWanted(Message):
-        """The GM wants a version as a text file; the receiver decides where, and calls `show_delivered`."""
-
-        page: "NarrativePane"
-        draft: NarrativeDraft
-        title: str
-
     view: var[NarrativeView | None] = var(None, init=False)
     can_download: var[bool] = var(False, init=False, bindings=True)
     """Whether the text that shows is a version, which can be downloaded."""
 
     _memory = getters.query_one(MemoryCell)
     _definition = getters.query_one(DefinitionCell)
-    _banner = getters.query_one("#build-banner", Banner)
-    _busy = getters.query_one("#building", BusyLine)
     _draft = getters.query_one(DraftCell)
-    _delivery = getters.query_one(DeliveryRow)
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,10 +65,9 @@ class NarrativePane(SessionTab):
         self.memory = MemoryLoader(self, self._go_on)
         self._revisions = MemoryRevisions(self)
         self._bank = BankPart(self, self.memory)
-        self.adopt(self._bank, Arrivals(self, self.memory))
-        self._viewpoints = Viewpoints(self, self.memory, self._build)
-        self._request_id: RequestId | None = None
-        """The build whose text streams in."""
+        self.build = ChapterBuild(self)
+        self._viewpoints = Viewpoints(self, self.memory, self.build.build)
+        self.adopt(self._bank, self.build, Arrivals(self, self.memory))
 
     def compose(self) -> ComposeResult:
         """Compose the three cells, and above the chapter what is going on with it."""
@@ -107,13 +85,11 @@ class NarrativePane(SessionTab):
         """Show what is stored; memory is read when the tab is shown."""
         self.memory.forget()
         self._bank.forget()
-        self._delivery.say("")
-        self._say_left_out(())
+        self.build.forget()
         view = narrative_view(self.session)
         self._definition.show_stored(view.session)
-        self._request_id = view.running.id if view.running else None
         drafts = await self.session.drafts()
-        self._draft.show_drafts(drafts, is_being_written=view.running is not None)
+        self.build.show_drafts(drafts, view.running)
         self._viewpoints.show_stored(view.running, has_drafts=bool(drafts))
         self.view = None
         self.refresh_view()
@@ -148,27 +124,16 @@ class NarrativePane(SessionTab):
         return None if area.read_only else area
 
     def on_notification(self, notification: notifications.Notification) -> None:
-        """Add new memory, and show the text that streams in."""
+        """Show what is new of memory, of its bank, and of the chapter."""
         self._bank.note(notification)
+        self.build.note(notification)
         match notification:
             case notifications.MemoryAppended(block):
                 self.memory.append(block)
             case notifications.CanonChanged():
                 self.memory.reread()
-            case notifications.DraftStored(draft):
-                self._draft.settle(draft)
-                self._banner.hide()
-                self._delivery.say(f"Version {draft.version} is stored.")
             case notifications.RequestBegun(NarrativeRequest() as request):
                 self._viewpoints.name([request])
-            case notifications.CallStarted(NarrativeRequest()):
-                self._begin_call(notification)
-            case notifications.TextArrived(request_id, text) if request_id == self._request_id:
-                self._draft.stream(text)
-            case notifications.StreamRestarted(request_id) if request_id == self._request_id:
-                self._draft.restart()
-            case notifications.RequestFailed(NarrativeRequest()):
-                self._draft.fail()
 
     def refresh_view(self) -> None:
         """Show the session as it is now."""
@@ -191,37 +156,9 @@ class NarrativePane(SessionTab):
         self._memory.can_correct = view.can_correct
         self._memory.show_marks(view.session.pinned, view.session.struck)
         self._memory.say_work(view.memory_work)
-        self._draft.set_target(view.session.target_words)
-        if view.is_being_written:
-            self._begin_waiting()
-        else:
-            self._busy.end()
-        self._busy.display = self._busy.is_busy
-        if before is None or before.failed != view.failed or before.is_writer != view.is_writer:
-            self._banner.content = failure_banner(view)
-        if before is None or before.can_build != view.can_build:
-            self.run_worker(self._forecast(view), group="forecast", exclusive=True, exit_on_error=False)
+        self.build.show(before, view)
         if before is None or before.actions != view.actions:
             self.refresh_bindings()  # Only on a change: it recomposes the footer, which is expensive.
-
-    async def _forecast(self, view: NarrativeView) -> None:
-        """Say what a build costs at most, in a chapter that has cost money."""
-        session, text = self.session, ""
-        if view.can_build and session.snapshot.spent and session.money is not None:
-            try:
-                amount = await session.money.of_build()
-            except StoryEngineError:
-                amount = None  # The build itself says what is wrong.
-            if amount:
-                spent = dollars(session.snapshot.spent)
-                text = f"A build costs up to {dollars(amount)}; the chapter has cost {spent} so far."
-        if self.shows(session):
-            self._definition.show_forecast(text)
-
-    def _begin_waiting(self) -> None:
-        if not self._busy.is_busy:
-            is_writer = not self.session.is_read_only
-            self._busy.begin("The chapter is being written", cancel="Esc cancels" if is_writer else "")
 
     @on(DraftCell.Chosen)
     def _show_draft(self) -> None:
@@ -235,24 +172,9 @@ class NarrativePane(SessionTab):
         """Enable or disable the download button."""
         self.query_one("#download", Button).disabled = not can_download
 
-    def _begin_call(self, started: notifications.CallStarted) -> None:
-        if self._request_id != started.request.id or started.call == 1:
-            self._request_id = started.request.id
-            self._draft.begin()
-            self._delivery.say("")
-        self._draft.begin_part()
-        self._banner.hide()
-        part = f", part {started.call}" if started.call > 1 else ""
-        self._begin_waiting()
-        self._busy.say(f"{started.model} is writing the chapter{part}")
-        self._say_left_out(started.left_out)
-        if started.call == 1:
-            self.expect(started)
-
     def show_expected(self, request_id: RequestId, expected: str) -> None:
         """Show how long the call may take, unless another build has begun."""
-        if self._request_id == request_id:
-            self._busy.expect(expected)
+        self.build.show_expected(request_id, expected)
 
     # What is possible
 
@@ -326,75 +248,28 @@ class NarrativePane(SessionTab):
         """Ask as which character the chapter is written, and build a new version."""
         self._viewpoints.ask()
 
-    # Building
+    # What the widgets of the chapter ask for
 
     @on(Button.Pressed, "#build")
-    def action_build(self) -> None:
-        """Build a new version."""
-        self._begin_build(None)
+    def _handle_build(self) -> None:
+        self.build.action_build()
 
-    def _begin_build(self, viewpoint: Slot | None) -> None:
-        if self.has_session and narrative_view(self.session).can_build:
-            self.do(self._build(self.session, viewpoint), group="build")
-
-    async def _build(self, session: "SessionHandle", viewpoint: Slot | None) -> None:
-        if not self.shows(session):
-            return
-        if self._definition.typed.problem:
-            self._definition.focus_target()
-            return
-        await self.flush()
-        await session.build_narrative(viewpoint=viewpoint)
-        self._draft.view.focus(scroll_visible=False)
-        self.call_after_refresh(self._scroll_to_draft)
-
-    def _scroll_to_draft(self) -> None:
-        """Scroll to the new version, unless it has failed: then the banner that says why is in view."""
-        if self.view is not None and self.view.running is not None:
-            self._draft.scroll_visible(animate=False)
-
-    def action_retry(self) -> None:
-        """Build a version again that failed, from the same viewpoint."""
-        failed = narrative_view(self.session).failed
-        self._begin_build(failed.viewpoint if failed is not None else None)
+    @on(Button.Pressed, "#download")
+    def _handle_download(self) -> None:
+        self.build.action_download()
 
     @on(BusyLine.CancelRequested, "#building")
-    def action_cancel(self) -> None:
-        """Stop the build, or what is rebuilt of memory; earlier versions stay as they are."""
-        view = narrative_view(self.session)
-        running = view.running or view.rebuilt
-        if running is not None:
-            self.do(self.session.cancel(running.id), group="cancel")
+    def _handle_cancel(self) -> None:
+        self.build.action_cancel()
 
     @on(Banner.ActionChosen, "#build-banner")
-    def _perform(self, event: Banner.ActionChosen) -> None:
+    def _handle_choice(self, event: Banner.ActionChosen) -> None:
         event.stop()
         event.sender.hide()
         if event.action == "retry":
-            self.action_retry()
-
-    def _say_left_out(self, left_out: tuple[str, ...]) -> None:
-        line = self.query_one("#left-out", Static)
-        line.update(Content("Left out of what the model reads: " + "; ".join(left_out) if left_out else ""))
-        line.display = bool(left_out)
-
-    # Downloading and copying
-
-    @on(Button.Pressed, "#download")
-    def action_download(self) -> None:
-        """Ask for a text file of the version that shows."""
-        draft = self._draft.shown
-        if draft is not None:
-            snapshot = self.session.snapshot
-            title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)
-            self.post_message(self.DownloadWanted(self, draft, title))
-
-    def show_delivered(self, draft: NarrativeDraft, path: Path | None) -> None:
-        """Say where a version was written; without a path the browser downloads it."""
-        where = f"Version {draft.version} is in {path}" if path else "Your browser takes the file."
-        self._delivery.say(where, path=str(path or ""))
+            self.build.action_retry()
 
     @on(CopyRequested)
     def _copy(self, event: CopyRequested) -> None:
         self.app.copy_to_clipboard(event.text)
-        self._delivery.say(f"{event.what} copied, {len(event.text):,} characters.")
+        self.build.say(f"{event.what} copied, {len(event.text):,} characters.")

@@ -1,7 +1,6 @@
 """Tab 2: the transcript, and the composer that prompts the characters (design 9 and 10)."""
 
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -16,6 +15,8 @@ from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.sync import notifications
 from storyengine_tui.screens.play.actions.bank_actions import BankActions
+from storyengine_tui.screens.play.actions.ending_actions import EndingActions
+from storyengine_tui.screens.play.actions.panel_actions import PanelActions
 from storyengine_tui.screens.play.actions.place_actions import PlaceActions
 from storyengine_tui.screens.play.actions.request_actions import RequestActions
 from storyengine_tui.screens.play.actions.scene_actions import SceneActions
@@ -31,8 +32,6 @@ from storyengine_tui.screens.play.play_help import HELP, KEYS
 from storyengine_tui.screens.play.play_view import (
     PlayView,
     adds,
-    ending_consequences,
-    has_short_chunk,
     play_view,
 )
 from storyengine_tui.screens.play.scene import hearing_view, stage_view
@@ -43,12 +42,8 @@ from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptP
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
-from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.panel_switcher import SlotEntries
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
-
-if TYPE_CHECKING:
-    from core.engine.session.session_handle import SessionHandle
 
 
 class PlayPane(SessionTab):
@@ -96,8 +91,9 @@ class PlayPane(SessionTab):
         self.requests, self.takes = RequestActions(*parts), TakeActions(*parts)
         self.scene = SceneActions(*parts, self.show_forecast)
         self.bank = BankActions(*parts)
-        self.adopt(self.requests, self.takes, self.scene, self.bank)
-        self.adopt(SendingActions(*parts), PlaceActions(*parts))
+        self.ending = EndingActions(*parts)
+        self.adopt(self.requests, self.takes, self.scene, self.bank, self.ending)
+        self.adopt(SendingActions(*parts), PlaceActions(*parts), PanelActions(*parts))
         self._shown_id: SessionId | None = None
 
     def compose(self) -> ComposeResult:
@@ -290,46 +286,9 @@ class PlayPane(SessionTab):
         """Scroll the transcript to its end."""
         self.reading.go("end")
 
-    def action_read(self, way: str) -> None:
-        """Scroll the transcript: `page_up`, `page_down` or `end`."""
-        self.reading.go(way)
-
-    def action_write(self) -> None:
-        """Go back to the panel."""
-        self.on_tab_shown()
-
-    def action_next_panel(self) -> None:
-        """Write to the next character."""
-        self.sender.has_picked = True
-        self.composer.show_next(self.composer.slot)
-        self.on_tab_shown()
-
-    def action_panel(self, number: int) -> None:
-        """Write to the character in this slot."""
-        if Slot(number) in self.session.snapshot.session.slots:
-            self.sender.has_picked = True
-            self.composer.show(Slot(number), takes_focus=True)
-
     @on(Button.Pressed, "#end-chapter")
-    def action_end_chapter(self) -> None:
-        """End the chapter; ask first if it looks unfinished.
-
-        The specification has the button summarise immediately. But an ended chapter cannot be continued, so
-        one key does not end an unfinished one: with text in a panel, with a short last chunk, or before the
-        first prompt, the GM reads what will happen and can cancel.
-        """
-        waiting = [area.slot for area in self.composer if not area.is_blank]
-        session = self.session.snapshot.session
-        if not (waiting or has_short_chunk(session)):
-            self._end(self.session, is_confirmed=True)
-            return
-        text = ending_consequences(session, waiting)
-        question = ConfirmModal("End the chapter?", text, confirm="End Chapter")
-        self.ask(question, partial(self._end, self.session))
-
-    def _end(self, session: "SessionHandle", is_confirmed: bool | None) -> None:
-        if is_confirmed:
-            self.do(session.end_chapter())
+    def _handle_end(self) -> None:
+        self.ending.action_end_chapter()
 
     async def flush(self) -> None:
         """Store what is typed and not stored yet."""

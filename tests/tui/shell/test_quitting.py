@@ -97,3 +97,16 @@ async def test_work_that_quitting_ends_before_it_began_leaves_no_warning(desktop
             await pilot.pause()
         gc.collect()
     assert not [str(warning.message) for warning in said if "never awaited" in str(warning.message)]
+
+
+async def test_a_chapter_that_is_left_before_its_pages_are_filled_leaves_no_warning(desktop: Desktop) -> None:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        async with desktop.window(make_active) as (pilot, app):
+            assert app.session is not None
+            with app.session.listen() as listener:
+                app.chapter._begin_others(app.session, listener)
+                app.workers.cancel_group(app.chapter, "attach")
+                await pilot.pause()
+        gc.collect()
+    assert not [str(warning.message) for warning in said if "never awaited" in str(warning.message)]

@@ -217,11 +217,11 @@ async def test_a_question_opens_again_while_the_one_before_is_removed_and_only_o
     async with app.run_test() as pilot:
         await opened(pilot)
         pane = app.chapter.query_one(PlayPane)
-        pane.action_end_chapter()
+        pane.ending.action_end_chapter()
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
         app.screen.dismiss(False)
-        pane.action_end_chapter()
-        pane.action_end_chapter()
+        pane.ending.action_end_chapter()
+        pane.ending.action_end_chapter()
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal) and app.screen.is_mounted)
         assert len(app.screen_stack) == 2
         app.screen.dismiss(False)

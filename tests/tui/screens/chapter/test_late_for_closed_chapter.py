@@ -21,7 +21,7 @@ async def test_what_tab_3_began_to_do_for_a_chapter_that_closes_ends_without_an_
     async with chapter_page(desktop, make_ended) as page:
         page.pane.memory.forget()
         page.pane.memory.read()
-        page.pane.action_build()
+        page.pane.build.action_build()
         begun = [worker for worker in page.app.workers if worker.group in ("memory", "build")]
         page.pane.detach()
         await page.app.workers.wait_for_complete(begun)

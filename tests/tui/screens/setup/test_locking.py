@@ -20,7 +20,7 @@ from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification, SessionChanged
 from core.providers.scripted.script import Entry, Fault, Pace, Script, ScriptMatch
-from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
+from storyengine_tui.screens.chapter.session_listener import SessionListener
 from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.setup.lock_modal import LockModal
@@ -68,15 +68,15 @@ async def test_the_dialog_says_what_is_locked_and_who_reads_it_and_asks_only_onc
 async def test_the_question_does_not_come_again_when_the_page_hears_late_of_the_lock(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hears, may_hear, handle = asyncio.Event(), asyncio.Event(), ChapterScreen._handle
+    hears, may_hear, handle = asyncio.Event(), asyncio.Event(), SessionListener._handle
 
-    async def hear_late(chapter: ChapterScreen, notification: Notification) -> None:
+    async def hear_late(listener: SessionListener, notification: Notification) -> None:
         if isinstance(notification, SessionChanged) and notification.session.state is SessionState.ACTIVE:
             hears.set()
             await may_hear.wait()
-        await handle(chapter, notification)
+        await handle(listener, notification)
 
-    monkeypatch.setattr(ChapterScreen, "_handle", hear_late)
+    monkeypatch.setattr(SessionListener, "_handle", hear_late)
     async with desktop.window(make_draft) as (pilot, app):
         await ask(pilot)
         await pilot.press("right", "enter")
