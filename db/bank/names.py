@@ -25,11 +25,11 @@ def names_of(scopes: Sequence[Scope], words: Sequence[str]) -> tuple[Select[Any]
     return _statement(), {**scope_values(scopes), "words": list(words)}
 
 
-def read_names(rows: Sequence[Any]) -> Names:
+def read_names(rows: Sequence[Mapping[str, Any]]) -> Names:
     """Return what was found, of the rows of the statement."""
     return Names(
-        unknown=tuple(row.word for row in rows if row.word is not None),
-        names=tuple(row.name for row in rows if row.name is not None),
+        unknown=tuple(row["word"] for row in rows if row["word"] is not None),
+        names=tuple(row["name"] for row in rows if row["name"] is not None),
     )
 
 

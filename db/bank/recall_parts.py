@@ -15,18 +15,25 @@ from core.domain.bank.recall import LEAST_SIMILARITY, MOST_WITH_A_WORD, Scope
 from core.domain.session.language import Language
 from db.bank.validity import counts, is_kept
 from db.bank.vectors import BANK_VECTOR, HalfVector
-from db.tables import BANK_ITEM, BANK_WORD
+from db.tables import BANK_ITEM, BANK_WORD, SESSION
 
 
 def scope_rows() -> Any:
-    """Return the chapters asked about, as rows."""
-    return rows_of(
+    """Return the chapters asked about, as rows, each with its newest prompt."""
+    asked = rows_of(
         "asked",
         ("session_id", "sessions", sa.Uuid()),
         ("mask", "masks", sa.Integer()),
         ("before", "befores", sa.Integer()),
         ("now", "nows", sa.Integer()),
         ("language", "languages", sa.Text()),
+    )
+    played = SESSION.c.prompt_index.label("played")
+    return (
+        select(*asked.c, played)
+        .select_from(asked.join(SESSION, SESSION.c.id == asked.c.session_id))
+        .cte("scope")
+        .prefix_with("MATERIALIZED", dialect="postgresql")
     )
 
 
@@ -129,10 +136,11 @@ def by_words(scope: Any, languages: Sequence[Language]) -> Any:
         .subquery("scored")
     )
     distance = sa.null().cast(sa.Float).label("distance")
+    allowed = _allowed(scored.c, scope, "by_words")
     return (
-        select(scored.c.session_id, scored.c.item_id, scored.c.score, scored.c.found_words, distance)
-        .add_columns(sa.false().label("is_state"))
-        .select_from(scored.join(_allowed(scored.c, scope, "by_words"), sa.true()))
+        select(scored.c.session_id, scored.c.item_id, allowed.c.version, scored.c.score, scored.c.found_words)
+        .add_columns(distance, sa.false().label("is_state"))
+        .select_from(scored.join(allowed, sa.true()))
         .order_by(scored.c.score.desc(), scored.c.item_id.desc())
         .limit(_given("most_by_words", sa.Integer()))
         .cte("words")
@@ -233,15 +241,16 @@ def _is_its_vector(item: Any) -> ColumnElement[bool]:
 def _nearest(near: Any, scope: Any, name: str, most: str, *, least: float | None = LEAST_SIMILARITY) -> Any:
     """Return the first of `near` that may be found, as a part of the statement."""
     score, words = sa.null().cast(sa.Float).label("score"), sa.null().cast(sa.BigInteger)
+    allowed = _allowed(near.c, scope, f"by_{name}")
     found = (
-        select(near.c.session_id, near.c.item_id, near.c.distance)
-        .select_from(near.join(_allowed(near.c, scope, f"by_{name}"), sa.true()))
+        select(near.c.session_id, near.c.item_id, allowed.c.version, near.c.distance)
+        .select_from(near.join(allowed, sa.true()))
         .order_by(near.c.distance)
         .limit(_given(most, sa.Integer()))
         .subquery(f"found_{name}")
     )
-    part = select(found.c.session_id, found.c.item_id, score, words.label("found_words"), found.c.distance)
-    part = part.add_columns(sa.false().label("is_state"))
+    part = select(found.c.session_id, found.c.item_id, found.c.version, score, words.label("found_words"))
+    part = part.add_columns(found.c.distance, sa.false().label("is_state"))
     return (part if least is None else part.where(found.c.distance <= 1 - least)).cte(name)
 
 
@@ -252,7 +261,7 @@ def states() -> Any:
     is_asked = sa.and_(item.c.session_id == chart.c.session_id, item.c.about == chart.c.about)
     nothing = sa.null().cast(sa.Float)
     return (
-        select(item.c.session_id, item.c.item_id, nothing.label("score"))
+        select(item.c.session_id, item.c.item_id, item.c.version, nothing.label("score"))
         .add_columns(sa.null().cast(sa.BigInteger).label("found_words"), nothing.label("distance"))
         .add_columns(sa.true().label("is_state"))
         .select_from(chart.join(item, is_asked))
@@ -262,17 +271,17 @@ def states() -> Any:
 
 
 def _allowed(found: Any, scope: Any, name: str) -> Any:
-    """Return one row for an item that may be found, and none for another.
+    """Return one row for an item that may be found, with its version, and none for another.
 
     It is looked up for one found item after the other, the best first, until there are enough of them: most
     are never looked at. The limit of its own is what keeps the server to that.
     """
     item = BANK_ITEM.alias(name)
     return (
-        select(sa.literal(1).label("is_allowed"))
+        select(item.c.version)
         .select_from(scope.join(item, scope.c.session_id == item.c.session_id))
         .where(item.c.session_id == found.session_id, item.c.item_id == found.item_id)
-        .where(_is_asked(item.c, scope.c), counts(item.c))
+        .where(_is_asked(item.c, scope.c), counts(item.c, scope.c.played))
         .limit(1)
         .lateral(f"{name}_allowed")
     )
@@ -281,7 +290,7 @@ def _allowed(found: Any, scope: Any, name: str) -> Any:
 def _is_asked(item: Any, scope: Any) -> ColumnElement[bool]:
     """Return the condition of `core.domain.bank.recall.may_be_found`."""
     # An item of a chunk has the number of its last prompt; its proof may be older.
-    first_proof = item.evidence[(0, "prompt_index")].as_integer()
+    first_proof = sa.cast(func.jsonb_extract_path_text(item.evidence, "0", "prompt_index"), sa.Integer)
     begins = func.coalesce(first_proof, item.prompt_index)
     return sa.and_(
         item.label.op("&")(scope.mask) == scope.mask,

@@ -62,14 +62,17 @@ def to_item(row: Mapping[str, Any]) -> Item:
     """Return the item of a row, or of the content of a version."""
     values = {name: row[name] for name in _PLAIN}
     for name in _IDS:
-        values[name] = _uuid(row[name])
+        if isinstance(row[name], str):
+            values[name] = UUID(row[name])
     for name in _TIMES:
-        values[name] = _time(row[name])
+        if isinstance(row[name], str):
+            values[name] = datetime.fromisoformat(row[name])
+    item_id, about = row["item_id"], row["about"]
     return Item(
         **values,
-        id=ItemId(UUID(str(row["item_id"]))),
+        id=ItemId(UUID(item_id) if isinstance(item_id, str) else item_id),
         details=_details().validate_python({**row["details"], "kind": row["kind"]}),
-        about=None if row["about"] is None else Slot(row["about"]),
+        about=None if about is None else Slot(about),
         label=Audience.of_mask(row["label"]),
         validation=Validation(row["validation"]),
         origin=ItemOrigin(row["origin"]),
@@ -89,14 +92,6 @@ def to_access(row: Any) -> ItemAccess:
     )
 
 
-def _uuid(value: UUID | str | None) -> UUID | None:
-    return UUID(value) if isinstance(value, str) else value
-
-
-def _time(value: datetime | str) -> datetime:
-    return value if isinstance(value, datetime) else datetime.fromisoformat(value)
-
-
 @cache
 def _details() -> Any:
     """Return what reads details. pydantic is loaded by the first chapter that has a bank."""
@@ -105,19 +100,19 @@ def _details() -> Any:
     return TypeAdapter(Details)
 
 
-def to_earlier_chapter(row: Any) -> EarlierChapter:
+def to_earlier_chapter(row: Mapping[str, Any]) -> EarlierChapter:
     """Return a chapter of a book from the columns that the later ones need of it."""
-    names, profiles = to_slots(row.names), to_profiles(row.profiles)
+    names, profiles = to_slots(row["names"]), to_profiles(row["profiles"])
     return EarlierChapter(
-        session_id=SessionId(row.id),
-        number=row.number,
-        prompt_index=row.prompt_index,
-        language=Language(row.language),
+        session_id=SessionId(row["id"]),
+        number=row["number"],
+        prompt_index=row["prompt_index"],
+        language=Language(row["language"]),
         cast=tuple(
             Character(slot=slot, given_name=names.get(slot, ""), profile=profiles.get(slot, NO_PROFILE))
-            for slot in map(Slot, row.slots)
+            for slot in map(Slot, row["slots"])
         ),
-        statuses=to_statuses(row.statuses),
+        statuses=to_statuses(row["statuses"]),
     )
 
 

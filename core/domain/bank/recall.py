@@ -32,9 +32,9 @@ _RARE: Final = 0.002
 """The share of the items that have a word which says by itself which one is meant."""
 _FADED: Final = 0.9
 """What an item that has wholly faded keeps of its merged rank."""
-PINNED_EVERY: Final = 8
+PINNED_EVERY: Final = 10
 """One place of so many in an input is for what the GM pinned, whatever is asked."""
-KEPT_EVERY: Final = 4
+KEPT_EVERY: Final = 5
 """One place of so many is for what the GM pinned or confirmed, the nearest first."""
 _TOKEN: Final = re.compile(r"[^\W_]+")
 _ENDS: Final = '.!?:\n"“”„»«(['
