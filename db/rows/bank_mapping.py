@@ -9,7 +9,7 @@ from uuid import UUID
 
 from core.bank_store import EarlierChapter
 from core.domain.audience import Audience
-from core.domain.bank.details import Details
+from core.domain.bank.details import Details, without_unset
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Replacement, Validation
 from core.domain.ids import ItemId, SessionId
@@ -32,8 +32,11 @@ _TIMES: Final = ("created_at", "updated_at")
 
 def item_values(item: Item) -> Values:
     """Return the row of an item."""
-    details = asdict(item.details)
+    details = without_unset(asdict(item.details))
     kind = details.pop("kind")
+    if proved := details.get("data_item_ids"):
+        # As numbers: the texts of details are words by which an item is found.
+        details["data_item_ids"] = [one.int for one in proved]
     return {
         "item_id": item.id,
         "kind": kind.value,
@@ -71,13 +74,21 @@ def to_item(row: Mapping[str, Any]) -> Item:
     return Item(
         **values,
         id=ItemId(UUID(item_id) if isinstance(item_id, str) else item_id),
-        details=_details().validate_python({**row["details"], "kind": row["kind"]}),
+        details=_to_details(row["kind"], row["details"]),
         about=None if about is None else Slot(about),
         label=Audience.of_mask(row["label"]),
         validation=Validation(row["validation"]),
         origin=ItemOrigin(row["origin"]),
         evidence=tuple([Evidence(**one) for one in row["evidence"]]),
     )
+
+
+def _to_details(kind: str, values: Mapping[str, Any]) -> Details:
+    """Return the details of a row; what an older row does not have is unset."""
+    proved = values.get("data_item_ids")
+    ids = {} if proved is None else {"data_item_ids": [UUID(int=int(one)) for one in proved]}
+    made: Details = _details().validate_python({**values, **ids, "kind": kind})
+    return made
 
 
 def access_values(session_id: SessionId, access: ItemAccess) -> Values:

@@ -27,7 +27,7 @@ from core.exchange.session_export import (
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry
 from db.store import PostgresStore
-from tests.core.bank_samples import NOW, fact
+from tests.core.bank_samples import NOW, WHOLE, fact, whole_items
 from tests.core.exchange.test_export_refusals import signed
 from tests.engine.windows import chapter, done, play, scripted
 from tests.store import chapters
@@ -69,6 +69,33 @@ async def played(store: PostgresStore) -> tuple[SessionId, list[Item]]:
 
 def texts(items: list[Item]) -> list[tuple[int, str]]:
     return [(item.prompt_index, item.text) for item in items]
+
+
+async def test_details_are_exported_and_branched_whole_and_what_is_unset_is_left_out(
+    store: PostgresStore,
+) -> None:
+    session_id, _ = await played(store)
+    before = json.loads(to_json(await read_body(store, session_id)))
+    assert all(one["details"] == {"kind": "fact"} for one in before["body"]["items"])
+    lease = await chapters.taken(store, session_id)
+    await store.commit(Changes(session_id=session_id, items=whole_items(session_id)), lease)
+    await lease.aclose()
+    body = await read_body(store, session_id)
+    assert from_json(to_json(body)) == body
+    fresh = await engine_on(store).import_body(from_json(to_json(body)))
+    kept = [one.details for one in (await read_body(store, fresh)).items if one.details in WHOLE]
+    assert sorted(kept, key=WHOLE.index) == list(WHOLE)
+    branched = await engine_on(store).branch(session_id, 3)
+    copied = [one.details for one in await store.bank.items(branched) if one.details in WHOLE]
+    assert sorted(copied, key=WHOLE.index) == list(WHOLE)
+
+
+async def test_an_export_whose_quote_proves_an_item_that_is_missing_is_refused(store: PostgresStore) -> None:
+    session_id, _ = await played(store)
+    body = await read_body(store, session_id)
+    forged = replace(body, items=(*body.items, whole_items(session_id)[-1]))
+    with pytest.raises(ImportRefusedError, match="a quote proves an item that is missing"):
+        from_json(to_json(forged))
 
 
 async def test_an_export_has_every_version_and_an_import_brings_all_of_it_back(store: PostgresStore) -> None:

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from math import hypot, log
 
 from core.bank_store import NAMED, Drawn, EarlierChapter, Names, Sheets
-from core.domain.bank.details import ItemKind
+from core.domain.bank.details import ItemKind, texts_of
 from core.domain.bank.item import Item, ItemAccess, Replacement, Validation
 from core.domain.bank.pieces import NearPiece, PieceVector
 from core.domain.bank.recall import (
@@ -220,9 +220,7 @@ def _cosine(one: Vector, other: Vector) -> float:
 
 def _words_in(item: Item) -> frozenset[str]:
     """Return the words of an item, as they are written: no language is known here."""
-    details = [value for value in asdict(item.details).values() if not isinstance(value, float | bool)]
-    told = [" ".join(value) if isinstance(value, tuple) else str(value) for value in details]
-    texts = (item.name, item.text, *told, *(one.words for one in item.evidence))
+    texts = (item.name, item.text, *texts_of(item.details), *(one.words for one in item.evidence))
     return frozenset(one.word for text in texts for one in words_of(text))
 
 

@@ -1,9 +1,10 @@
 """Makes the bank of a session that begins with the canon of another one (design 12 and 15)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from core.domain.bank.details import Details, QuoteDetails
 from core.domain.bank.item import Item, ItemOrigin
 from core.domain.ids import ItemId
 
@@ -30,9 +31,17 @@ def bank_at(
             item,
             supersedes=None if item.supersedes in left else item.supersedes,
             merged_into=item.merged_into if item.merged_into in copied else None,
+            details=_within(item.details, copied),
         )
         for item in copied.values()
     )
+
+
+def _within(details: Details, copied: Collection[ItemId]) -> Details:
+    """Return details that name only items that the copy has."""
+    if not isinstance(details, QuoteDetails):
+        return details
+    return replace(details, data_item_ids=tuple(one for one in details.data_item_ids if one in copied))
 
 
 def _copied(item: Item, takes: Mapping[int, int], last: int) -> Item | None:

@@ -41,6 +41,17 @@ class ItemOrigin(StrEnum):
     GM = "gm"
 
 
+class SourceOrigin(StrEnum):
+    """The origin of an item's words, as seed 004 names them."""
+
+    EXTRACTED = "extracted"
+    """Drawn from one part of play."""
+    LEARNED = "learned"
+    """Drawn from play, and brought up to date since: a newer part said more, or something else."""
+    CONFIGURED = "configured"
+    """The words are the GM's."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
     """One thing that is remembered.
@@ -93,6 +104,13 @@ class Item:
     def kind(self) -> ItemKind:
         """What it is about."""
         return self.details.kind
+
+    @property
+    def source_origin(self) -> SourceOrigin:
+        """Where its words come from."""
+        if self.is_by_gm:
+            return SourceOrigin.CONFIGURED
+        return SourceOrigin.EXTRACTED if self.supersedes is None else SourceOrigin.LEARNED
 
     @property
     def proved_at(self) -> int:

@@ -62,7 +62,7 @@ async def test_each_block_is_read_once_and_what_has_evidence_is_kept() -> None:
         assert (key.prompt_index, key.take, key.importance, key.request_id) == (3, 1, 0.75, request.id)
         assert (quote.kind, quote.text, quote.about) == (ItemKind.QUOTE, "My left arm bleeds", Slot.RED)
         [call] = await calls(session)
-        assert (call.agent_id, call.prompt_version) == (8, "bank_scan/full@1")
+        assert (call.agent_id, call.prompt_version) == (8, "bank_scan/full@2")
         assert call.left_out == ("1 item had no evidence and was dropped: “A silver key”",)
 
 
@@ -125,8 +125,8 @@ async def test_what_may_be_the_same_is_asked_about_and_brought_up_to_date() -> N
         assert [one.prompt_index for one in key.evidence] == [4, 1]
         assert key.supersedes is not None
         assert [call.prompt_version for call in await calls(session)] == [
-            "bank_scan/full@1",
-            "bank_scan/full@1",
+            "bank_scan/full@2",
+            "bank_scan/full@2",
             "bank_match/full@1",
             "bank_update/full@1",
         ]
@@ -309,8 +309,8 @@ async def test_an_attempt_after_a_failure_goes_on_with_the_question_that_was_ope
         await session.retry(failed.id)
         await read(session)
         assert [(call.attempt, call.prompt_version) for call in await calls(session)] == [
-            (1, "bank_scan/full@1"),
-            (1, "bank_scan/full@1"),
+            (1, "bank_scan/full@2"),
+            (1, "bank_scan/full@2"),
             (1, "bank_match/full@1"),
             (1, "bank_update/full@1"),
             (2, "bank_update/full@1"),
@@ -326,8 +326,8 @@ async def test_a_call_that_makes_room_for_the_play_is_taken_up_where_it_was() ->
         session.background.put_back(hanging.request.id)
         await read(session)
         assert [(call.attempt, call.prompt_version) for call in await calls(session)] == [
-            (1, "bank_scan/full@1"),
-            (1, "bank_scan/full@1"),
+            (1, "bank_scan/full@2"),
+            (1, "bank_scan/full@2"),
             (1, "bank_match/full@1"),
             (1, "bank_update/full@1"),
             (2, "bank_update/full@1"),

@@ -1,6 +1,7 @@
 """What a store promises of the memory bank, on PostgreSQL and in memory."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -28,7 +29,7 @@ from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus, EventStatus
 from core.library.book import Book
 from core.store import Lease, SessionStore
-from tests.core.bank_samples import NOW, fact
+from tests.core.bank_samples import NOW, WHOLE, fact, whole_items
 from tests.store import chapters
 
 pytestmark = pytest.mark.anyio
@@ -97,6 +98,18 @@ async def test_items_come_back_as_they_were_made_and_a_commit_sent_twice_adds_no
     )
     assert list(await store.bank.history(session.id, [made[0].id])) == [expected[1]]
     assert not await store.bank.items(SessionId(new_uuid()))
+    await lease.aclose()
+
+
+async def test_every_field_of_details_comes_back_as_it_was_stored_and_so_does_each_version(
+    store: SessionStore,
+) -> None:
+    session, lease = await kept(store, *whole_items(SessionId(new_uuid())))
+    stored = await store.bank.items(session.id)
+    assert [item.details for item in stored] == list(WHOLE)
+    await store.bank.put([item.next_version(NOW + timedelta(hours=1)) for item in stored])
+    versions = await store.bank.history(session.id)
+    assert [item.details for item in versions] == [details for details in WHOLE for _ in range(2)]
     await lease.aclose()
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from core.agents.bank import compare, scan, small_scan
+from core.agents.bank import compare, scan, scan_answer, small_scan
 from core.agents.bank.compare import Question
 from core.agents.bank.findings import (
     Finding,
@@ -121,7 +121,7 @@ class _Work:
         if self.choice.style is PromptStyle.SMALL:
             return small_scan.read_small_scan(text, part, self.known)
         cast = {name.casefold(): slot for name, slot in self.known.cast.items()}
-        return scan.read_scan(text, cast)
+        return scan_answer.read_scan(text, cast)
 
     async def _matched(self, doubtful: Sequence[Question]) -> list[Question]:
         """Return those that are the same as something that is there, and may change it."""
@@ -187,6 +187,8 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
             take=_take_at(chunk.last, events),
             names=dict(session.roster),
             other_names=tuple(known.cast),
+            known_names=(*known.people, *known.places),
+            analysed=analysed,
         ),
         analysed=analysed,
         known=known,
