@@ -95,6 +95,8 @@ class VectorTable:
         self._read: Final = read
         self._url: Final = url
         self._is_there: bool | None = None
+        self._lengths: set[tuple[UUID, str, int]] = set()
+        """Chapters that have vectors of one length alone, by a model."""
         self.index: Final = VectorIndex(read, url)
 
     async def is_there(self) -> bool:
@@ -157,10 +159,25 @@ class VectorTable:
                 await connection.execute(
                     statement.values(kept).on_conflict_do_update(index_elements=key, set_=fresh)
                 )
+                await self._drop_others(connection, ids, model, len(vectors[0].vector))
 
         if rows:
             await self._change(work)
             await self.index.stored(len(rows), len(vectors[0].vector))
+
+    async def _drop_others(
+        self, connection: AsyncConnection, ids: Collection[UUID], model: str, length: int
+    ) -> None:
+        """Delete vectors of another length, from a service that has changed: they are made again."""
+        fresh = {(one, model, length) for one in ids} - self._lengths
+        if fresh:
+            is_other = sa.func.vector_dims(BANK_VECTOR.c.embedding) != length
+            await connection.execute(
+                BANK_VECTOR.delete().where(
+                    BANK_VECTOR.c.session_id.in_(list(ids)), BANK_VECTOR.c.model == model, is_other
+                )
+            )
+            self._lengths |= fresh
 
 
 def missing(session_ids: Collection[UUID], model: str, limit: int) -> sa.Select[Any]:
