@@ -17,6 +17,7 @@ from sqlalchemy.types import UserDefinedType
 
 from core.domain.bank.recall import ItemVector, Vector
 from core.domain.errors import StorageError
+from core.domain.ids import SessionId
 from db.bank.validity import is_in
 from db.bank.vector_index import VectorIndex
 from db.connections import close_quietly, open_connection
@@ -95,7 +96,7 @@ class VectorTable:
         self._read: Final = read
         self._url: Final = url
         self._is_there: bool | None = None
-        self._lengths: set[tuple[UUID, str, int]] = set()
+        self._lengths: set[tuple[SessionId, str, int]] = set()
         """Chapters that have vectors of one length alone, by a model."""
         self.index: Final = VectorIndex(read, url)
 
@@ -149,7 +150,7 @@ class VectorTable:
 
         async def work(connection: AsyncConnection) -> None:
             # A chapter that was deleted meanwhile needs none.
-            ids = {row["session_id"] for row in rows}
+            ids = {one.session_id for one in vectors}
             alive = select(BANK_ITEM.c.item_id).where(
                 BANK_ITEM.c.session_id.in_(ids), BANK_ITEM.c.item_id.in_([row["item_id"] for row in rows])
             )
@@ -166,7 +167,7 @@ class VectorTable:
             await self.index.stored(len(rows), len(vectors[0].vector))
 
     async def _drop_others(
-        self, connection: AsyncConnection, ids: Collection[UUID], model: str, length: int
+        self, connection: AsyncConnection, ids: Collection[SessionId], model: str, length: int
     ) -> None:
         """Delete vectors of another length, from a service that has changed: they are made again."""
         fresh = {(one, model, length) for one in ids} - self._lengths
