@@ -24,7 +24,7 @@ from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
 
-NOTHING: Final = "Play has changed nothing about this character yet, as far as the bank knows."
+NOTHING: Final = "The bank knows of nothing yet that play has changed about this character."
 KEYS: Final = "c confirms · e edits · p pins · x rejects · u undoes · Enter shows the proof · Esc closes"
 
 
