@@ -79,11 +79,14 @@ class ItemScreen(OverlayScreen[Evidence]):
         try:
             history = await self._bank.history(self._item)
             accesses = await self._bank.accesses()
+            counting = await self._bank.items(kinds=(self._item.kind,)) if self._item.is_out else ()
         except StoryEngineError as error:
             self.query_one(Banner).show(error.message, hint=error.hint)
             return
         access = accesses.get(self._item.id)
-        passages = passages_of(self._item, history, access, self._session(), self._fades_at())
+        is_out = self._item.is_out and all(one.id != self._item.id for one in counting)
+        session, at = self._session(), self._fades_at()
+        passages = passages_of(self._item, history, access, session, at, is_out=is_out)
         view = self.query_one(PassageView)
         view.show_passages(
             [Keyed(number, one) for number, one in enumerate(passages)], self._session().roster
