@@ -68,8 +68,10 @@ class BankStore(Protocol):
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
         """Return the chapters before this one in its book, in order; nothing for one that is in no book."""
 
-    async def replacements(self, session_ids: Sequence[SessionId]) -> Sequence[Replacement]:
-        """Return what items of these chapters replace of others of them; both are of canon.
+    async def replacements(
+        self, session_ids: Sequence[SessionId], item_ids: Collection[ItemId] | None = None
+    ) -> Sequence[Replacement]:
+        """Return what items of these chapters replace of others of them: of all, or of those that are named.
 
         Within a chapter `items` sees to it. As everywhere, no words of a model replace the GM's.
         """

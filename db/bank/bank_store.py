@@ -93,9 +93,13 @@ class PostgresBank:
         )
         return [to_earlier_chapter(row) for row in await self._at_once(query)]
 
-    async def replacements(self, session_ids: Sequence[SessionId]) -> Sequence[Replacement]:
+    async def replacements(
+        self, session_ids: Sequence[SessionId], item_ids: Collection[ItemId] | None = None
+    ) -> Sequence[Replacement]:
         """Return what is replaced across chapters; see `core.bank_store.BankStore.replacements`."""
-        return [to_replacement(row) for row in await self._rows(replacing(session_ids))]
+        values = {"sessions": list(session_ids), "items": list(item_ids or ())}
+        query = replacing(of_some=item_ids is not None)
+        return [to_replacement(row) for row in await self._at_once(query, values)]
 
     async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
         """Return the requests that have drawn items from play."""
