@@ -54,12 +54,14 @@ class BankStore(Protocol):
         session_id: SessionId,
         *,
         with_all: bool = False,
+        of_canon: bool = False,
         kinds: Collection[ItemKind] | None = None,
     ) -> Sequence[Item]:
         """Return the items of a chapter that count, as they are now, by the prompts they are from.
 
         Those that the GM rejected or merged are not among them. With `with_all` every item of the chapter is,
-        also what an undone prompt had. `kinds` limits them to those about such things.
+        also what an undone prompt had; with `of_canon` every one but that. `kinds` limits them to those about
+        such things.
         """
 
     async def taken_out(self, session_id: SessionId) -> Sequence[Item]:

@@ -20,7 +20,7 @@ from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from db.bank.piece_vectors import missing_pieces, near, put_pieces
 from db.bank.recall import drawn_of, read_by_index, statement_of
-from db.bank.validity import counts, is_in, replacing
+from db.bank.validity import counts, is_in, is_of_canon, replacing
 from db.bank.vectors import VectorTable, missing
 from db.library.library_store import AtOnce, Change, Read
 from db.rows.bank_mapping import (
@@ -57,12 +57,13 @@ class PostgresBank:
         session_id: SessionId,
         *,
         with_all: bool = False,
+        of_canon: bool = False,
         kinds: Collection[ItemKind] | None = None,
     ) -> Sequence[Item]:
         """Return the items of a chapter; see `core.bank_store.BankStore.items`."""
         query = select(BANK_ITEM).where(BANK_ITEM.c.session_id == session_id)
         if not with_all:
-            query = query.where(counts(BANK_ITEM.c))
+            query = query.where(is_of_canon(BANK_ITEM.c) if of_canon else counts(BANK_ITEM.c))
         if kinds is not None:
             query = query.where(BANK_ITEM.c.kind.in_(sorted(kinds)))
         query = query.order_by(BANK_ITEM.c.prompt_index, BANK_ITEM.c.item_id)

@@ -44,13 +44,15 @@ class MemoryBank:
         session_id: SessionId,
         *,
         with_all: bool = False,
+        of_canon: bool = False,
         kinds: Collection[ItemKind] | None = None,
     ) -> Sequence[Item]:
         rows = self._sessions.get(session_id)
         if rows is None:
             return []
         newest = [versions[-1] for versions in rows.items.values()]
-        found = newest if with_all else list(counting(rows, newest))
+        played = [item for item in newest if of_canon and _is_of_canon(rows, item)]
+        found = newest if with_all else played if of_canon else list(counting(rows, newest))
         kept = (item for item in found if kinds is None or item.kind in kinds)
         return sorted(kept, key=lambda item: (item.prompt_index, item.id))
 

@@ -146,14 +146,16 @@ class Bank:
         return item
 
     async def undo(self) -> Sequence[Item]:
-        """Undo the newest change that the GM made in this chapter, and return its items as they are now."""
+        """Undo the newest change that the GM made of what is of canon; return its items as they are now."""
         return await self._take_back(undone)
 
     async def redo(self) -> Sequence[Item]:
         """Redo what was undone last, unless something was changed since."""
         return await self._take_back(redone)
 
-    async def _take_back(self, decide: Callable[[Iterable[Item], datetime], list[Item]]) -> Sequence[Item]:
+    async def _take_back(
+        self, decide: Callable[[Iterable[Item], datetime, Collection[ItemId]], list[Item]]
+    ) -> Sequence[Item]:
         for tries in range(1, TRIES + 1):
             items = await self.items(with_all=True)
             ids = [item.id for item in items if item.version > 1 or item.origin is ItemOrigin.GM]
@@ -162,7 +164,8 @@ class Bank:
                 if ids
                 else ()
             )
-            made = decide(history, self._clock())
+            of_canon = {item.id for item in await self._store.items(self._session_id, of_canon=True)}
+            made = decide(history, self._clock(), of_canon)
             try:
                 await self._store_as_writer(made)
             except ChangedElsewhereError:

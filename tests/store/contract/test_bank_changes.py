@@ -191,6 +191,23 @@ async def test_the_gm_sets_how_an_item_is_recalled_and_undo_takes_that_back(stor
     assert list(await bank.items()) == [now]
 
 
+async def test_a_change_of_what_an_undone_prompt_had_is_passed_over_by_undo(store: SessionStore) -> None:
+    bank, session = await bank_of(store, fact(1, prompt_index=1), fact(2, prompt_index=3))
+    early, late = await bank.items()
+    await bank.pin([early])
+    await bank.reject([late])
+    lease = await chapters.taken(store, session.id)
+    undone = replace(session, prompt_index=2, canon_version=session.canon_version + 1)
+    await store.commit(Changes(session_id=session.id, session=undone), lease)
+    await lease.aclose()
+    assert [item.id for item in await bank.undo()] == [early.id]
+    with pytest.raises(IllegalCommandError, match=NOTHING_TO_UNDO):
+        await bank.undo()
+    assert [item.is_pinned for item in await bank.redo()] == [True]
+    stored = {item.id: item.validation for item in await bank.items(with_all=True)}
+    assert stored[late.id] is Validation.REJECTED, "it is as it was when its prompt is done again"
+
+
 async def test_a_quote_is_kept_once_and_has_no_words_but_those_of_its_proof(store: SessionStore) -> None:
     bank, session = await bank_of(store)
     event = chapters.reply(session, 3, "I hid it. Nobody will look there, she said.")
