@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
+from core.domain.bank.checks import LAST_PROMPT
 from core.domain.bank.details import (
     Details,
     EventDetails,
@@ -21,8 +22,8 @@ from core.domain.story.event import Event, Role
 from core.engine.bank.changes import edited, quote_of, require_storable
 from core.text.cleaning import clean, clean_line, is_blank
 from storyengine_tui.screens.bank.bank_rows import cells_of, columns_of, rows_of
-from storyengine_tui.screens.bank.detail_fields import read_share
 from storyengine_tui.screens.bank.item_details import evidence_line, passages_of
+from storyengine_tui.screens.bank.item_numbers import read_decay, read_prompt, read_share
 from tests.bad_text import acts
 from tools.fuzz_texts import require_sentence
 
@@ -46,6 +47,12 @@ def check_bank_edit(content: bytes) -> None:
     except StoryEngineError as error:
         require_sentence(error)
         share = 0.5
+    try:
+        last = read_prompt(number)
+        assert last is None or 0 <= last <= LAST_PROMPT, f"{number!r} is read as prompt {last}"
+        assert 0 <= read_decay(number, 0.5) <= 1, f"{number!r} is no rate"
+    except StoryEngineError as error:
+        require_sentence(error)
     for details in (
         PersonDetails(relationship=text),
         EventDetails(participants=(name, text), outcome=number),
@@ -111,6 +118,6 @@ def _show(item: Item) -> None:
     rows = rows_of([item], {}, 1)
     columns = columns_of(rows, 80, kind="Kind")
     cells = cells_of(rows[0], _SESSION, columns, is_marked=True)
-    passages = passages_of(item, [item, replace(item, version=2)], None, _SESSION)
+    passages = passages_of(item, [item, replace(item, version=2)], None, _SESSION, is_out=False)
     for text in (*cells, *(one.text for one in passages), *map(evidence_line, item.evidence)):
         assert not acts(text), f"something in it acts: {text!r}"

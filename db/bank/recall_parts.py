@@ -300,5 +300,4 @@ def _is_asked(item: Any, scope: Any) -> ColumnElement[bool]:
         item.label.op("&")(scope.mask) == scope.mask,
         or_(scope.before.is_(None), begins <= scope.before, item.take.is_(None), item.is_by_gm),
         or_(item.expires_at.is_(None), item.expires_at >= scope.now, is_kept(item)),
-        func.array_position(_given("without", ARRAY(sa.Uuid())), item.item_id).is_(None),
     )

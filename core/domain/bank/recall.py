@@ -77,8 +77,6 @@ class Query:
     limit: int
     at: datetime | None = None
     """The time that it is, where items fade by hours; None where they fade by prompts."""
-    without: tuple[ItemId, ...] = ()
-    """Items that are not found: those of earlier chapters that were replaced in a later one."""
     is_for_input: bool = False
     """Whether what the GM pinned or confirmed has places of its own among what is found."""
 
