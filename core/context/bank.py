@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from core.domain.audience import Audience
@@ -30,13 +30,18 @@ class BankChapter:
     """The number that the newest prompt of the chapter that is played has, counted on from its own."""
     slots: Mapping[Slot, Slot]
     """Of its cast, those who play here too: the slot there, and the one here."""
+    _labels: dict[Audience, Audience] = field(default_factory=dict, compare=False, repr=False)
 
     def label_of(self, item: Item, session: Session) -> Audience:
         """Return who of the chapter that is played may know an item of this one.
 
         What everyone knew in an earlier chapter is known to those who were in its cast.
         """
-        return session.audience_of(self.slots[slot] for slot in item.label if slot in self.slots)
+        label = self._labels.get(item.label)
+        if label is None:
+            label = session.audience_of(self.slots[slot] for slot in item.label if slot in self.slots)
+            self._labels[item.label] = label
+        return label
 
     def remembered(self, item: Item, session: Session) -> "Remembered":
         """Return an item of this chapter as the chapter that is played has it."""

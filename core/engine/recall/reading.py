@@ -101,7 +101,7 @@ class BankReader:
         # A state of an earlier chapter counts there still when a later chapter has replaced it.
         newest = {line.item.id for line in newest_states(lines, slot)}
         replaced = {line.item.id for line in lines if line.about is slot} - newest
-        found = tuple(one for one in recalled if one.found.item.id not in replaced)
+        found = tuple(one for one in recalled if not replaced or one.found.item.id not in replaced)
         return ChapterBank(sheet=sheet_of(lines, slot), recalled=found)
 
 
