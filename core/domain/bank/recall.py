@@ -128,13 +128,13 @@ class Found:
     access_count: int = 0
 
 
-def _fit(one: Candidate, query: Query) -> float:
+def _fit(one: Candidate, size: int) -> float:
     """Return how much the words of an item tell, 0 to 1: all where it has a rare one, such as a name.
 
     Words that many items have are met by chance; without this the best of them would count as much as the
     item that is nearest by meaning.
     """
-    rare = log(1 + query.size / (_RARE * query.size + 0.5))
+    rare = log(1 + size / (_RARE * size + 0.5))
     return float(min(1.0, (one.score or 0.0) / rare) ** 2)
 
 
@@ -164,11 +164,11 @@ def merged(candidates: Iterable[Candidate], query: Query) -> tuple[Found, ...]:
     found: list[tuple[tuple[bool, float, int, float, ItemId], Found]] = []
     kept: list[tuple[Candidate, Found]] = []
     scopes = query.scopes_by_id()
-    asks = scopes.get(query.session_id)
+    asks, size = scopes.get(query.session_id), query.size
     for place, one in enumerate(listed):
         share = 0.0
         if place in by_words:
-            share += _fit(one, query) / (_RANKS + by_words[place])
+            share += _fit(one, size) / (_RANKS + by_words[place])
         if place in by_meaning:
             share += 1 / (_RANKS + by_meaning[place])
         if not share and not (query.is_for_input and one.item.is_pinned):
