@@ -1,7 +1,7 @@
 """`storyengine bank`: whether a chapter keeps a memory bank, what is in it, and changes of that."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Annotated, Protocol
@@ -14,9 +14,11 @@ from core.context.visibility import names_of
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
 from core.domain.errors import IllegalCommandError
+from core.domain.ids import ItemId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.engine.bank.hands import Hands
 from core.engine.bank.service import NO_BANK, Bank
 from core.engine.kinds.bank.requests import is_extraction
 from core.text.cleaning import clean_line
@@ -82,9 +84,10 @@ async def list_(
     async with _bank_of(session) as (bank, chapter, find):
         items = await bank.items(with_all=all_, kinds=None if kind is None else (kind,))
         slot = find(as_) if as_ else None
-    shown = [item for item in items if slot is None or slot in item.label]
+        shown = [item for item in items if slot is None or slot in item.label]
+        hands = await bank.hands(shown) if is_json else {}
     if is_json:
-        typer.echo(_json(shown, chapter))
+        typer.echo(_json(shown, chapter, hands))
     elif not console.is_terminal:
         for item in shown:
             typer.echo("\t".join(_cells(item, chapter)))
@@ -227,10 +230,14 @@ def _cells(item: Item, session: Session) -> tuple[str, ...]:
     )
 
 
-def _json(items: Sequence[Item], session: Session) -> str:
+def _json(items: Sequence[Item], session: Session, hands: Mapping[ItemId, Hands]) -> str:
     from pydantic import TypeAdapter  # Only for this.
 
     plain = TypeAdapter(list[Item]).dump_python(list(items), mode="json")
+    made = TypeAdapter(Hands)
     for item, fields in zip(items, plain, strict=True):
         fields["known_to"] = names_of(item.label, session)
+        fields["source_origin"] = item.source_origin.value
+        if item.id in hands:
+            fields |= made.dump_python(hands[item.id], mode="json")
     return json.dumps(plain, ensure_ascii=False, indent=2)
