@@ -2,16 +2,20 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from core.domain.bank.checks import LAST_PROMPT
 from core.domain.bank.details import (
+    Attribute,
     Details,
     EventDetails,
+    FactDetails,
     PersonDetails,
     StateDetails,
     ThreadDetails,
     TraitDetails,
+    texts_of,
 )
 from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, Item
 from core.domain.errors import StoryEngineError
@@ -22,6 +26,7 @@ from core.domain.story.event import Event, Role
 from core.engine.bank.changes import edited, quote_of, require_storable
 from core.text.cleaning import clean, clean_line, is_blank
 from storyengine_tui.screens.bank.bank_rows import cells_of, columns_of, rows_of
+from storyengine_tui.screens.bank.detail_fields import read, typed_fields
 from storyengine_tui.screens.bank.item_details import evidence_line, passages_of
 from storyengine_tui.screens.bank.item_numbers import read_decay, read_prompt, read_share
 from tests.bad_text import acts
@@ -54,14 +59,28 @@ def check_bank_edit(content: bytes) -> None:
     except StoryEngineError as error:
         require_sentence(error)
     for details in (
-        PersonDetails(relationship=text),
-        EventDetails(participants=(name, text), outcome=number),
-        ThreadDetails(stakes=text),
-        TraitDetails(strength=share),
+        PersonDetails(relationship=text, **_typed(PersonDetails(), text)),
+        EventDetails(participants=(name, text), outcome=number, **_typed(EventDetails(), number)),
+        ThreadDetails(stakes=text, **_typed(ThreadDetails(), number)),
+        TraitDetails(strength=share, steps=(text, name)),
+        FactDetails(attributes=(Attribute(name=name, value=text),)),
         StateDetails(other=name),
     ):
         _edit(name, text, details, share)
     _quote(said or text, words or text)
+
+
+def _typed(details: Details, text: str) -> dict[str, Any]:
+    """Return what is read of a text for each field that is neither a text nor a choice; refusals are none."""
+    values: dict[str, Any] = {}
+    for name, before in typed_fields(details):
+        if isinstance(before, str) or name == "participants":
+            continue
+        try:
+            values[name] = read(name, text, before)
+        except StoryEngineError as error:
+            require_sentence(error)
+    return values
 
 
 def _edit(name: str, text: str, details: Details, share: float) -> None:
@@ -83,6 +102,7 @@ def _edit(name: str, text: str, details: Details, share: float) -> None:
     else:
         assert clean_line(after.name) == after.name, "a name that is not clean got in"
         assert clean(after.text) == after.text, "a text that is not clean got in"
+        assert all(clean_line(one) == one for one in texts_of(after.details)), "a detail that is not clean"
         assert 0 < len(after.name) <= LONGEST_NAME
         assert 0 < len(after.text) <= LONGEST_TEXT
         assert not is_blank(after.name), "an item without a name"

@@ -17,6 +17,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.bank import changes
+from core.engine.bank.hands import Hands, hands_of
 from core.engine.bank.undo import redone, undone
 
 TRIES: Final = 3
@@ -70,6 +71,17 @@ class Bank:
         """Return all items of the chapter that an item is from, by id; also those that do not count."""
         items = await self._store.items(item.session_id, with_all=True)
         return {one.id: one for one in items}
+
+    async def hands(self, items: Sequence[Item]) -> Mapping[ItemId, Hands]:
+        """Return by whom the bank learned of items of this chapter, and who changed them last."""
+        if not items:
+            return {}
+        others = {one.id: one for one in await self.items(with_all=True)}
+        ids = [item.id for item in items] if len(items) <= MOST_IDS else None
+        versions: dict[ItemId, list[Item]] = {}
+        for version in await self._store.history(self._session_id, ids):
+            versions.setdefault(version.id, []).append(version)
+        return {item.id: hands_of(versions[item.id], others) for item in items if item.id in versions}
 
     async def accesses(self) -> Mapping[ItemId, ItemAccess]:
         """Return which items this chapter recalled, and how often."""

@@ -83,7 +83,7 @@ def lines_of(details: Details, names: Mapping[ItemId, str]) -> Iterator[str]:
                 continue
         elif one.name == "participants":
             value = ", ".join(value)
-        yield f"{label_of(one.name)}: {'yes' if value is True else shown(one.name, value)}"
+        yield f"{label_of(one.name)}: {'yes' if value is True else clean_line(shown(one.name, value))}"
 
 
 def shown(name: str, value: object) -> str:

@@ -52,6 +52,17 @@ def listed(run: Run, *words: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_the_list_as_json_says_who_learned_of_an_item_and_changed_it_last(run: Run, desktop: Desktop) -> None:
+    desktop.prepare_now(make_banked)
+    run("confirm", "last", "00000001")
+    run("edit", "last", "00000003", "--text", "Ninety-one steps.")
+    items = {int(one["id"][-4:], 16): one for one in listed(run)}
+    assert [items[number]["source_origin"] for number in (1, 3)] == ["extracted", "configured"]
+    assert not any(one["learned_by"]["is_gm"] for one in items.values())
+    assert items[1]["last_changed_by"]["is_gm"]
+    assert items[2]["last_changed_by"] is None
+
+
 def test_items_are_listed_by_kind_and_as_one_character_knows_them(run: Run, desktop: Desktop) -> None:
     desktop.prepare_now(make_banked)
     lines = run("list", "last").stdout.splitlines()

@@ -1,7 +1,7 @@
 """`storyengine bank`: whether a chapter keeps a memory bank, what is in it, and changes of that."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Annotated, Protocol
@@ -21,6 +21,7 @@ from core.domain.requests.request import BackgroundRequest
 from core.domain.session.language import LANGUAGES, read_language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.engine.bank.hands import Hands
 from core.engine.bank.service import NO_BANK, Bank
 from core.engine.kinds.bank.requests import is_extraction
 from core.text.cleaning import clean_line
@@ -111,10 +112,11 @@ async def list_(
         counting = await bank.items(kinds=kinds)
         items = await bank.items(with_all=True, kinds=kinds) if all_ else counting
         slot = find(as_) if as_ else None
+        shown = [item for item in items if slot is None or slot in item.label]
+        hands = await bank.hands(shown) if is_json else {}
     ids = {item.id for item in counting}
-    shown = [item for item in items if slot is None or slot in item.label]
     if is_json:
-        typer.echo(_json(shown, chapter))
+        typer.echo(_json(shown, chapter, hands))
     elif not console.is_terminal:
         for item in shown:
             typer.echo("\t".join(_cells(item, chapter, ids)))
@@ -331,10 +333,14 @@ def _cells(item: Item, session: Session, counting: Collection[ItemId]) -> tuple[
     )
 
 
-def _json(items: Sequence[Item], session: Session) -> str:
+def _json(items: Sequence[Item], session: Session, hands: Mapping[ItemId, Hands]) -> str:
     from pydantic import TypeAdapter  # Only for this.
 
     plain = TypeAdapter(list[Item]).dump_python(list(items), mode="json")
+    made = TypeAdapter(Hands)
     for item, fields in zip(items, plain, strict=True):
         fields["known_to"] = names_of(item.label, session)
+        fields["source_origin"] = item.source_origin.value
+        if item.id in hands:
+            fields |= made.dump_python(hands[item.id], mode="json")
     return json.dumps(plain, ensure_ascii=False, indent=2)

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static
 
 from core.domain.audience import Audience
-from core.domain.bank.details import ItemKind, StateDetails
+from core.domain.bank.details import Attribute, ItemKind, PersonDetails, StateDetails
 from core.domain.bank.item import Item, Validation
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import ItemId
@@ -280,6 +280,29 @@ async def test_how_an_item_is_recalled_and_whom_it_is_about_are_edited_in_its_fo
         for line in ("Confidence: 0.90", "Fading: never", "Recalled no longer after prompt 40"):
             assert line in view.lines.text
         assert "fading, before" in view.lines.text
+
+
+async def test_details_that_are_typed_are_stored_shown_and_undone(desktop: Desktop) -> None:
+    async with tab3(desktop, shown="3") as tab:
+        before = await tab.stored(1)
+        await tab.press("e")
+        await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
+        for name, typed in (("attributes", "age: sixty [/x]"), ("exposure_desired", "0,75")):
+            tab.app.screen.query_one(f"#{name}", CappedTextArea).load_text(typed)
+        await tab.press("ctrl+s")
+        await tab.said("Stored; u undoes it")
+        stored = await tab.stored(1)
+        assert stored.details == PersonDetails(
+            relationship="her cousin",
+            attributes=(Attribute(name="age", value="sixty [/x]"),),
+            exposure_desired=0.75,
+        )
+        await tab.press("enter")
+        await tab.until(lambda: "Qualities: age: sixty [/x]" in screen_text(tab.app))
+        assert "Last changed by: you" in screen_text(tab.app)
+        await tab.press("escape", "u")
+        await tab.said("Undone for 1 item")
+        assert (await tab.stored(1)).details == before.details
 
 
 async def test_an_item_of_the_gms_own_is_added_for_those_who_are_ticked(desktop: Desktop) -> None:
