@@ -264,8 +264,12 @@ class CachingStylesheet(Stylesheet):
         if node.styles.base._rules != look.rules:
             self.replace_rules(node, look.rules, animate=animate)
         else:
-            # The background may look different.
+            # The background may look different; scroll bars show it, and only here are they told.
             node.notify_style_update()
+            if isinstance(node, Widget):
+                for bar in (node._vertical_scrollbar, node._horizontal_scrollbar):
+                    if bar is not None:
+                        bar.refresh()
         if node._component_styles.keys() != look.components.keys() or any(
             node._component_styles[name] != styles for name, styles in look.components.items()
         ):

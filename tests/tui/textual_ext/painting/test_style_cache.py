@@ -8,6 +8,7 @@ from textual.containers import Vertical
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
+from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
@@ -121,6 +122,23 @@ async def test_what_a_widget_consists_of_looks_as_its_surroundings_ask() -> None
             await pilot.pause()
             assert not wrongly_styled(app)
             seen.append(text.get_component_styles("text-area--placeholder").color)
+        assert seen[0] == seen[2] != seen[1] == seen[3]
+
+
+async def test_a_scroll_bar_shows_the_background_that_it_lies_on() -> None:
+    """The rules of what scrolls stay as they are."""
+    app = Fields()
+    async with app.run_test() as pilot:
+        cell, text = app.query(".cell").first(), app.query_one(TextArea)
+        text.text = "line\n" * 100
+        text.styles.background = "transparent"
+        await pilot.pause()
+        row = text.vertical_scrollbar.region.y
+        seen = []
+        for _ in range(4):
+            cell.toggle_class("veiled")
+            await pilot.pause()
+            seen.append(text.vertical_scrollbar.render_lines(Region(0, row, 2, 1)))
         assert seen[0] == seen[2] != seen[1] == seen[3]
 
 
