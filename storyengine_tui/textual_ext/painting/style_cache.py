@@ -58,16 +58,6 @@ class _Asked:
             not pseudo_classes.isdisjoint(OF_PLACE),
         )
 
-    def of(self, node: DOMNode) -> State:
-        """Return the answers of one widget."""
-        checks = node._PSEUDO_CLASSES
-        return (
-            self.types & node._css_type_names,
-            self.classes & node._classes,
-            node._id if node._id in self.ids else None,
-            tuple(name for name in self.pseudo_classes if name in checks and checks[name](node)),  # type: ignore[arg-type]  # a widget's
-        )
-
 
 class _Flags(NamedTuple):
     """What Textual notes on a widget of the pseudo classes of its rules."""
@@ -129,8 +119,8 @@ class CachingStylesheet(Stylesheet):
         self._narrow: _Rules | None = None
         self._narrowed: dict[frozenset[str], _Rules] = {}
         self._looks: WeakKeyDictionary[DOMNode, dict[State, _CachedStyles]] = WeakKeyDictionary()
-        self._states: dict[tuple[DOMNode, _Asked], State] | None = None
-        """States of ancestors, while many widgets are styled at once."""
+        self._states: dict[tuple[DOMNode, _Asked | tuple[str, ...]], State] | None = None
+        """States of ancestors, and their pseudo classes, while many widgets are styled at once."""
 
     @property
     def rules(self) -> list[RuleSet]:
@@ -245,10 +235,25 @@ class CachingStylesheet(Stylesheet):
         known = None if self._states is None else self._states.get((node, asked))
         if known is None:
             parent = node._parent
-            around = self._state_of(parent, asked) if isinstance(parent, DOMNode) else ()
-            known = (*asked.of(node), around)
+            known = (
+                asked.types & node._css_type_names,
+                asked.classes & node._classes,
+                node._id if node._id in asked.ids else None,
+                self._holding(node, asked.pseudo_classes),
+                self._state_of(parent, asked) if isinstance(parent, DOMNode) else (),
+            )
             if self._states is not None:
                 self._states[node, asked] = known
+        return known
+
+    def _holding(self, node: DOMNode, pseudo_classes: tuple[str, ...]) -> State:
+        """Return those that hold for a widget; widgets of many types are asked for the same ones."""
+        known = None if self._states is None else self._states.get((node, pseudo_classes))
+        if known is None:
+            checks = node._PSEUDO_CLASSES
+            known = tuple(name for name in pseudo_classes if name in checks and checks[name](node))  # type: ignore[arg-type]  # a widget's
+            if self._states is not None:
+                self._states[node, pseudo_classes] = known
         return known
 
     def _remember(self, node: DOMNode, looks: dict[State, _CachedStyles], state: State) -> None:
