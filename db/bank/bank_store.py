@@ -22,7 +22,7 @@ from db.bank.piece_vectors import missing_pieces, near, put_pieces
 from db.bank.recall import drawn_of, read_by_index, statement_of
 from db.bank.validity import counts, is_in
 from db.bank.vectors import VectorTable, missing
-from db.library.library_store import AtOnce, Change, Read
+from db.library.library_store import AtOnce, Change, Read, rows_of
 from db.rows.bank_mapping import (
     item_values,
     revision_values,
@@ -198,10 +198,7 @@ class PostgresBank:
         return await self._read(lambda connection: near(connection, session_ids, model, vector, limit))
 
     async def _rows(self, query: Select[Any]) -> Sequence[Any]:
-        async def work(connection: AsyncConnection) -> Sequence[Any]:
-            return list(await connection.execute(query))
-
-        return await self._read(work)
+        return await self._read(lambda connection: rows_of(connection, query))
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """Rules of the library, held by the database: raw SQL, past all of our code (design 14)."""
 
 import asyncio
+from contextlib import nullcontext
 from datetime import UTC, datetime
 
 import psycopg
 import pytest
-from psycopg import errors
+from psycopg import errors, sql
 
 from core.changes import Changes
 from core.domain.ids import CharacterId, LorebookId, ProposalId, new_uuid
@@ -112,6 +113,20 @@ def test_the_database_refuses(library: psycopg.Connection, statement: str) -> No
 LINE = '{"kind": "canon", "text": "x", "known_to": [], "chapter": 1, "is_pinned": false, "is_struck": false}'
 
 
+def write_into_tab1(url: str, raw: psycopg.Connection, column: str, value: str, *, is_taken: bool) -> None:
+    """Store a chapter and write JSON into a column of its tab 1, which takes or refuses it."""
+
+    async def create() -> None:
+        store = await open_store(url)
+        await store.create(chapters.creation(chapters.new_session()))
+        await store.aclose()
+
+    asyncio.run(create())
+    update = sql.SQL("UPDATE tab1_input SET {} = %s::jsonb").format(sql.Identifier(column))
+    with nullcontext() if is_taken else pytest.raises(errors.CheckViolation):
+        raw.execute(update, (value,))
+
+
 @pytest.mark.parametrize(
     ("carried", "is_taken"),
     [
@@ -131,17 +146,7 @@ LINE = '{"kind": "canon", "text": "x", "known_to": [], "chapter": 1, "is_pinned"
 def test_what_comes_over_from_earlier_chapters_is_lines(
     url: str, raw: psycopg.Connection, carried: str, is_taken: bool
 ) -> None:
-    async def create() -> None:
-        store = await open_store(url)
-        await store.create(chapters.creation(chapters.new_session()))
-        await store.aclose()
-
-    asyncio.run(create())
-    if is_taken:
-        raw.execute("UPDATE tab1_input SET carried = %s::jsonb", (carried,))
-        return
-    with pytest.raises(errors.CheckViolation):
-        raw.execute("UPDATE tab1_input SET carried = %s::jsonb", (carried,))
+    write_into_tab1(url, raw, "carried", carried, is_taken=is_taken)
 
 
 OF_THE_LIBRARY = '"0199a1b2-0000-7000-8000-000000000001"'
@@ -177,17 +182,7 @@ PROFILE = (
 def test_what_slots_have_of_characters_is_profiles(
     url: str, raw: psycopg.Connection, profiles: str, is_taken: bool
 ) -> None:
-    async def create() -> None:
-        store = await open_store(url)
-        await store.create(chapters.creation(chapters.new_session()))
-        await store.aclose()
-
-    asyncio.run(create())
-    if is_taken:
-        raw.execute("UPDATE tab1_input SET profiles = %s::jsonb", (profiles,))
-        return
-    with pytest.raises(errors.CheckViolation):
-        raw.execute("UPDATE tab1_input SET profiles = %s::jsonb", (profiles,))
+    write_into_tab1(url, raw, "profiles", profiles, is_taken=is_taken)
 
 
 @pytest.mark.parametrize("table", ["cast_member", "lorebook"])

@@ -24,6 +24,15 @@ from tests.core.takes_model import done, play
 
 pytestmark = pytest.mark.anyio
 
+ONLY_THE_LAST_AGAIN = [
+    (1, "bank_scan/full@1"),
+    (1, "bank_scan/full@1"),
+    (1, "bank_match/full@1"),
+    (1, "bank_update/full@1"),
+    (2, "bank_update/full@1"),
+]
+"""Attempt and prompt of each call, where the last one was made twice."""
+
 
 async def test_a_chapter_without_a_bank_asks_nothing_more_and_keeps_nothing() -> None:
     made = room(scan(facts=[fact()]), keeps_bank=False)
@@ -308,13 +317,7 @@ async def test_an_attempt_after_a_failure_goes_on_with_the_question_that_was_ope
         assert [one.name for one in await items(session)] == ["The brass key"]
         await session.retry(failed.id)
         await read(session)
-        assert [(call.attempt, call.prompt_version) for call in await calls(session)] == [
-            (1, "bank_scan/full@1"),
-            (1, "bank_scan/full@1"),
-            (1, "bank_match/full@1"),
-            (1, "bank_update/full@1"),
-            (2, "bank_update/full@1"),
-        ]
+        assert [(call.attempt, call.prompt_version) for call in await calls(session)] == ONLY_THE_LAST_AGAIN
         assert [one.text for one in await items(session)] == ["Both."]
 
 
@@ -325,13 +328,7 @@ async def test_a_call_that_makes_room_for_the_play_is_taken_up_where_it_was() ->
         hanging = await made.heard(CallStarted, lambda one: one.call == 3 and is_extraction(one.request))
         session.background.put_back(hanging.request.id)
         await read(session)
-        assert [(call.attempt, call.prompt_version) for call in await calls(session)] == [
-            (1, "bank_scan/full@1"),
-            (1, "bank_scan/full@1"),
-            (1, "bank_match/full@1"),
-            (1, "bank_update/full@1"),
-            (2, "bank_update/full@1"),
-        ]
+        assert [(call.attempt, call.prompt_version) for call in await calls(session)] == ONLY_THE_LAST_AGAIN
         assert [one.text for one in await items(session)] == ["Both."]
         assert (await extractions(session))[1].tries == 1
 
