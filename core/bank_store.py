@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from core.domain.bank.details import ItemKind
-from core.domain.bank.item import Item, ItemAccess
+from core.domain.bank.item import Item, ItemAccess, Replacement
 from core.domain.bank.pieces import NearPiece, PieceVector
-from core.domain.bank.recall import Found, ItemVector, Query, Vector
+from core.domain.bank.recall import Found, ItemVector, Query, Scope, Vector
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.cast import Character
+from core.domain.session.language import Language
 from core.domain.slot import Slot
+from core.domain.story.context_status import Statuses
 
 CHANGED: Final = "Another window changed that item meanwhile; nothing was stored from here."
 
@@ -24,7 +26,10 @@ class EarlierChapter:
     number: int
     """Its place in the book, from 1."""
     prompt_index: int
+    language: Language
     cast: tuple[Character, ...]
+    statuses: Statuses = ()
+    """What the GM said of whether models are sent its events."""
 
 
 Sheets = Sequence[tuple[SessionId, Slot]]
@@ -37,6 +42,19 @@ class Drawn:
 
     states: Sequence[Item] = ()
     found: Sequence[Found] = ()
+
+
+NAMED: Final = (ItemKind.PERSON, ItemKind.PLACE)
+"""The items that are about what their name names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Which of some words no item has, and the names that these could be meant for."""
+
+    unknown: Sequence[str] = ()
+    names: Sequence[str] = ()
+    """Of people and places, each once; none where each word is known."""
 
 
 class BankStore(Protocol):
@@ -68,6 +86,12 @@ class BankStore(Protocol):
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
         """Return the chapters before this one in its book, in order; nothing for one that is in no book."""
 
+    async def replacements(self, session_ids: Sequence[SessionId]) -> Sequence[Replacement]:
+        """Return what items of these chapters replace of others of them; both are of canon.
+
+        Within a chapter `items` sees to it. As everywhere, no words of a model replace the GM's.
+        """
+
     async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
         """Return the requests that have drawn items from play, oldest first: those that are done."""
 
@@ -94,6 +118,13 @@ class BankStore(Protocol):
 
     async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
         """Return the states of `sheets` that count, in their order, and what a query recalls, in one go."""
+
+    async def names(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:
+        """Return which of these words no item within the labels of chapters has, and the names there are.
+
+        Words of which a language makes nothing, such as “the”, are not among them. The names are those of
+        people and places that count; no other name of theirs is known.
+        """
 
     async def can_recall_by_meaning(self) -> bool:
         """Whether vectors are kept here. What keeps them is made when this is first asked."""

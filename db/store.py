@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -14,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from core.changes import Changes
-from core.domain.errors import ErrorCode, SessionLockedError
+from core.domain.errors import SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import Artifact, Content, Request
 from core.domain.requests.request_kinds import RequestKind
@@ -72,7 +71,7 @@ class PostgresStore:
         self._leases: set[WriterLease] = set()
         self.queue: Final = PostgresQueue(self._read, self._change, self._at_once, self._epochs)
         self.library: Final = PostgresLibrary(self._change, self._read)
-        self.bank: Final = PostgresBank(self._change, self._read, partial(self._at_once, failing=LOAD), url)
+        self.bank: Final = PostgresBank(self._change, self._read, url)
 
     async def create(self, changes: Changes) -> None:
         """Store a new session with everything in `changes`, also for an import."""
@@ -312,6 +311,7 @@ class PostgresStore:
         for lease in tuple(self._leases):
             await lease.aclose()
         await self._commit_connection.aclose()
+        await self.bank.aclose()
         await self._engine.dispose()
 
     def _epochs(self) -> Mapping[SessionId, int]:
@@ -329,17 +329,15 @@ class PostgresStore:
         async with guarded(SAVE):
             await self._once_more(run)
 
-    async def _at_once(
-        self, statement: Select[Any], values: Mapping[str, object] | None = None, *, failing: ErrorCode = SAVE
-    ) -> Sequence[Any]:
+    async def _at_once(self, statement: Select[Any]) -> Sequence[Any]:
         """Run one statement, which is a transaction of its own, in one round trip; return its rows."""
 
         async def run() -> Sequence[Any]:
             async with self._engine.connect() as connection:
                 await connection.execution_options(isolation_level="AUTOCOMMIT")
-                return list(await connection.execute(statement, values))
+                return list(await connection.execute(statement))
 
-        async with guarded(failing):
+        async with guarded(SAVE):
             return await self._once_more(run)
 
     async def _read(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:

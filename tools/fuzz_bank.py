@@ -21,8 +21,8 @@ from core.domain.story.event import Event, Role
 from core.engine.bank.changes import edited, quote_of, require_storable
 from core.text.cleaning import clean, clean_line, is_blank
 from storyengine_tui.screens.bank.bank_rows import cells_of, columns_of, rows_of
+from storyengine_tui.screens.bank.detail_fields import read_share
 from storyengine_tui.screens.bank.item_details import evidence_line, passages_of
-from storyengine_tui.screens.bank.item_modal import read_share
 from tests.bad_text import acts
 from tools.fuzz_texts import require_sentence
 

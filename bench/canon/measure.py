@@ -18,7 +18,7 @@ from core.engine.kinds.bank.embedding import meanings_of, texts_of
 from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import BankReader
 from core.gateway.embedding_service import stored_name
-from core.providers.embedding.base import Embedder
+from core.providers.embedding.base import Embedder, meaning_of_query, texts_of_query
 from core.snapshot import Snapshot
 from core.store import SessionStore
 from core.text.delimiters import SegmentName
@@ -204,9 +204,9 @@ class Questioner:
         """Return the vector of a question; the same for all ways."""
         if text not in self._meanings:
             began = perf_counter()
-            made = await self._embedder.embed([text], SECONDS)
+            made = await self._embedder.embed(texts_of_query(text), SECONDS)
             self.embed_milliseconds.append((perf_counter() - began) * 1e3)
-            self._meanings[text] = Meaning(made.vectors[0], stored_name(self._embedder))
+            self._meanings[text] = Meaning(meaning_of_query(made.vectors), stored_name(self._embedder))
         return self._meanings[text]
 
 

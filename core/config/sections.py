@@ -159,7 +159,7 @@ class AccountSettings(BaseModel):
 
 DEFAULT_LORE_PERCENT: Final = 25
 DEFAULT_RECALL_PERCENT: Final = 10
-DEFAULT_RECALL_ITEMS: Final = 100
+DEFAULT_RECALL_ITEMS: Final = 200
 """An item takes some 25 tokens. In a small input the percentage says how many there is room for."""
 
 

@@ -3,20 +3,22 @@
 `core.context.visibility` decides which of it a character may know.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from core.domain.audience import Audience
-from core.domain.bank.details import StateDetails
+from core.domain.bank.details import ItemKind, StateDetails
 from core.domain.bank.fading import has_expired
-from core.domain.bank.item import Item
+from core.domain.bank.item import Item, Replacement
 from core.domain.bank.matching import state_key
-from core.domain.ids import SessionId
+from core.domain.ids import ItemId, SessionId
 from core.domain.session.carry_over import person_key
 from core.domain.session.cast import Character
+from core.domain.session.language import Language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.domain.story.context_status import LogPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,15 +30,32 @@ class BankChapter:
     """Its number in the book; 0 for the chapter that is played."""
     now: int = 0
     """The number that the newest prompt of the chapter that is played has, counted on from its own."""
+    language: Language = Language.ENGLISH
     slots: Mapping[Slot, Slot]
     """Of its cast, those who play here too: the slot there, and the one here."""
+    never_sent: frozenset[LogPlace] = frozenset()
+    """The places of its events that no model is sent."""
 
-    def label_of(self, item: Item, session: Session) -> Audience:
+    def may_send(self, item: Item) -> bool:
+        """Whether models may be sent an item of it: not the words of a quote whose events are never sent.
+
+        What other items tell of such an event stays, as what memory tells of it.
+        """
+        proofs = [one.place for one in item.evidence] if item.kind is ItemKind.QUOTE else []
+        return not proofs or not self.never_sent.issuperset(proofs)
+
+    def label_of(self, item: Item | Replacement, session: Session) -> Audience:
         """Return who of the chapter that is played may know an item of this one.
 
         What everyone knew in an earlier chapter is known to those who were in its cast.
         """
         return session.audience_of(self.slots[slot] for slot in item.label if slot in self.slots)
+
+    def audience_there(self, audience: Audience, session: Session) -> Audience | None:
+        """Return who in this chapter are those of `audience`; None where not all of them play in it."""
+        here = frozenset(audience) & frozenset(session.slots)
+        there = Audience.of(one for one, other in self.slots.items() if other in here)
+        return there if here and len(there.slots) == len(here) else None
 
     def remembered(self, item: Item, session: Session) -> "Remembered":
         """Return an item of this chapter as the chapter that is played has it."""
@@ -105,10 +124,51 @@ class ChapterBank:
 NO_BANK: Final = ChapterBank()
 
 
+def replaced_for(
+    audience: Audience,
+    replacements: Iterable[Replacement],
+    chapters: Sequence[BankChapter],
+    session: Session,
+) -> frozenset[ItemId]:
+    """Return the items of earlier chapters in whose place each of `audience` knows a newer one.
+
+    Who may not know the newer one goes on with the older.
+    """
+    known = _replaced(replacements, chapters, session)
+    return frozenset(item_id for item_id, label in known if label.includes(audience))
+
+
+def still_counting(
+    lines: Iterable[Remembered],
+    replacements: Iterable[Replacement],
+    chapters: Sequence[BankChapter],
+    session: Session,
+) -> list[Remembered]:
+    """Return without those in whose place all who know them here know a newer one."""
+    known = list(_replaced(replacements, chapters, session))
+    return [
+        line
+        for line in lines
+        if not any(item_id == line.item.id and label.includes(line.label) for item_id, label in known)
+    ]
+
+
+def _replaced(
+    replacements: Iterable[Replacement], chapters: Sequence[BankChapter], session: Session
+) -> Iterator[tuple[ItemId, Audience]]:
+    """Yield items that a later one of these chapters replaces, and who here may know what it has instead."""
+    places = {chapter.session_id: place for place, chapter in enumerate(chapters)}
+    for one in replacements:
+        if places[one.session_id] < places[one.replaced_in]:
+            yield one.item_id, chapters[places[one.replaced_in]].label_of(one, session)
+
+
 def this_chapter(session: Session) -> BankChapter:
     """Return the chapter that is played as one whose items an input may draw on."""
     slots = {slot: slot for slot in session.slots}
-    return BankChapter(session_id=session.id, now=session.prompt_index, slots=slots)
+    return BankChapter(
+        session_id=session.id, now=session.prompt_index, language=session.language, slots=slots
+    )
 
 
 def sheet_of(lines: Iterable[Remembered], slot: Slot) -> tuple[Remembered, ...]:

@@ -131,11 +131,13 @@ class Segment:
         """The place in the order in which a budget reduces an input: 1 is reduced first."""
         return _PRIORITIES.get(self.name, KEPT_WHOLE)
 
-    def extracted(self, original_tokens: int) -> "Segment":
-        """Return it as the part of a text of so many tokens that there was room for."""
+    def shortened(
+        self, original_tokens: int, method: CompressionMethod = CompressionMethod.EXTRACTION
+    ) -> "Segment":
+        """Return it as what was made of a text of so many tokens, for which there was no room."""
         if original_tokens <= self.tokens:
             return self
-        return replace(self, compression=Compression(CompressionMethod.EXTRACTION, original_tokens))
+        return replace(self, compression=Compression(method, original_tokens))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

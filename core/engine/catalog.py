@@ -14,12 +14,13 @@ from core.domain.dice import Roll
 from core.domain.errors import IllegalCommandError, RowRefusedError, SessionLockedError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
+from core.domain.session.language import Language
 from core.domain.session.profile import without_models
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus
 from core.domain.story.event import Event
-from core.engine.bank.commands import keep_bank
+from core.engine.bank.commands import keep_bank, set_language
 from core.engine.bank.keeping import material
 from core.engine.bank.service import Bank
 from core.engine.changes import moves
@@ -227,6 +228,11 @@ class SessionCatalog:
         events, read = await material(self.store, session_id) if is_on else ((), ())
         decide = partial(keep_bank, now=self._clock(), is_on=is_on, events=events, read=read)
         await self.change(session_id, decide, "change it there", needs_memory=is_on)
+
+    async def set_language(self, session_id: SessionId, language: Language) -> None:
+        """Store the language of a session that is not open here; the words of its items are made again."""
+        now = self._clock()
+        await self.change(session_id, lambda chapter: set_language(chapter, language, now), "change it there")
 
     async def attach_lore(self, session_id: SessionId, book: "KeptLorebook") -> None:
         """Attach a lorebook of the library to a session that is not open here, or take its content over."""

@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Final
 
 from core.domain.bank.checks import problems_of
+from core.domain.bank.details import QuoteDetails
 from core.domain.bank.evidence import Evidence, find_words
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.ids import ItemId
@@ -47,7 +48,9 @@ def problems_of_bank(
             if clean_line(item.name) != item.name or not _is_proved(item, log, takes):
                 yield f"the item “{head(clean_line(item.name), _SHOWN)}” is not proved by what was played"
     if not all(_targets(item, newest) for item in newest.values()) or _has_circle(newest):
-        yield "an item is replaced by one that is missing, or by itself"
+        yield "an item goes on in one that is missing, or replaces itself"
+    if not all(one in newest for item in items for one in _proved(item)):
+        yield "a quote proves an item that is missing"
     if not all(0 < one.access_count < _MOST_COUNTED and one.last_accessed > 0 for one in accesses):
         yield "an item was recalled less than once"
     if any(one.last_accessed > max(session.prompt_index, *(index for index, _ in takes)) for one in accesses):
@@ -93,7 +96,12 @@ def _is_found(proof: Evidence, event: Event | None, item: Item) -> bool:
 
 
 def _targets(item: Item, newest: Mapping[ItemId, Item]) -> bool:
-    return all(one is None or one in newest for one in (item.supersedes, item.merged_into))
+    """Whether what it goes on in is there. What it replaces may be of an earlier chapter of the book."""
+    return item.merged_into is None or item.merged_into in newest
+
+
+def _proved(item: Item) -> tuple[ItemId, ...]:
+    return item.details.data_item_ids if isinstance(item.details, QuoteDetails) else ()
 
 
 def _has_circle(newest: Mapping[ItemId, Item]) -> bool:

@@ -18,12 +18,14 @@ from pydantic import FailFast, Field, GetCoreSchemaHandler, GetPydanticSchema, T
 from pydantic_core import CoreSchema, core_schema
 
 from core.domain.audience import EVERYONE
+from core.domain.bank.details import without_unset
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.requests.request import Artifact, Content, Request, RequestRecord
 from core.domain.secret import Secret
+from core.domain.session.language import Language
 from core.domain.session.lore import Lorebooks
 from core.domain.session.profile import ADDED
 from core.domain.session.session import Session, Tab1Inputs
@@ -45,15 +47,16 @@ from core.store import SessionStore
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean, clean_line
 
-VERSION: Final = 7
-_READABLE: Final = (1, 2, 3, 4, 5, 6, VERSION)
+VERSION: Final = 8
+_READABLE: Final = (1, 2, 3, 4, 5, 6, 7, VERSION)
 """Version 1 has the same body. Its checksum was taken of the body as read and written again; for a file that
 the program wrote these are the same bytes. Version 3 adds takes and revisions: in earlier ones every prompt
 has one take, and every block one revision. Version 4 adds audiences, lines and secrets: in earlier ones
 everyone knows everything. Version 5 adds the book of a chapter, and what it took over from the one before.
 Version 6 adds what slots have of characters of the library: in earlier ones they were made by hand.
 Version 7 adds the memory bank, model and tags of a slot, and the groups of a secret: each is left out where
-there is none."""
+there is none. Version 8 adds the language of the bank, English in earlier ones, and what
+`core.domain.bank.details.ADDED` names: in earlier ones it is unset."""
 _HEARD: Final = ("events", "blocks", "revisions", "requests")
 _EVERYONE: Final = [slot.value for slot in EVERYONE]
 _DEFAULTS: Final[Mapping[str, object]] = {
@@ -68,6 +71,7 @@ _DEFAULTS: Final[Mapping[str, object]] = {
     "adds_unasked": False,
     "may_add": [],
     "keeps_bank": False,
+    "language": Language.ENGLISH,
 }
 _TRIES: Final = 5
 _MAX_REASON_CHARS: Final = 300
@@ -231,6 +235,8 @@ def _without_defaults(plain: dict[str, Any]) -> dict[str, Any]:
         del plain["tab1"]["carried"]
     if not plain["tab1"]["profiles"]:
         del plain["tab1"]["profiles"]
+    for item in plain.get("items", ()):
+        item["details"] = without_unset(item["details"])
     for secret in plain.get("secrets", ()):
         if not secret["groups"]:
             del secret["groups"]

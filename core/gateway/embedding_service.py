@@ -8,7 +8,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -27,7 +27,13 @@ from core.gateway.model_gateway import ModelGateway, ended
 from core.gateway.places import Place
 from core.gateway.rate_limit import MinuteLimit
 from core.providers.base import ProviderError
-from core.providers.embedding.base import Embedder, Vector, shortened
+from core.providers.embedding.base import (
+    Embedder,
+    Vector,
+    meaning_of_query,
+    shortened,
+    texts_of_query,
+)
 
 QUERY_SECONDS: Final = 0.7
 """How long an input waits for the vector of its query: it waits a second for the whole of the memory bank.
@@ -116,8 +122,11 @@ class EmbeddingService:
         now = asyncio.get_running_loop().time()
         if now < self._rests_until:
             return Embedded(error=ProviderError(ErrorCode.LLM_SERVER_ERROR))
-        call = self._call(self._plan, (text,), request, number)
+        texts = texts_of_query(text)
+        call = self._call(self._plan, texts, request, number)
         made = await self._embed(self._plan, call, cancellation or Cancellation(), is_query=True)
+        is_whole = len(made.vectors) == len(texts)
+        made = replace(made, vectors=(meaning_of_query(made.vectors),) if is_whole else ())
         if made.vector is not None:
             self._keep(text, made.vector)
         elif self._has_started and made.error and made.error.code not in NEEDS_THE_GM:

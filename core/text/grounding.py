@@ -14,16 +14,16 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _BEGINS: Final = re.compile(r"(?:^|[.!?:;…\n]|[—–]\s)[\s\"'“”‘’«»(]*$")
 _COUNTED: Final = """
 two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-eighteen nineteen twenty
+eighteen nineteen
 """
-_COUNTS: Final = {name: str(number) for number, name in enumerate(_COUNTED.split(), start=2)} | {
-    "dozen": "12",
-    "thirty": "30",
-    "forty": "40",
-    "fifty": "50",
-    "hundred": "100",
-    "thousand": "1000",
-}
+_NAMES_OF_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety"
+_TENS: Final = {name: number for number, name in enumerate(_NAMES_OF_TENS.split(), start=2)}
+_COUNTS: Final = (
+    {name: str(number) for number, name in enumerate(_COUNTED.split(), start=2)}
+    | {name: str(10 * number) for name, number in _TENS.items()}
+    | {"dozen": "12", "hundred": "100", "thousand": "1000", "million": "1000000"}
+)
+_DIGITS: Final = {"one": "1"} | {name: digit for name, digit in _COUNTS.items() if len(digit) == 1}
 _OPENERS: Final = """
 a after again all also although an and another any as at attempted because before both but by despite during
 each eventually every everyone finally for from he her here his how however i if in instead into is it its
@@ -49,7 +49,7 @@ class Vocabulary:
         for text in texts:
             found = [_key(word[0]) for word in _WORD.finditer(text)]
             words.update(found, *(word.split("-") for word in found))
-            numbers.update(_NUMBER.findall(text), (_COUNTS[word] for word in found if word in _COUNTS))
+            numbers.update(_NUMBER.findall(text), *map(_numbers_in, found))
         return cls(frozenset(words), frozenset(numbers))
 
     def unknown_in(self, text: str, *, is_name: bool = False) -> Iterator[str]:
@@ -59,17 +59,25 @@ class Vocabulary:
                 yield number
         for found in _WORD.finditer(text):
             word, key = found[0], _key(found[0])
-            if key in self.words:
-                continue
-            if key in _COUNTS:
-                if _COUNTS[key] not in self.numbers:
+            if counted := _numbers_in(key):
+                if not self.numbers.issuperset(counted):
                     yield word
+            elif key in self.words:
+                continue
             elif is_name or (word[0].isupper() and not self._is_beginning(text[: found.start()], key)):
                 yield word
 
     @staticmethod
     def _is_beginning(before: str, key: str) -> bool:
         return key in _BEGINNINGS and _BEGINS.search(before) is not None
+
+
+def _numbers_in(word: str) -> list[str]:
+    """Return the numbers of a word: that of “five”, of “thirty-five”, or those of parts as in “five-day”."""
+    first, *rest = parts = word.split("-")
+    if first in _TENS and len(rest) == 1 and rest[0] in _DIGITS:
+        return [f"{_TENS[first]}{_DIGITS[rest[0]]}"]
+    return [_COUNTS[part] for part in parts if part in _COUNTS]
 
 
 def _key(word: str) -> str:

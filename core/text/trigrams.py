@@ -4,6 +4,7 @@ It is the measure of PostgreSQL's pg_trgm, so that a search here and one there w
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 ALIKE: Final = 0.4
@@ -26,9 +27,13 @@ def nearest(word: str, names: Iterable[str]) -> str | None:
     return name if best >= ALIKE else None
 
 
-def _trigrams(word: str) -> set[str]:
-    """Return the runs of three letters, with two blanks before the word and one after it."""
+@lru_cache(4096)
+def _trigrams(word: str) -> frozenset[str]:
+    """Return the runs of three letters, with two blanks before the word and one after it.
+
+    They are kept for some time: each misspelled word is compared with the same names.
+    """
     if not word:
-        return set()
+        return frozenset()
     padded = f"  {word.casefold()} "
-    return {padded[place : place + 3] for place in range(len(padded) - 2)}
+    return frozenset(padded[place : place + 3] for place in range(len(padded) - 2))

@@ -2,33 +2,37 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import URL, Executable, Select, func, select
+from sqlalchemy import URL, Executable, Select, Uuid, bindparam, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from core.bank_store import Drawn, EarlierChapter, Sheets
+from core.bank_store import Drawn, EarlierChapter, Names, Sheets
 from core.domain.bank.details import ItemKind
-from core.domain.bank.item import Item, ItemAccess
+from core.domain.bank.item import Item, ItemAccess, Replacement
 from core.domain.bank.pieces import NearPiece, PieceVector
-from core.domain.bank.recall import Found, ItemVector, Query, Vector, merged
+from core.domain.bank.recall import Found, ItemVector, Query, Scope, Vector, merged
 from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
+from db.bank.item_reader import ItemReader
+from db.bank.names import names_of, read_names
 from db.bank.piece_vectors import missing_pieces, near, put_pieces
-from db.bank.recall import drawn_of, read_by_index, statement_of
-from db.bank.validity import counts, is_in
+from db.bank.recall import drawn_of, statement_of
+from db.bank.recall_connection import RecallConnection
+from db.bank.validity import counts, is_in, replacing
 from db.bank.vectors import VectorTable, missing
-from db.library.library_store import AtOnce, Change, Read, rows_of
+from db.library.library_store import Change, Read, rows_of
+from db.reads.chapter_lists import statuses_of
 from db.rows.bank_mapping import (
     item_values,
     revision_values,
     to_access,
     to_earlier_chapter,
     to_item,
+    to_replacement,
 )
 from db.rows.mapping import to_request
 from db.tables import (
@@ -43,13 +47,14 @@ from db.tables import (
 
 
 class PostgresBank:
-    """The memory bank. `change` and `read` run work in a transaction of the store, `at_once` a query."""
+    """The memory bank. `change` and `read` run work in a transaction of the store."""
 
-    def __init__(self, change: Change, read: Read, at_once: AtOnce, url: URL) -> None:
+    def __init__(self, change: Change, read: Read, url: URL) -> None:
         self._change: Final = change
         self._read: Final = read
-        self._at_once: Final = at_once
         self._vectors: Final = VectorTable(change, read, url)
+        self._recalls: Final = RecallConnection(url)
+        self._items: Final = ItemReader(self._recalls)
 
     async def items(
         self,
@@ -77,20 +82,12 @@ class PostgresBank:
 
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
         """Return the chapters before this one in its book."""
-        own, place = BOOK_CHAPTER.alias("own"), BOOK_CHAPTER.c.place
-        is_before = (own.c.book_id == BOOK_CHAPTER.c.book_id) & (place < own.c.place)
-        # Deleted chapters leave gaps in the places, and none in the numbers.
-        number = func.row_number().over(order_by=place).label("number")
-        query = (
-            select(SESSION.c.id, SESSION.c.prompt_index, SESSION.c.slots, SESSION.c.names, number)
-            .add_columns(TAB1_INPUT.c.profiles)
-            .join_from(BOOK_CHAPTER, own, is_before)
-            .join(SESSION, SESSION.c.id == BOOK_CHAPTER.c.session_id)
-            .join(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)
-            .where(own.c.session_id == session_id)
-            .order_by(place)
-        )
-        return [to_earlier_chapter(row) for row in await self._at_once(query)]
+        rows = await self._recalls.rows(_EARLIER, {"session": session_id})
+        return [to_earlier_chapter(row) for row in rows]
+
+    async def replacements(self, session_ids: Sequence[SessionId]) -> Sequence[Replacement]:
+        """Return what is replaced across chapters; see `core.bank_store.BankStore.replacements`."""
+        return [to_replacement(row) for row in await self._rows(replacing(session_ids))]
 
     async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
         """Return the requests that have drawn items from play."""
@@ -149,15 +146,23 @@ class PostgresBank:
     async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
         """Return states and what a query recalls; see `core.bank_store.BankStore.draw`."""
         has_vectors = query is not None and query.vector is not None and await self.can_recall_by_meaning()
-        statement = statement_of(sheets, query, has_vectors=has_vectors)
+        by_index = 0
+        if query is not None and has_vectors and await self._vectors.index.serves(query):
+            by_index = len(query.vector or ())
+        statement = statement_of(sheets, query, has_vectors=has_vectors, by_index=by_index)
         if statement is None:
             return Drawn()
-        if query is not None and has_vectors and await self._vectors.index.serves(query):
-            rows = await self._read(partial(read_by_index, sheets=sheets, query=query))
-        else:
-            rows = await self._at_once(*statement)
-        states, candidates = drawn_of(rows, sheets, query)
-        return Drawn(states, () if query is None else merged(candidates, query))
+        rows = await self._recalls.rows(*statement, by_index=query.candidates if query and by_index else 0)
+        states, found = drawn_of(rows, await self._items.read(rows), sheets, query)
+        return Drawn(states, () if query is None else merged(found, query))
+
+    async def aclose(self) -> None:
+        """Close the connection for recall, if it was opened."""
+        await self._recalls.aclose()
+
+    async def names(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:
+        """Return unknown words and the names there are; see `core.bank_store.BankStore.names`."""
+        return read_names(await self._recalls.rows(*names_of(scopes, words))) if scopes and words else Names()
 
     async def can_recall_by_meaning(self) -> bool:
         """Whether vectors are kept here; see `core.bank_store.BankStore.can_recall_by_meaning`."""
@@ -199,6 +204,27 @@ class PostgresBank:
 
     async def _rows(self, query: Select[Any]) -> Sequence[Any]:
         return await self._read(lambda connection: rows_of(connection, query))
+
+
+def _earlier_chapters() -> Select[Any]:
+    """Return the query for the chapters before one in its book."""
+    own, place = BOOK_CHAPTER.alias("own"), BOOK_CHAPTER.c.place
+    is_before = (own.c.book_id == BOOK_CHAPTER.c.book_id) & (place < own.c.place)
+    # Deleted chapters leave gaps in the places, and none in the numbers.
+    number = func.row_number().over(order_by=place).label("number")
+    return (
+        select(SESSION.c.id, SESSION.c.prompt_index, SESSION.c.slots, SESSION.c.names, number)
+        .add_columns(SESSION.c.language, TAB1_INPUT.c.profiles)
+        .add_columns(statuses_of(SESSION.c.id).scalar_subquery().label("statuses"))
+        .join_from(BOOK_CHAPTER, own, is_before)
+        .join(SESSION, SESSION.c.id == BOOK_CHAPTER.c.session_id)
+        .join(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)
+        .where(own.c.session_id == bindparam("session", type_=Uuid))
+        .order_by(place)
+    )
+
+
+_EARLIER: Final = _earlier_chapters()
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

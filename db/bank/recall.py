@@ -6,12 +6,12 @@ the beginning of a key, vectors of the chapters asked about alone. The states of
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any
 
 import sqlalchemy as sa
+from psycopg.types.numeric import Int8
 from sqlalchemy import Select, func, select
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.bank_store import Sheets
 from core.domain.bank.item import Item, ItemAccess
@@ -23,22 +23,14 @@ from core.domain.bank.recall import (
     Query,
     Sought,
 )
+from core.domain.session.language import Language
 from db.bank import recall_parts as parts_of
-from db.bank.vector_index import SETTINGS
+from db.bank.item_reader import ItemKey
 from db.bank.vectors import text_of
-from db.rows.bank_mapping import to_item
-from db.tables import BANK_ACCESS, BANK_ITEM
+from db.tables import BANK_ACCESS
 
 _STATES, _WORDS, _MEANING, _KEPT = "states", "words", "meaning", "kept"
 """The parts of the statement."""
-_FOUND: Final = ("score", "found_words", "distance", "is_state", "is_found")
-
-
-async def read_by_index(connection: AsyncConnection, *, sheets: Sheets, query: Query) -> Sequence[Any]:
-    """Return the rows of the statement, which looks for the nearest vectors in their index."""
-    statement = statement_of(sheets, query, has_vectors=True, by_index=len(query.vector or ()))
-    await connection.execute(SETTINGS, {"at_once": str(min(max(query.candidates, 100), 1_000))})
-    return [] if statement is None else list(await connection.execute(*statement))
 
 
 def statement_of(
@@ -59,37 +51,46 @@ def statement_of(
         parts |= {_MEANING} if query.vector is not None and has_vectors else set()
         parts |= {_KEPT} if query.is_for_input else set()
         values |= _values(query)
-    return (_statement(frozenset(parts), by_index), values) if parts else None
+    languages = () if query is None else tuple(sorted({one.language for one in query.scopes}))
+    return (_statement(frozenset(parts), languages, by_index), values) if parts else None
 
 
 def drawn_of(
-    rows: Iterable[Any], sheets: Sheets, query: Query | None
+    rows: Iterable[Mapping[str, Any]],
+    items: Mapping[ItemKey, Item],
+    sheets: Sheets,
+    query: Query | None,
 ) -> tuple[Sequence[Item], Sequence[Candidate]]:
     """Return the states that were read, in the order of `sheets` and of play, and the candidates in none."""
     words = () if query is None else query.words
     states: list[Item] = []
     candidates: list[Candidate] = []
     for row in rows:
-        item = to_item(row._asdict())
-        if row.is_state:
+        item = items.get((row["session_id"], row["item_id"]))
+        if item is None:  # it was deleted meanwhile
+            continue
+        if row["is_state"]:
             states.append(item)
-        if row.is_found:
+        if row["is_found"]:
             candidates.append(_candidate(item, row, words))
     places = {session_id: place for place, (session_id, _) in enumerate(sheets)}
     states.sort(key=lambda one: (places[one.session_id], one.prompt_index, one.id))
     return states, candidates
 
 
-def _candidate(item: Item, row: Any, words: Sequence[Sought]) -> Candidate:
-    bits = row.found_words or 0
+def _candidate(item: Item, row: Mapping[str, Any], words: Sequence[Sought]) -> Candidate:
+    bits, distance, last = row["found_words"] or 0, row["distance"], row["last_accessed"]
+    access = None
+    if last is not None:
+        access = ItemAccess(item_id=item.id, access_count=row["access_count"], last_accessed=last)
     return Candidate(
         item=item,
-        score=row.score,
-        words=tuple(sorted({one.word for place, one in enumerate(words) if bits >> place & 1})),
-        similarity=None if row.distance is None else 1 - row.distance,
-        access=None
-        if row.last_accessed is None
-        else ItemAccess(item_id=item.id, access_count=row.access_count, last_accessed=row.last_accessed),
+        score=row["score"],
+        words=tuple(sorted({one.word for place, one in enumerate(words) if bits >> place & 1}))
+        if bits
+        else (),
+        similarity=None if distance is None else 1 - distance,
+        access=access,
     )
 
 
@@ -97,15 +98,13 @@ def _values(query: Query) -> dict[str, object]:
     """Return the parameters of the statement that a query gives."""
     return {
         "asks": query.session_id,
-        "sessions": [one.session_id for one in query.scopes],
-        "masks": [one.mask for one in query.scopes],
-        "befores": [one.before for one in query.scopes],
-        "nows": [one.now for one in query.scopes],
+        **parts_of.scope_values(query.scopes),
         "size": float(query.size),
         "words": [one.word for one in query.words],
         "weights": [one.weight for one in query.words],
         "are_names": [one.is_name for one in query.words],
-        "bits": [1 << place for place in range(len(query.words))],
+        "bits": [Int8(1 << place) for place in range(len(query.words))],
+        "without": list(query.without),
         "model": query.model,
         "vector": text_of(query.vector or ()),
         "most": query.candidates,
@@ -115,11 +114,11 @@ def _values(query: Query) -> dict[str, object]:
     }
 
 
-@cache
-def _statement(parts: frozenset[str], by_index: int) -> Select[Any]:
+@lru_cache(64)
+def _statement(parts: frozenset[str], languages: tuple[Language, ...], by_index: int) -> Select[Any]:
     """Return the statement; it is built once, which takes longer than it runs."""
     scope = parts_of.scope_rows()
-    every = [parts_of.by_words(scope)] if _WORDS in parts else []
+    every = [parts_of.by_words(scope, languages)] if _WORDS in parts else []
     if _MEANING in parts:
         every.append(parts_of.by_index(scope, by_index) if by_index else parts_of.by_meaning(scope))
     if _KEPT in parts:
@@ -131,6 +130,7 @@ def _statement(parts: frozenset[str], by_index: int) -> Select[Any]:
         select(
             both.c.session_id,
             both.c.item_id,
+            func.max(both.c.version).label("version"),
             func.max(both.c.score).label("score"),
             func.max(both.c.found_words).label("found_words"),
             func.max(both.c.distance).label("distance"),
@@ -143,14 +143,6 @@ def _statement(parts: frozenset[str], by_index: int) -> Select[Any]:
     access = (BANK_ACCESS.c.session_id == sa.bindparam("asks", type_=sa.Uuid)) & (
         BANK_ACCESS.c.item_id == found.c.item_id
     )
-    item = (
-        select(BANK_ITEM)
-        .where(BANK_ITEM.c.session_id == found.c.session_id, BANK_ITEM.c.item_id == found.c.item_id)
-        .offset(0)  # each by its key, however many there are in all
-        .lateral("item")
-    )
-    return (
-        select(item, *(found.c[name] for name in _FOUND), BANK_ACCESS.c.last_accessed)
-        .add_columns(BANK_ACCESS.c.access_count)
-        .select_from(found.join(item, sa.true()).outerjoin(BANK_ACCESS, access))
+    return select(*found.c, BANK_ACCESS.c.last_accessed, BANK_ACCESS.c.access_count).select_from(
+        found.outerjoin(BANK_ACCESS, access)
     )

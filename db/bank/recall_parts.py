@@ -3,33 +3,52 @@
 Each gives ids with a score or a distance; label, chapters and validity are conditions before its limit.
 """
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from core.domain.bank.details import ItemKind
-from core.domain.bank.recall import LEAST_SIMILARITY, MOST_WITH_A_WORD
+from core.domain.bank.recall import LEAST_SIMILARITY, MOST_WITH_A_WORD, Scope
+from core.domain.session.language import Language
 from db.bank.validity import counts, is_kept
 from db.bank.vectors import BANK_VECTOR, HalfVector
-from db.tables import BANK_ITEM, BANK_WORD
-
-_ENGLISH: Final[Any] = sa.literal_column("'pg_catalog.english_stem'::regdictionary")
+from db.tables import BANK_ITEM, BANK_WORD, SESSION
 
 
 def scope_rows() -> Any:
-    """Return the chapters asked about, as rows."""
-    return _rows(
+    """Return the chapters asked about, as rows, each with its newest prompt."""
+    asked = rows_of(
         "asked",
         ("session_id", "sessions", sa.Uuid()),
         ("mask", "masks", sa.Integer()),
         ("before", "befores", sa.Integer()),
         ("now", "nows", sa.Integer()),
+        ("language", "languages", sa.Text()),
+    )
+    played = SESSION.c.prompt_index.label("played")
+    return (
+        select(*asked.c, played)
+        .select_from(asked.join(SESSION, SESSION.c.id == asked.c.session_id))
+        .cte("scope")
+        .prefix_with("MATERIALIZED", dialect="postgresql")
     )
 
 
-def _rows(name: str, *columns: tuple[str, str, Any]) -> Any:
+def scope_values(scopes: Sequence[Scope]) -> dict[str, object]:
+    """Return the parameters of these rows."""
+    return {
+        "sessions": [one.session_id for one in scopes],
+        "masks": [one.mask for one in scopes],
+        "befores": [one.before for one in scopes],
+        "nows": [one.now for one in scopes],
+        "languages": [one.language.value for one in scopes],
+    }
+
+
+def rows_of(name: str, *columns: tuple[str, str, Any]) -> Any:
     """Return rows whose columns are arrays among the parameters."""
     arrays = [_given(parameter, ARRAY(kind)) for _, parameter, kind in columns]
     named = [sa.column(own, kind) for own, _, kind in columns]
@@ -45,29 +64,35 @@ def _given(parameter: str, kind: Any) -> Any:
     return select(sa.cast(sa.bindparam(parameter, type_=kind), kind)).scalar_subquery()
 
 
-def by_words(scope: Any) -> Any:
-    """Return the items that have some of the words, and how well these fit: a rare word counts more."""
-    sought = _rows(
+def by_words(scope: Any, languages: Sequence[Language]) -> Any:
+    """Return the items that have some of the words, and how well these fit: a rare word counts more.
+
+    The words are made in the language of each chapter, as those of its items are; `languages` has each once.
+    """
+    sought = rows_of(
         "sought",
         ("word", "words", sa.Text()),
         ("weight", "weights", sa.Float()),
         ("is_name", "are_names", sa.Boolean()),
         ("bit", "bits", sa.BigInteger()),
     )
-    stem = func.ts_lexize(_ENGLISH, sought.c.word, type_=ARRAY(sa.Text))[1]
-    stems = select(sought.c.bit, sought.c.weight, stem.label("stem"))
-    names = select(sought.c.bit, sought.c.weight, sought.c.word).where(sought.c.is_name)
-    every = sa.union_all(stems, names).subquery("every")
+    forms = [_forms(sought, one) for one in languages]
+    every = sa.union_all(*(form for both in forms for form in both)).subquery("every")
+    of = [func.array_agg(every.c.language).label("languages")] if len(languages) > 1 else []
     lexeme = (
-        select(every.c.stem, func.min(every.c.bit).label("bit"), func.max(every.c.weight).label("weight"))
+        select(
+            every.c.stem, *of, func.min(every.c.bit).label("bit"), func.max(every.c.weight).label("weight")
+        )
         .where(every.c.stem.is_not(None))
         .group_by(every.c.stem)
         .cte("lexeme")
         .prefix_with("MATERIALIZED", dialect="postgresql")
     )
+    is_its_language = [scope.c.language == func.any(lexeme.c.languages)] if of else []
     having = (
         select(BANK_WORD.c.session_id, BANK_WORD.c.item_id)
         .where(BANK_WORD.c.session_id == scope.c.session_id, BANK_WORD.c.word == lexeme.c.stem)
+        .where(*is_its_language)
         .offset(0)  # each chapter by the beginning of the key, however many there are
         .correlate(scope, lexeme)
         .lateral("having")
@@ -111,14 +136,29 @@ def by_words(scope: Any) -> Any:
         .subquery("scored")
     )
     distance = sa.null().cast(sa.Float).label("distance")
+    allowed = _allowed(scored.c, scope, "by_words")
     return (
-        select(scored.c.session_id, scored.c.item_id, scored.c.score, scored.c.found_words, distance)
-        .add_columns(sa.false().label("is_state"))
-        .select_from(scored.join(_allowed(scored.c, scope, "by_words"), sa.true()))
+        select(scored.c.session_id, scored.c.item_id, allowed.c.version, scored.c.score, scored.c.found_words)
+        .add_columns(distance, sa.false().label("is_state"))
+        .select_from(scored.join(allowed, sa.true()))
         .order_by(scored.c.score.desc(), scored.c.item_id.desc())
         .limit(_given("most_by_words", sa.Integer()))
         .cte("words")
     )
+
+
+def stem_of(word: Any, config: ColumnElement[Any]) -> Any:
+    """Return a word as those of items are made in a language; NULL for one that tells nothing."""
+    return func.tsvector_to_array(func.to_tsvector(config, word), type_=ARRAY(sa.Text))[1]
+
+
+def _forms(sought: Any, language: Language) -> tuple[Any, Any]:
+    """Return the words as a language makes them, and the names as they are written."""
+    named = sa.literal_column(f"'{language.value}'", sa.Text()).label("language")
+    words = select(sought.c.bit, sought.c.weight, named)
+    config: ColumnElement[Any] = sa.literal_column(f"'pg_catalog.{language.value}'::regconfig")
+    stems = words.add_columns(stem_of(sought.c.word, config).label("stem"))
+    return stems, words.add_columns(sought.c.word).where(sought.c.is_name)
 
 
 def by_meaning(scope: Any) -> Any:
@@ -201,26 +241,27 @@ def _is_its_vector(item: Any) -> ColumnElement[bool]:
 def _nearest(near: Any, scope: Any, name: str, most: str, *, least: float | None = LEAST_SIMILARITY) -> Any:
     """Return the first of `near` that may be found, as a part of the statement."""
     score, words = sa.null().cast(sa.Float).label("score"), sa.null().cast(sa.BigInteger)
+    allowed = _allowed(near.c, scope, f"by_{name}")
     found = (
-        select(near.c.session_id, near.c.item_id, near.c.distance)
-        .select_from(near.join(_allowed(near.c, scope, f"by_{name}"), sa.true()))
+        select(near.c.session_id, near.c.item_id, allowed.c.version, near.c.distance)
+        .select_from(near.join(allowed, sa.true()))
         .order_by(near.c.distance)
         .limit(_given(most, sa.Integer()))
         .subquery(f"found_{name}")
     )
-    part = select(found.c.session_id, found.c.item_id, score, words.label("found_words"), found.c.distance)
-    part = part.add_columns(sa.false().label("is_state"))
+    part = select(found.c.session_id, found.c.item_id, found.c.version, score, words.label("found_words"))
+    part = part.add_columns(found.c.distance, sa.false().label("is_state"))
     return (part if least is None else part.where(found.c.distance <= 1 - least)).cte(name)
 
 
 def states() -> Any:
     """Return the states of the characters that are asked for, whatever a query allows."""
-    chart = _rows("chart", ("session_id", "charts", sa.Uuid()), ("about", "abouts", sa.SmallInteger()))
+    chart = rows_of("chart", ("session_id", "charts", sa.Uuid()), ("about", "abouts", sa.SmallInteger()))
     item = BANK_ITEM.alias("state_item")
     is_asked = sa.and_(item.c.session_id == chart.c.session_id, item.c.about == chart.c.about)
     nothing = sa.null().cast(sa.Float)
     return (
-        select(item.c.session_id, item.c.item_id, nothing.label("score"))
+        select(item.c.session_id, item.c.item_id, item.c.version, nothing.label("score"))
         .add_columns(sa.null().cast(sa.BigInteger).label("found_words"), nothing.label("distance"))
         .add_columns(sa.true().label("is_state"))
         .select_from(chart.join(item, is_asked))
@@ -230,17 +271,17 @@ def states() -> Any:
 
 
 def _allowed(found: Any, scope: Any, name: str) -> Any:
-    """Return one row for an item that may be found, and none for another.
+    """Return one row for an item that may be found, with its version, and none for another.
 
     It is looked up for one found item after the other, the best first, until there are enough of them: most
     are never looked at. The limit of its own is what keeps the server to that.
     """
     item = BANK_ITEM.alias(name)
     return (
-        select(sa.literal(1).label("is_allowed"))
+        select(item.c.version)
         .select_from(scope.join(item, scope.c.session_id == item.c.session_id))
         .where(item.c.session_id == found.session_id, item.c.item_id == found.item_id)
-        .where(_is_asked(item.c, scope.c), counts(item.c))
+        .where(_is_asked(item.c, scope.c), counts(item.c, scope.c.played))
         .limit(1)
         .lateral(f"{name}_allowed")
     )
@@ -249,10 +290,11 @@ def _allowed(found: Any, scope: Any, name: str) -> Any:
 def _is_asked(item: Any, scope: Any) -> ColumnElement[bool]:
     """Return the condition of `core.domain.bank.recall.may_be_found`."""
     # An item of a chunk has the number of its last prompt; its proof may be older.
-    first_proof = item.evidence[(0, "prompt_index")].as_integer()
+    first_proof = sa.cast(func.jsonb_extract_path_text(item.evidence, "0", "prompt_index"), sa.Integer)
     begins = func.coalesce(first_proof, item.prompt_index)
     return sa.and_(
         item.label.op("&")(scope.mask) == scope.mask,
         or_(scope.before.is_(None), begins <= scope.before, item.take.is_(None), item.is_by_gm),
         or_(item.expires_at.is_(None), item.expires_at >= scope.now, is_kept(item)),
+        func.array_position(_given("without", ARRAY(sa.Uuid())), item.item_id).is_(None),
     )

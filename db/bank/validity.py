@@ -1,35 +1,60 @@
 """Which items of a memory bank count, as conditions of SQL (design 15)."""
 
+from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, exists, literal_column, or_, select
+from sqlalchemy import ColumnElement, Select, and_, exists, literal_column, or_, select
 
 from core.domain.bank.item import Validation
 from db.tables import BANK_ITEM, CANON, SESSION
 
 
-def counts(item: Any) -> ColumnElement[bool]:
+def counts(item: Any, played: Any = None) -> ColumnElement[bool]:
     """Return the condition that an item counts: drawn from canon, not taken out, and not superseded.
 
-    `item` are the columns of `bank_item`, or of an alias of it.
+    `item` are the columns of `bank_item`, or of an alias of it; `played` is the newest prompt of its chapter
+    as a column, where the statement has it.
     """
     newer = BANK_ITEM.alias("newer")
     supersedes = (newer.c.session_id == item.session_id) & (newer.c.supersedes == item.item_id)
+    is_superseded = exists().where(supersedes, _replaces(newer.c, item, played))
+    return is_in(item) & is_of_canon(item, played) & ~is_superseded
+
+
+def replacing(session_ids: Sequence[UUID]) -> Select[Any]:
+    """Return the query for what items of some of these chapters replace of other ones of them."""
+    newer, item = BANK_ITEM.alias("newer"), BANK_ITEM.alias("older")
+    ids = list(session_ids)
+    return (
+        select(item.c.item_id, item.c.session_id, newer.c.session_id.label("replaced_in"), newer.c.label)
+        .join_from(newer, item, newer.c.supersedes == item.c.item_id)
+        .where(newer.c.session_id.in_(ids), item.c.session_id.in_(ids))
+        .where(newer.c.session_id != item.c.session_id, _replaces(newer.c, item.c))
+    )
+
+
+def _replaces(newer: Any, item: Any, played: Any = None) -> ColumnElement[bool]:
+    """Return the condition that an item counts in place of the one that it supersedes."""
     # Nothing that a model says replaces the GM's words, also where the GM wrote them after it was asked.
-    may_replace = or_(newer.c.is_by_gm, ~item.is_by_gm)
-    is_superseded = exists().where(supersedes, may_replace, is_in(newer.c), is_of_canon(newer.c))
-    return is_in(item) & is_of_canon(item) & ~is_superseded
+    return and_(or_(newer.is_by_gm, ~item.is_by_gm), is_in(newer), is_of_canon(newer, played))
 
 
-def is_of_canon(item: Any) -> ColumnElement[bool]:
-    """Return the condition that the prompt's take that an item was drawn from is canon."""
-    canon = select(CANON.c.take).select_from(CANON.join(SESSION, SESSION.c.id == CANON.c.session_id))
-    is_played = canon.where(
-        CANON.c.session_id == item.session_id,
-        CANON.c.prompt_index == item.prompt_index,
-        CANON.c.take == item.take,
-        CANON.c.prompt_index <= SESSION.c.prompt_index,
-    ).exists()
+def is_of_canon(item: Any, played: Any = None) -> ColumnElement[bool]:
+    """Return the condition that the prompt's take that an item was drawn from is canon; see `counts`."""
+    chapter = CANON if played is not None else CANON.join(SESSION, SESSION.c.id == CANON.c.session_id)
+    is_played = (
+        select(CANON.c.take)
+        .select_from(chapter)
+        .where(
+            CANON.c.session_id == item.session_id,
+            CANON.c.prompt_index == item.prompt_index,
+            CANON.c.take == item.take,
+            CANON.c.prompt_index <= (SESSION.c.prompt_index if played is None else played),
+        )
+        .correlate_except(CANON, SESSION)
+        .exists()
+    )
     return or_(item.take.is_(None), is_played)
 
 

@@ -33,15 +33,6 @@ _LOCK_KEY: Final = 0x5E0_4154_10B7
 _REMEMBERED_SECONDS: Final = 300.0
 """How long the number of a story's vectors is remembered."""
 
-SETTINGS: Final = sa.select(
-    # As many at once as are wanted, and more while the label of an item or its validity refuses some.
-    sa.func.set_config("hnsw.ef_search", sa.bindparam("at_once"), True),
-    sa.func.set_config("hnsw.iterative_scan", "strict_order", True),
-    # Sorting all of them by their distance is what the index is there to spare.
-    sa.func.set_config("enable_sort", "off", True),
-)
-"""What a transaction that uses the index sets first; `at_once` is 1 to 1,000, as text."""
-
 
 def index_name(dimensions: int) -> str:
     """Return the name of the index of vectors with so many numbers."""

@@ -1,12 +1,12 @@
 """The library in PostgreSQL; see `core.library_store.LibraryStore` for what each method promises."""
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy import Select, delete, func, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -45,15 +45,6 @@ class Read(Protocol):
 
     def __call__(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> Awaitable[T]:
         """Return what `work` makes of a connection."""
-
-
-class AtOnce(Protocol):
-    """Runs one query, which is a transaction of its own."""
-
-    def __call__(
-        self, statement: Select[Any], values: Mapping[str, object] | None = None
-    ) -> Awaitable[Sequence[Any]]:
-        """Return the rows of `statement`, with the values of its parameters."""
 
 
 class PostgresLibrary:

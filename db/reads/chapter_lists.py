@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Select, Table, func, literal_column, select
+from sqlalchemy import ColumnElement, Select, Table, func, literal_column, select
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from core.domain.ids import SessionId
@@ -27,7 +27,7 @@ def lore_of(session_id: SessionId) -> Select[Any]:
     return _listed(SESSION_LOREBOOK, session_id)
 
 
-def statuses_of(session_id: SessionId) -> Select[Any]:
+def statuses_of(session_id: SessionId | ColumnElement[Any]) -> Select[Any]:
     """Return the query for what the GM said of events, by their places."""
     table = EVENT_STATUS.c
     place = (table.prompt_index, table.take, table.ordinal)

@@ -9,14 +9,16 @@ from uuid import UUID
 
 from core.bank_store import EarlierChapter
 from core.domain.audience import Audience
-from core.domain.bank.details import Details
+from core.domain.bank.details import Details, without_unset
 from core.domain.bank.evidence import Evidence
-from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
+from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Replacement, Validation
 from core.domain.ids import ItemId, SessionId
 from core.domain.session.cast import Character
+from core.domain.session.language import Language
 from core.domain.session.profile import NO_PROFILE
 from core.domain.slot import Slot
 from db.rows.mapping import Values, to_slots
+from db.rows.status_mapping import to_statuses
 from db.rows.tab1_mapping import to_profiles
 
 _PLAIN: Final = (
@@ -30,8 +32,11 @@ _TIMES: Final = ("created_at", "updated_at")
 
 def item_values(item: Item) -> Values:
     """Return the row of an item."""
-    details = asdict(item.details)
+    details = without_unset(asdict(item.details))
     kind = details.pop("kind")
+    if proved := details.get("data_item_ids"):
+        # As numbers: the texts of details are words by which an item is found.
+        details["data_item_ids"] = [one.int for one in proved]
     return {
         "item_id": item.id,
         "kind": kind.value,
@@ -60,19 +65,30 @@ def to_item(row: Mapping[str, Any]) -> Item:
     """Return the item of a row, or of the content of a version."""
     values = {name: row[name] for name in _PLAIN}
     for name in _IDS:
-        values[name] = _uuid(row[name])
+        if isinstance(row[name], str):
+            values[name] = UUID(row[name])
     for name in _TIMES:
-        values[name] = _time(row[name])
+        if isinstance(row[name], str):
+            values[name] = datetime.fromisoformat(row[name])
+    item_id, about = row["item_id"], row["about"]
     return Item(
         **values,
-        id=ItemId(UUID(str(row["item_id"]))),
-        details=_details().validate_python({**row["details"], "kind": row["kind"]}),
-        about=None if row["about"] is None else Slot(row["about"]),
+        id=ItemId(UUID(item_id) if isinstance(item_id, str) else item_id),
+        details=_to_details(row["kind"], row["details"]),
+        about=None if about is None else Slot(about),
         label=Audience.of_mask(row["label"]),
         validation=Validation(row["validation"]),
         origin=ItemOrigin(row["origin"]),
         evidence=tuple([Evidence(**one) for one in row["evidence"]]),
     )
+
+
+def _to_details(kind: str, values: Mapping[str, Any]) -> Details:
+    """Return the details of a row; what an older row does not have is unset."""
+    proved = values.get("data_item_ids")
+    ids = {} if proved is None else {"data_item_ids": [UUID(int=int(one)) for one in proved]}
+    made: Details = _details().validate_python({**values, **ids, "kind": kind})
+    return made
 
 
 def access_values(session_id: SessionId, access: ItemAccess) -> Values:
@@ -87,14 +103,6 @@ def to_access(row: Any) -> ItemAccess:
     )
 
 
-def _uuid(value: UUID | str | None) -> UUID | None:
-    return UUID(value) if isinstance(value, str) else value
-
-
-def _time(value: datetime | str) -> datetime:
-    return value if isinstance(value, datetime) else datetime.fromisoformat(value)
-
-
 @cache
 def _details() -> Any:
     """Return what reads details. pydantic is loaded by the first chapter that has a bank."""
@@ -103,15 +111,27 @@ def _details() -> Any:
     return TypeAdapter(Details)
 
 
-def to_earlier_chapter(row: Any) -> EarlierChapter:
+def to_earlier_chapter(row: Mapping[str, Any]) -> EarlierChapter:
     """Return a chapter of a book from the columns that the later ones need of it."""
-    names, profiles = to_slots(row.names), to_profiles(row.profiles)
+    names, profiles = to_slots(row["names"]), to_profiles(row["profiles"])
     return EarlierChapter(
-        session_id=SessionId(row.id),
-        number=row.number,
-        prompt_index=row.prompt_index,
+        session_id=SessionId(row["id"]),
+        number=row["number"],
+        prompt_index=row["prompt_index"],
+        language=Language(row["language"]),
         cast=tuple(
             Character(slot=slot, given_name=names.get(slot, ""), profile=profiles.get(slot, NO_PROFILE))
-            for slot in map(Slot, row.slots)
+            for slot in map(Slot, row["slots"])
         ),
+        statuses=to_statuses(row["statuses"]),
+    )
+
+
+def to_replacement(row: Any) -> Replacement:
+    """Return what an item of a later chapter replaces."""
+    return Replacement(
+        item_id=ItemId(row.item_id),
+        session_id=SessionId(row.session_id),
+        replaced_in=SessionId(row.replaced_in),
+        label=Audience.of_mask(row.label),
     )

@@ -20,6 +20,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import SavePoint
 from core.domain.secret import Secret
 from core.domain.session.absence import read_away
+from core.domain.session.language import Language
 from core.domain.session.limits import EARLIEST_TIME, Limits
 from core.domain.session.session import Session, SessionState, SessionSummary, title_from
 from core.domain.slot import Slot
@@ -77,6 +78,7 @@ def session_values(session: Session) -> Values:
         "away": {str(int(slot)): back_at for slot, back_at in session.away.items()},
         "may_be_silent": session.may_be_silent.mask,
         "may_add": session.may_add.mask,
+        "language": session.language.value,
         "pinned": list(session.pinned),
         "private_pins": {lock: label.mask for lock, label in session.private_pins.items()},
         "struck": list(session.struck),
@@ -101,6 +103,7 @@ def to_session(row: Any) -> Session:
         away=read_away(row.away),
         may_be_silent=Audience.of_mask(row.may_be_silent),
         may_add=Audience.of_mask(row.may_add),
+        language=Language(row.language),
         pinned=tuple(row.pinned),
         private_pins={lock: Audience.of_mask(mask) for lock, mask in row.private_pins.items()},
         struck=tuple(row.struck),

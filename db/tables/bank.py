@@ -45,6 +45,7 @@ class BankItemRow(Row, table=True):
             postgresql_where=sql("is_pinned OR validation = 'confirmed'"),
         ),
         Index("ix_bank_item_state", "session_id", "about", postgresql_where=sql("kind = 'state'")),
+        Index("ix_bank_item_named", "session_id", postgresql_where=sql("kind IN ('person', 'place')")),
         CheckConstraint("version >= 1 AND undoes BETWEEN 1 AND version - 1", name="version"),
         CheckConstraint(f"name ~ '[^[:space:]]' AND char_length(name) <= {LONGEST_NAME}", name="name"),
         CheckConstraint(f"text ~ '[^[:space:]]' AND char_length(text) <= {LONGEST_TEXT}", name="text"),

@@ -18,6 +18,7 @@ from core.domain.prompt_block import (
 from core.domain.secret import MOST_SECRETS
 from core.domain.session.absence import MOST_HINT_PROMPTS
 from core.domain.session.carry_over import MOST_LINES, CarryKind
+from core.domain.session.language import Language
 from core.domain.session.profile import LONGEST_MODEL, MOST_ALIASES, MOST_GROUPS, MOST_TAGS
 from core.domain.session.session import SessionState
 from db.tables import columns as column
@@ -81,6 +82,7 @@ class SessionRow(Row, table=True):
         CheckConstraint(column.is_audience("may_be_silent"), name="may_be_silent"),
         CheckConstraint(f"hint_after BETWEEN 0 AND {MOST_HINT_PROMPTS}", name="hint_after"),
         CheckConstraint(column.is_audience("may_add"), name="may_add"),
+        column.one_of("language", Language),
         CheckConstraint("jsonb_typeof(private_pins) = 'object'", name="private_pins"),
         CheckConstraint(
             "branched_at >= 0 AND (branched_from IS NOT NULL OR branched_at = 0)", name="branched_at"
@@ -111,6 +113,7 @@ class SessionRow(Row, table=True):
     adds_unasked: bool = Field(sa_column_kwargs={"server_default": text("false")})
     may_add: int = Field(sa_type=SmallInteger, sa_column_kwargs={"server_default": text("0")})
     keeps_bank: bool = Field(sa_column_kwargs={"server_default": text("false")})
+    language: str = Field(sa_type=Text, sa_column_kwargs={"server_default": text("'english'")})
     private_pins: dict[str, int] = Field(
         sa_type=cast(Any, JSONB()), sa_column_kwargs={"server_default": text("'{}'")}
     )

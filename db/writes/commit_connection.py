@@ -5,7 +5,8 @@ returning it would cost the client more than the commit itself.
 """
 
 import asyncio
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -14,6 +15,8 @@ from sqlalchemy import URL
 from db.connections import Connection, close_quietly, open_connection
 from db.errors import is_lost_connection, is_read_only
 from db.writes.commit_statement import Write
+
+T = TypeVar("T")
 
 _PING: Final[Write] = ("SELECT 1", {})
 
@@ -31,36 +34,38 @@ class CommitConnection:
 
         Safe even if only the answer was lost: a commit is idempotent.
         """
-        async with self._turn:
-            await self._send_twice(write)
+        await self.run(_sending(write))
 
     async def send_once(self, write: Write) -> tuple[Any, ...]:
         """Send a write that must not be repeated, after a test of the connection; return the first row."""
         async with self._turn:
-            await self._send_twice(_PING)
-            return await self._send(write)
+            await self._run_twice(_sending(_PING))
+            return await self._run(_sending(write))
+
+    async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run what may be repeated: once more on a new connection when an old one turns out to be dead."""
+        async with self._turn:
+            return await self._run_twice(work)
 
     async def aclose(self) -> None:
         """Close the connection."""
         async with self._turn:
             await self._drop()
 
-    async def _send_twice(self, write: Write) -> None:
+    async def _run_twice(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         is_old = self._connection is not None
         try:
-            await self._send(write)
+            return await self._run(work)
         except psycopg.Error as error:
             if not (is_old and is_lost_connection(error)):
                 raise
-            await self._send(write)
+            return await self._run(work)
 
-    async def _send(self, write: Write) -> tuple[Any, ...]:
+    async def _run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         if self._connection is None:
             self._connection = await open_connection(self._url)
-        text, parameters = write
         try:
-            cursor = await self._connection.execute(text, parameters)
-            return await cursor.fetchone() or ()
+            return await work(self._connection)
         except psycopg.Error as error:
             if is_read_only(error):
                 await self._drop()
@@ -75,3 +80,13 @@ class CommitConnection:
         connection, self._connection = self._connection, None
         if connection is not None:
             await close_quietly(connection)
+
+
+def _sending(write: Write) -> Callable[[Connection], Awaitable[tuple[Any, ...]]]:
+    """Return what sends a write, and returns its first row."""
+
+    async def work(connection: Connection) -> tuple[Any, ...]:
+        cursor = await connection.execute(*write)
+        return await cursor.fetchone() or ()
+
+    return work

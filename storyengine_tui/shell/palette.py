@@ -168,6 +168,9 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
             if app.session.snapshot.session.keeps_bank:
                 text = "What it has stays, and is recalled no longer"
                 yield SystemCommand("Stop the memory bank", text, partial(_keep_bank, app, False))
+                told_in = app.session.snapshot.session.language.value.capitalize()
+                text = f"{told_in} now; the bank takes forms of a word of it for one"
+                yield SystemCommand("Language of the story", text, partial(_ask_language, app))
             else:
                 text = "Draw facts, people, places, threads and quotes from play, and recall them"
                 yield SystemCommand("Keep a memory bank", text, partial(_keep_bank, app, True))
@@ -193,6 +196,19 @@ def _keep_bank(app: "OverlayApp", is_on: bool) -> None:
 
     if app.session is not None:
         app.do(keep_bank(app, app.session, is_on=is_on))
+
+
+def _ask_language(app: "OverlayApp") -> None:
+    """Ask for the language of the chapter that is open."""
+    from storyengine_tui.screens.chapter.bank_switch import LanguageModal, tell_in
+
+    if (session := app.session) is not None:
+
+        def typed(line: str | None) -> None:
+            if line is not None:
+                app.do(tell_in(app, session, line))
+
+        app.push_screen(LanguageModal(session.snapshot.session.language.value), typed)
 
 
 def as_title(name: str) -> str:

@@ -5,6 +5,7 @@ import pytest
 from core.domain.bank.details import Aspect, StateDetails
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import RequestState
+from core.domain.session.language import Language
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
@@ -54,6 +55,21 @@ def test_a_script_says_whether_a_bank_is_kept_with_true_or_false() -> None:
         parse_chapter_script(SCRIPT.replace("bank = true", 'bank = "yes"'))
 
 
+async def test_a_script_says_in_which_language_the_story_is_told(store: PostgresStore) -> None:
+    german = parse_chapter_script(SCRIPT.replace("bank = true", 'language = "German"'))
+    assert (german.language, parse_chapter_script(SCRIPT).language) == (Language.GERMAN, None)
+    for stated in ('"klingon"', "7", "[]"):
+        with pytest.raises(ChapterScriptError, match=r"language must be one of arabic, .* german, .*yiddish"):
+            parse_chapter_script(SCRIPT.replace("bank = true", f"language = {stated}"))
+    async with window(store, scripted(REPLIES)) as session:
+        await ScriptPlayer(session, german, lambda _: None, retry_wait=0.0).play()
+        assert session.snapshot.session.language is Language.GERMAN
+        # A script that does not say leaves it as it is.
+        plain = parse_chapter_script(SCRIPT.replace("bank = true", ""))
+        await ScriptPlayer(session, plain, lambda _: None, retry_wait=0.0).play()
+        assert session.snapshot.session.language is Language.GERMAN
+
+
 async def test_a_chapter_that_is_not_open_is_switched_on_and_read_when_it_is_opened(
     store: PostgresStore,
 ) -> None:
@@ -78,6 +94,7 @@ async def test_the_next_chapter_keeps_a_bank_too_and_its_cast_has_its_sheets(sto
     names = {Slot.RED: "Kara", Slot.ORANGE: "Joss"}
     await session.edit_tab1(Tab1Edit(world="Glass.", chapter="The lamp.", names=names, agent_count=2))
     await session.keeping.keep(is_on=True)
+    await session.keeping.tell_in(Language.DANISH)
     await done(session, await session.lock())
     await done(session, await session.submit_prompt(Slot.RED, "Who is there?"))
     await session.end_chapter()
@@ -86,6 +103,7 @@ async def test_the_next_chapter_keeps_a_bank_too_and_its_cast_has_its_sheets(sto
     await session.aclose()
     second = await engine.library.books.next_chapter(session.id)
     assert (await store.load(second)).session.keeps_bank
+    assert (await store.load(second)).session.language is Language.DANISH
     following = await engine.open(second)
     swapped = {Slot.RED: "Joss", Slot.ORANGE: "Kara"}
     await following.edit_tab1(Tab1Edit(chapter="The wind.", names=swapped))

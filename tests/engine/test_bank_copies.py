@@ -13,6 +13,7 @@ from core.domain.audience import Audience
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
 from core.domain.ids import ItemId, SessionId, new_uuid
+from core.domain.session.language import Language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.engine import Engine
@@ -26,7 +27,7 @@ from core.exchange.session_export import (
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry
 from db.store import PostgresStore
-from tests.core.bank_samples import NOW, fact
+from tests.core.bank_samples import NOW, WHOLE, fact, whole_items
 from tests.core.exchange.test_export_refusals import signed
 from tests.engine.windows import chapter, done, play, scripted
 from tests.store import chapters
@@ -57,7 +58,7 @@ async def played(store: PostgresStore) -> tuple[SessionId, list[Item]]:
     items[2] = replace(items[2], supersedes=items[0].id)
     own = replace(drawn(session, 0), evidence=(), take=None, origin=ItemOrigin.GM, is_by_gm=True)
     recall = ItemAccess(item_id=items[0].id, access_count=2, last_accessed=3)
-    kept = replace(session, keeps_bank=True)
+    kept = replace(session, keeps_bank=True, language=Language.FRENCH)
     changes = Changes(session_id=session.id, session=kept, items=(*items, own), accesses=(recall,))
     await store.commit(changes, lease)
     await lease.aclose()
@@ -70,6 +71,33 @@ def texts(items: list[Item]) -> list[tuple[int, str]]:
     return [(item.prompt_index, item.text) for item in items]
 
 
+async def test_details_are_exported_and_branched_whole_and_what_is_unset_is_left_out(
+    store: PostgresStore,
+) -> None:
+    session_id, _ = await played(store)
+    before = json.loads(to_json(await read_body(store, session_id)))
+    assert all(one["details"] == {"kind": "fact"} for one in before["body"]["items"])
+    lease = await chapters.taken(store, session_id)
+    await store.commit(Changes(session_id=session_id, items=whole_items(session_id)), lease)
+    await lease.aclose()
+    body = await read_body(store, session_id)
+    assert from_json(to_json(body)) == body
+    fresh = await engine_on(store).import_body(from_json(to_json(body)))
+    kept = [one.details for one in (await read_body(store, fresh)).items if one.details in WHOLE]
+    assert sorted(kept, key=WHOLE.index) == list(WHOLE)
+    branched = await engine_on(store).branch(session_id, 3)
+    copied = [one.details for one in await store.bank.items(branched) if one.details in WHOLE]
+    assert sorted(copied, key=WHOLE.index) == list(WHOLE)
+
+
+async def test_an_export_whose_quote_proves_an_item_that_is_missing_is_refused(store: PostgresStore) -> None:
+    session_id, _ = await played(store)
+    body = await read_body(store, session_id)
+    forged = replace(body, items=(*body.items, whole_items(session_id)[-1]))
+    with pytest.raises(ImportRefusedError, match="a quote proves an item that is missing"):
+        from_json(to_json(forged))
+
+
 async def test_an_export_has_every_version_and_an_import_brings_all_of_it_back(store: PostgresStore) -> None:
     session_id, items = await played(store)
     body = await read_body(store, session_id)
@@ -80,6 +108,7 @@ async def test_an_export_has_every_version_and_an_import_brings_all_of_it_back(s
     assert again.items == tuple(replace(item, session_id=fresh) for item in body.items)
     assert again.accesses == body.accesses
     assert again.session.keeps_bank
+    assert again.session.language is Language.FRENCH
     counted = [item.id for item in await store.bank.items(fresh)]
     assert counted == [item.id for item in await store.bank.items(session_id)]
     assert items[0].id not in counted
@@ -89,6 +118,7 @@ async def test_a_branch_has_the_bank_of_its_last_prompt(store: PostgresStore) ->
     session_id, items = await played(store)
     fresh = await engine_on(store).branch(session_id, 2)
     found = list(await store.bank.items(fresh))
+    assert (await store.load(fresh)).session.language is Language.FRENCH
     own, first, second = items[3], items[0], items[1]
     assert texts(found) == texts([own, first, second])
     assert {item.version for item in found} == {1}
@@ -137,7 +167,7 @@ PROOF = {"prompt_index": 1, "take": 1, "ordinal": 1, "words": SAID, "start": 0, 
         ({"version": 2}, "gaps"),
         ({"importance": 3}, "0 to 1"),
         ({"name": ""}, "name of 1"),
-        ({"supersedes": str(UUID(int=9))}, "missing"),
+        ({"merged_into": str(UUID(int=9))}, "missing"),
         ({"label": [9]}, "items.0.label"),
         ({"details": {"kind": "spell"}}, "items.0.details"),
         ({"text": "\u001b[31mred"}, "escape"),
@@ -156,6 +186,14 @@ async def test_a_forged_bank_is_refused_with_its_reason(
     assert from_json(forged(body)) == body
     with pytest.raises(ImportRefusedError, match=reason):
         from_json(forged(body, **changes))
+
+
+async def test_what_an_item_replaces_of_an_earlier_chapter_is_not_in_its_file_and_stays_named(
+    store: PostgresStore,
+) -> None:
+    session_id, _ = await played(store)
+    plain = forged(await read_body(store, session_id), supersedes=str(UUID(int=9)))
+    assert UUID(int=9) in {item.supersedes for item in from_json(plain).items}
 
 
 async def test_a_private_item_is_proved_by_what_its_label_heard(store: PostgresStore) -> None:

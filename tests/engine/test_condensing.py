@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from core.config.models.assignments import AgentRole, ModelAssignments
+from core.context.segments import CompressionMethod
 from core.domain.audience import EVERYONE
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
-from core.domain.requests.request import BackgroundRequest, RequestState
+from core.domain.requests.request import Artifact, BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.story.condensed import CondensedMemory, Condensing, Strategy
@@ -24,7 +25,10 @@ from core.exchange.session_export import from_json, read_body, to_json
 from core.gateway.call_records import CallRecords
 from core.providers.base import ModelRequest
 from core.providers.scripted.script import Entry, Script, ScriptMatch
+from core.text.delimiters import SegmentName
 from db.store import PostgresStore
+from storyengine_tui.screens.calls.inputs.call_rows import segments_of
+from storyengine_tui.screens.calls.inputs.window_passages import window_parts
 from tests.engine.test_scene import ALONE, say
 from tests.engine.windows import (
     CHOICES,
@@ -110,6 +114,15 @@ def sent_to_characters(calls: list[ModelRequest]) -> list[str]:
     return ["\n".join(m.content for m in call.messages) for call in calls if call.schema is None]
 
 
+async def memory_made_shorter_by(session: SessionHandle, call: Artifact) -> CompressionMethod | None:
+    """Return the method that F7 names for the memory of an input."""
+    parts = segments_of((await session.contents([call.input_ref]))[call.input_ref])
+    texts = await session.contents([part.hash for part in parts])
+    shown = window_parts(call.prompt_version, [(one.role, one.name, texts[one.hash]) for one in parts])
+    [memory] = [part for part in shown if part.name == SegmentName.STRUCTURED_MEMORY]
+    return None if memory.compression is None else memory.compression.method
+
+
 async def test_details_that_have_no_room_are_condensed_once_and_told_beside_their_locks(
     store: PostgresStore,
 ) -> None:
@@ -131,6 +144,7 @@ async def test_details_that_have_no_room_are_condensed_once_and_told_beside_thei
         assert "queen" not in told
         [*_, call] = [one for one in await session.artifacts() if one.agent_id == Slot.RED]
         assert any(note.startswith(f"Prompts {request.prompts} are told condensed") for note in call.left_out)
+        assert await memory_made_shorter_by(session, call) is CompressionMethod.SUMMARY
         deltas = [block for block in await session.memory_blocks() if block.first]
         assert len(deltas) == 4
         kept, session_id = session.snapshot.condensed, session.id

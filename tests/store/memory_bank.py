@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from math import hypot, log
 
-from core.bank_store import Drawn, EarlierChapter, Sheets
-from core.domain.bank.details import ItemKind
-from core.domain.bank.item import Item, ItemAccess, Validation
+from core.bank_store import NAMED, Drawn, EarlierChapter, Names, Sheets
+from core.domain.bank.details import ItemKind, texts_of
+from core.domain.bank.item import Item, ItemAccess, Replacement, Validation
 from core.domain.bank.pieces import NearPiece, PieceVector
 from core.domain.bank.recall import (
     MOST_WITH_A_WORD,
@@ -15,6 +15,7 @@ from core.domain.bank.recall import (
     Found,
     ItemVector,
     Query,
+    Scope,
     Vector,
     may_be_found,
     merged,
@@ -64,6 +65,18 @@ class MemoryBank:
         earlier = () if book is None else book.chapters[: book.number_of(session_id) - 1]
         return [_earlier(self._sessions[one], number) for number, one in enumerate(earlier, start=1)]
 
+    async def replacements(self, session_ids: Sequence[SessionId]) -> Sequence[Replacement]:
+        chapters = {one: self._sessions[one] for one in session_ids if one in self._sessions}
+        return [
+            Replacement(item_id=old.id, session_id=older, replaced_in=later, label=new[-1].label)
+            for later, rows in chapters.items()
+            for new in rows.items.values()
+            if _is_in(rows, new[-1])
+            for older, others in chapters.items()
+            for old in (versions[-1] for versions in others.items.values())
+            if older != later and old.id == new[-1].supersedes and (new[-1].is_by_gm or not old.is_by_gm)
+        ]
+
     async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
         rows = self._sessions.get(session_id)
         requests = sorted(rows.requests.values(), key=lambda one: one.id) if rows else []
@@ -108,7 +121,7 @@ class MemoryBank:
         accesses = await self.accesses(query.session_id)
         for scope in query.scopes:
             for item in await self.items(scope.session_id):
-                if not may_be_found(item, scope):
+                if item.id in query.without or not may_be_found(item, scope):
                     continue
                 words = [
                     one
@@ -135,6 +148,18 @@ class MemoryBank:
             if item.about is slot
         ]
         return Drawn(states, () if query is None else await self.recall(query))
+
+    async def names(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:
+        known: set[str] = set()
+        named: set[str] = set()
+        for scope in scopes:
+            counting = {item.id for item in await self.items(scope.session_id, kinds=NAMED)}
+            for item in await self.items(scope.session_id, with_all=True):
+                if item.label.mask & scope.mask == scope.mask:
+                    known |= _words_in(item)
+                    named |= {item.name} if item.id in counting else set()
+        unknown = [word for word in words if word not in known]
+        return Names(tuple(unknown), tuple(sorted(named)) if unknown else ()) if scopes else Names()
 
     def _similarity(self, item: Item, query: Query) -> float | None:
         model, kept = self.vectors.get((item.session_id, item.id), ("", None))
@@ -195,9 +220,7 @@ def _cosine(one: Vector, other: Vector) -> float:
 
 def _words_in(item: Item) -> frozenset[str]:
     """Return the words of an item, as they are written: no language is known here."""
-    details = [value for value in asdict(item.details).values() if not isinstance(value, float | bool)]
-    told = [" ".join(value) if isinstance(value, tuple) else str(value) for value in details]
-    texts = (item.name, item.text, *told, *(one.words for one in item.evidence))
+    texts = (item.name, item.text, *texts_of(item.details), *(one.words for one in item.evidence))
     return frozenset(one.word for text in texts for one in words_of(text))
 
 
@@ -205,7 +228,12 @@ def _earlier(rows: Rows, number: int) -> EarlierChapter:
     session = rows.session
     cast = (replace(one, identity="") for one in map(Cast(session, rows.tab1).__getitem__, session.slots))
     return EarlierChapter(
-        session_id=session.id, number=number, prompt_index=session.prompt_index, cast=tuple(cast)
+        session_id=session.id,
+        number=number,
+        prompt_index=session.prompt_index,
+        language=session.language,
+        cast=tuple(cast),
+        statuses=rows.statuses,
     )
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import psycopg
 import pytest
 import sqlalchemy as sa
-from sqlalchemy import event
 
 from core.changes import Changes
 from core.domain.audience import EVERYONE, Audience
@@ -165,12 +164,14 @@ async def _found_without_index(
 
 @contextmanager
 def statements(store: PostgresStore) -> Iterator[list[str]]:
-    """List the statements that a store runs."""
+    """List the statements of recall that a store runs."""
     run: list[str] = []
+    rows = store.bank._recalls.rows
 
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        run.append(statement)
+    async def noted(statement: object, values: object, *, by_index: int = 0) -> object:
+        run.append(str(statement))
+        return await rows(statement, values, by_index=by_index)  # type: ignore[arg-type]  # it hands them on
 
-    event.listen(store._engine.sync_engine, "before_cursor_execute", note)
-    yield run
-    event.remove(store._engine.sync_engine, "before_cursor_execute", note)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(store.bank._recalls, "rows", noted)
+        yield run

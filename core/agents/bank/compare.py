@@ -11,7 +11,8 @@ from typing import Final
 
 from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.answers.schema import one_of, record
-from core.agents.bank.scan import AGENT_ID, LONGEST_TEXT, line
+from core.agents.bank.scan import AGENT_ID
+from core.agents.bank.scan_answer import LONGEST_TEXT, line
 from core.agents.role.setup import AgentSetup, total
 from core.config.models.assignments import PromptStyle
 from core.context.segments import Context

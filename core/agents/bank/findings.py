@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from core.agents.bank.proved_details import lost, proved_details
 from core.domain.audience import Audience
 from core.domain.bank.checks import problems_of
 from core.domain.bank.details import Aspect, Details, ItemKind, PersonDetails, QuoteDetails, StateDetails
@@ -66,6 +67,10 @@ class Source:
     """The cast."""
     other_names: Collection[str] = ()
     """Further names that mean a character of the cast."""
+    known_names: Collection[str] = ()
+    """The people and places outside the cast that are known."""
+    analysed: tuple[Event, ...] = ()
+    """The events of the chunk: how often they name something is how much play spoke of it."""
 
 
 def items_of(findings: Iterable[Finding], source: Source, now: datetime) -> tuple[list[Item], list[Finding]]:
@@ -80,6 +85,10 @@ def items_of(findings: Iterable[Finding], source: Source, now: datetime) -> tupl
             unproved.append(finding)
         else:
             items.append(item)
+            unproved += (
+                replace(finding, name=f"{finding.name} ({one})")
+                for one in lost(finding.details, item.details)
+            )
     return items, unproved
 
 
@@ -92,14 +101,16 @@ def unproved_in_words(unproved: Sequence[Finding]) -> tuple[str, ...]:
     )
 
 
-def known_in_words(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the note on a call that found what the bank has."""
-    return _noted(names, "is in the bank already", "are in the bank already")
+def known_in_words(names: Sequence[str], *, is_earlier: bool = False) -> tuple[str, ...]:
+    """Return the note on a call that found what the bank has; `is_earlier`: that of an earlier chapter."""
+    where = "in the bank of an earlier chapter" if is_earlier else "in the bank already"
+    return _noted(names, f"is {where}", f"are {where}")
 
 
-def rejected_in_words(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the note on a call that found what the GM has rejected."""
-    return _noted(names, "was rejected before", "were rejected before")
+def rejected_in_words(names: Sequence[str], *, is_earlier: bool = False) -> tuple[str, ...]:
+    """Return the note on a call that found what the GM has rejected; `is_earlier`: in an earlier chapter."""
+    when = "rejected in an earlier chapter" if is_earlier else "rejected before"
+    return _noted(names, f"was {when}", f"were {when}")
 
 
 def _noted(names: Sequence[str], one: str, several: str) -> tuple[str, ...]:
@@ -120,6 +131,10 @@ def _item(finding: Finding, source: Source, now: datetime) -> Item | None:
         if event.slot is not None:
             details, about = replace(details, speaker=source.names.get(event.slot, "")), event.slot
     text, name = head(text, LONGEST_TEXT), head(finding.name or text, LONGEST_NAME)
+    names = (*source.names.values(), *source.other_names, *source.known_names)
+    details = proved_details(
+        details, name, evidence, events=source.events, names=names, analysed=source.analysed
+    )
     lasts = LASTS.get(details.aspect) if isinstance(details, StateDetails) else None
     item = Item(
         id=ItemId(new_uuid()),

@@ -14,7 +14,8 @@ from core.agents.answers.extract import addressed, asks, clauses, pick, question
 from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.answers.schema import Schema, fixed, one_of, record
 from core.agents.bank.findings import Finding
-from core.agents.bank.scan import AGENT_ID, MOST_READ, SCAN, Known, Part, line, short_name
+from core.agents.bank.scan import AGENT_ID, SCAN, Known, Part
+from core.agents.bank.scan_answer import MOST_READ, line, short_name
 from core.agents.role.setup import AgentSetup, total
 from core.agents.role.shortening import fit_events
 from core.context.segments import Context

@@ -198,8 +198,8 @@ def _texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for one in value.values():
-            yield from _texts(one)
+        for key, one in value.items():
+            yield from () if key in _ENGINE else _texts(one)
     elif isinstance(value, list | tuple):
         for one in value:
             yield from _texts(one)

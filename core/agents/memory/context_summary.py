@@ -41,7 +41,7 @@ def build_context(setup: AgentSetup, knowledge: Knowledge, chunk: PromptRange) -
     short = Shortened(events)
     if source.tokens > room:
         short = fit_events(events, session, room - setup.fenced(name, "").tokens, setup.style)
-        source = setup.fenced(name, render_events(short.events, session)).extracted(source.tokens)
+        source = setup.fenced(name, render_events(short.events, session)).shortened(source.tokens)
     return setup.context(
         AGENT_ID,
         (memory, source),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from core.agents.role.prompt_file import SystemPrompt, prompt_for, render_prompt
 from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle, setting_of
 from core.context.memory_digest import Digest, MemoryDigester
-from core.context.segments import Context, Segment, fenced, plain
+from core.context.segments import CompressionMethod, Context, Segment, fenced, plain
 from core.context.visibility import CharacterKnowledge, Knowledge
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.session.session import Session
@@ -66,7 +66,9 @@ class AgentSetup:
     def memory(self, name: SegmentName, digest: Digest) -> Segment:
         """Return the section of a memory that was made to fit."""
         made = self.fenced(name, digest.text)
-        return made.extracted(made.tokens - digest.tokens + digest.original_tokens)
+        # Canon locks are always taken word for word; what a model condensed is told in other words.
+        method = CompressionMethod.SUMMARY if digest.condensed else CompressionMethod.EXTRACTION
+        return made.shortened(made.tokens - digest.tokens + digest.original_tokens, method)
 
     def secrets(self, knowledge: Knowledge) -> tuple[Segment, ...]:
         """Return the section of the secrets that are known; nothing where there are none.

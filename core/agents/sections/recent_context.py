@@ -72,7 +72,7 @@ class RecentContext:
         """Return the section of the prompts that are not in memory, shortened to `room`."""
         unsummarised = [event for event in self.events if event.summarised_with > self.session.boundary]
         short = fit_events(unsummarised, self.session, room - self._section(()).tokens, self.setup.style)
-        return self._section(short.events).extracted(self._section(unsummarised).tokens), short
+        return self._section(short.events).shortened(self._section(unsummarised).tokens), short
 
     def left_out(self, dropped: PromptRange | None, short: Shortened) -> tuple[str, ...]:
         """Return in words what the section had to leave out."""

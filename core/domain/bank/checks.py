@@ -3,13 +3,24 @@
 from collections.abc import Iterator
 from dataclasses import fields
 
-from core.domain.bank.details import EventDetails, TraitDetails
+from core.domain.bank.details import (
+    LONGEST_MS,
+    MOST_LISTED,
+    MOST_PROVED,
+    Details,
+    EventDetails,
+    Exposed,
+    QuoteDetails,
+    TraitDetails,
+    texts_of,
+)
 from core.domain.bank.evidence import LONGEST_WORDS
 from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, MOST_EVIDENCE, MOST_PARTICIPANTS, Item
 from core.text.cleaning import is_blank
 
 LONGEST_DETAIL = 500
 """Characters of one field of an item's details."""
+_MOST_COUNTED = 2**31 - 1
 
 
 def problems_of(item: Item) -> Iterator[str]:
@@ -18,10 +29,9 @@ def problems_of(item: Item) -> Iterator[str]:
         yield f"An item has a name of 1 to {LONGEST_NAME} characters."
     if is_blank(item.text) or len(item.text) > LONGEST_TEXT:
         yield f"An item has a text of 1 to {LONGEST_TEXT:,} characters."
-    shares = (item.importance, item.confidence, item.decay_rate)
-    strength = item.details.strength if isinstance(item.details, TraitDetails) else 0.0
-    if not all(0 <= share <= 1 for share in (*shares, strength)) or not -1 <= item.sentiment <= 1:
-        yield "Importance, confidence, decay and strength are 0 to 1, a sentiment is -1 to 1."
+    shares = (item.importance, item.confidence, item.decay_rate, *_shares(item.details))
+    if not all(0 <= share <= 1 for share in shares) or not -1 <= item.sentiment <= 1:
+        yield "Importance, confidence, decay, strength and exposure are 0 to 1, a sentiment is -1 to 1."
     if len(item.evidence) > MOST_EVIDENCE or any(
         not 0 < len(one.words) <= LONGEST_WORDS or not 0 <= one.start < one.end for one in item.evidence
     ):
@@ -36,16 +46,44 @@ def problems_of(item: Item) -> Iterator[str]:
         yield "An item expires at a prompt."
     if item.id in (item.supersedes, item.merged_into):
         yield "An item does not replace itself."
-    if any(len(text) > LONGEST_DETAIL for text in _texts(item)):
+    yield from _problems_of_details(item)
+
+
+def _problems_of_details(item: Item) -> Iterator[str]:
+    details = item.details
+    if any(len(text) > LONGEST_DETAIL for text in texts_of(details)):
         yield f"A field of an item has at most {LONGEST_DETAIL} characters."
-    if isinstance(item.details, EventDetails) and len(item.details.participants) > MOST_PARTICIPANTS:
+    if isinstance(details, EventDetails) and len(details.participants) > MOST_PARTICIPANTS:
         yield f"An event has at most {MOST_PARTICIPANTS} participants."
+    lists = (value for one in fields(details) if isinstance(value := getattr(details, one.name), tuple))
+    if not isinstance(details, EventDetails | QuoteDetails) and any(len(one) > MOST_LISTED for one in lists):
+        yield f"An item has at most {MOST_LISTED} attributes, relationships, steps and the like of each."
+    if isinstance(details, QuoteDetails):
+        proved = details.data_item_ids
+        if len(proved) > MOST_PROVED or len(set(proved)) < len(proved) or item.id in proved:
+            yield f"A quote proves at most {MOST_PROVED} other items, each once."
+    counts, times = _counts(details)
+    if any(one is not None and not 1 <= one <= _MOST_COUNTED for one in counts):
+        yield "Uses, their prompts and events are counted from 1."
+    if any(one is not None and not 0 < one <= LONGEST_MS for one in times):
+        yield "A time in the story is more than nothing, and at most a hundred years."
 
 
-def _texts(item: Item) -> Iterator[str]:
-    for one in fields(item.details):
-        value = getattr(item.details, one.name)
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, tuple):
-            yield from value
+def _shares(details: Details) -> Iterator[float]:
+    """Yield the numbers of details that are 0 to 1."""
+    shares: tuple[float | None, ...] = ()
+    if isinstance(details, Exposed):
+        shares = details.exposure_current, details.exposure_desired
+    elif isinstance(details, TraitDetails):
+        made = details.performance
+        shares = details.strength, None if made is None else made.success_rate
+    yield from (one for one in shares if one is not None)
+
+
+def _counts(details: Details) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
+    """Return the numbers of details that count from 1, and the times in milliseconds."""
+    if isinstance(details, EventDetails):
+        return (details.sequence_number,), (details.duration_ms,)
+    if isinstance(details, TraitDetails) and (made := details.performance) is not None:
+        return (made.execution_count, made.last_execution), (made.average_duration_ms,)
+    return (), ()

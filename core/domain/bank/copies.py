@@ -1,9 +1,10 @@
 """Makes the bank of a session that begins with the canon of another one (design 12 and 15)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from core.domain.bank.details import Details, QuoteDetails
 from core.domain.bank.item import Item, ItemOrigin
 from core.domain.ids import ItemId
 
@@ -14,7 +15,8 @@ def bank_at(
     """Return the items of canon up to prompt `last`, as they were at a time, or are now.
 
     `history` has every version of them, and `takes` the take that is canon at each prompt. The copy has one
-    take of each prompt and one version of each item; what the GM rejected or merged stays so.
+    take of each prompt and one version of each item; what the GM rejected or merged stays so, as does what an
+    item replaces of an earlier chapter.
     """
     newest: dict[ItemId, Item] = {}
     for version in history:
@@ -23,14 +25,23 @@ def bank_at(
         if is_newer and (until is None or version.updated_at <= until):
             newest[version.id] = version
     copied = {one.id: one for item in newest.values() if (one := _copied(item, takes, last)) is not None}
+    left = newest.keys() - copied.keys()
     return tuple(
         replace(
             item,
-            supersedes=item.supersedes if item.supersedes in copied else None,
+            supersedes=None if item.supersedes in left else item.supersedes,
             merged_into=item.merged_into if item.merged_into in copied else None,
+            details=_within(item.details, copied),
         )
         for item in copied.values()
     )
+
+
+def _within(details: Details, copied: Collection[ItemId]) -> Details:
+    """Return details that name only items that the copy has."""
+    if not isinstance(details, QuoteDetails):
+        return details
+    return replace(details, data_item_ids=tuple(one for one in details.data_item_ids if one in copied))
 
 
 def _copied(item: Item, takes: Mapping[int, int], last: int) -> Item | None:

@@ -3,9 +3,19 @@
 The names of fields are those of the seeds where these have one.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Any, Final, Literal
+
+from core.domain.ids import ItemId
+
+MOST_LISTED: Final = 8
+"""Entries of one list of details, such as the attributes of a person or the steps of a skill."""
+MOST_PROVED: Final = 16
+"""Items that one quote proves."""
+LONGEST_MS: Final = 100 * 365 * 24 * 3_600_000
+"""The longest time of the story that is kept in milliseconds: a hundred years."""
 
 
 class ItemKind(StrEnum):
@@ -68,6 +78,35 @@ class Aspect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Relationship:
+    """What something is to another thing or person, such as “sister of” and “Kara”."""
+
+    relation: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribute:
+    """A quality with its value, such as “age” and “sixty”."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Performance:
+    """How often play used what a character can do, and how it went."""
+
+    execution_count: int = 1
+    success_rate: float | None = None
+    """The share of the uses that went well, 0 to 1."""
+    last_execution: int | None = None
+    """The prompt of the last use."""
+    average_duration_ms: int | None = None
+    """How long a use takes in the story, where play says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventDetails:
     """Something that happened."""
 
@@ -75,6 +114,10 @@ class EventDetails:
     participants: tuple[str, ...] = ()
     context: str = ""
     outcome: str = ""
+    duration_ms: int | None = None
+    """How long it took in the story."""
+    sequence_number: int | None = None
+    """Its number among the events that were drawn from the chapter, in the order of play."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +125,8 @@ class FactDetails:
     """Something that is true."""
 
     kind: Literal[ItemKind.FACT] = ItemKind.FACT
+    attributes: tuple[Attribute, ...] = ()
+    relationships: tuple[Relationship, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +135,12 @@ class PersonDetails:
 
     kind: Literal[ItemKind.PERSON] = ItemKind.PERSON
     relationship: str = ""
+    attributes: tuple[Attribute, ...] = ()
+    relationships: tuple[Relationship, ...] = ()
+    exposure_current: float | None = None
+    """How much play spoke of it lately, 0 to 1, at the item's prompt; it fades from there."""
+    exposure_desired: float | None = None
+    """How much the cast wants to come back to it, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +148,8 @@ class PlaceDetails:
     """A place."""
 
     kind: Literal[ItemKind.PLACE] = ItemKind.PLACE
+    attributes: tuple[Attribute, ...] = ()
+    relationships: tuple[Relationship, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +160,8 @@ class ThreadDetails:
     category: ThreadCategory = ThreadCategory.CONCERN
     stakes: str = ""
     is_closed: bool = False
+    exposure_current: float | None = None
+    exposure_desired: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,14 +170,21 @@ class QuoteDetails:
 
     kind: Literal[ItemKind.QUOTE] = ItemKind.QUOTE
     speaker: str = ""
+    data_item_ids: tuple[ItemId, ...] = ()
+    """The items that its words prove: their own proof is in the same words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraitDetails:
-    """How a character speaks or acts, and how strongly: 0 to 1."""
+    """How a character speaks or acts, and how strongly: 0 to 1. One that is a skill has more."""
 
     kind: Literal[ItemKind.TRAIT] = ItemKind.TRAIT
     strength: float = 0.5
+    steps: tuple[str, ...] = ()
+    """How it is done, in order."""
+    prerequisites: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    performance: Performance | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,3 +219,31 @@ DETAILS_OF: Final[dict[ItemKind, type[Details]]] = {
     ItemKind.TRAIT: TraitDetails,
     ItemKind.STATE: StateDetails,
 }
+
+Exposed = PersonDetails | ThreadDetails
+"""What play speaks of more, or less."""
+ADDED: Final = frozenset(
+    {
+        *("attributes", "relationships", "exposure_current", "exposure_desired", "data_item_ids"),
+        *("steps", "prerequisites", "outcomes", "performance", "duration_ms", "sequence_number"),
+    }
+)
+"""The fields that most items do not have: where they are unset, neither rows nor exports have them."""
+
+
+def without_unset(plain: dict[str, Any]) -> dict[str, Any]:
+    """Return plain details without the fields of `ADDED` that say nothing."""
+    return {name: value for name, value in plain.items() if value or name not in ADDED or value == 0.0}
+
+
+def texts_of(details: Details) -> Iterator[str]:
+    """Yield every text that details have, also those of attributes, relationships and lists."""
+    for one in fields(details):
+        value = getattr(details, one.name)
+        if isinstance(value, str) and one.name != "kind":
+            yield value
+        for part in value if isinstance(value, tuple) else ():
+            if isinstance(part, str):
+                yield part
+            elif is_dataclass(part):
+                yield from (getattr(part, inner.name) for inner in fields(part))

@@ -32,6 +32,10 @@ class Evidence:
         """The sort key: its place in the log."""
         return self.prompt_index, self.take, self.ordinal
 
+    def overlaps(self, other: "Evidence") -> bool:
+        """Whether both quote a word of one event."""
+        return self.place == other.place and self.start < other.end and other.start < self.end
+
 
 def find_words(text: str, words: str) -> tuple[int, int] | None:
     """Return start and end of `words` in `text`; None if they are not there, or are too few.

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from math import exp
 
+from core.domain.bank.details import Exposed
 from core.domain.bank.item import Item
 
 
@@ -14,12 +15,31 @@ def strength_of(
     It decays by the prompts since it was drawn from play, or recalled last; with a time `at` by the hours
     instead, at the same rate. Pinned and confirmed items keep theirs.
     """
-    if not item.is_fading:
-        return item.importance
+    return item.importance * (_left(item, prompt_index, last_accessed, at) if item.is_fading else 1.0)
+
+
+def exposure_of(
+    item: Item, prompt_index: int, last_accessed: int | None = None, at: datetime | None = None
+) -> float | None:
+    """Return how much play spoke of a thread or a person lately, 0 to 1; None where nothing is known of it.
+
+    It falls as importance does, and what the GM keeps falls too: to be kept is not to be spoken of.
+    """
+    exposure = item.details.exposure_current if isinstance(item.details, Exposed) else None
+    return None if exposure is None else exposure * _left(item, prompt_index, last_accessed, at)
+
+
+def faded_since(item: Item, newer: Item) -> float:
+    """Return the share of an item that is left at the prompt of a newer one, 0 to 1."""
+    return _left(item, newer.prompt_index, None, None)
+
+
+def _left(item: Item, prompt_index: int, last_accessed: int | None, at: datetime | None) -> float:
+    """Return the share that is left after all that passed since an item was drawn, or recalled last."""
     passed: float = max(0, prompt_index - max(item.prompt_index, last_accessed or 0))
     if at is not None:
         passed = _hours_of(item, prompt_index, passed, at)
-    return item.importance * exp(-item.decay_rate * passed)
+    return exp(-item.decay_rate * passed)
 
 
 def _hours_of(item: Item, prompt_index: int, prompts: float, at: datetime) -> float:

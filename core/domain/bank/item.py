@@ -41,6 +41,17 @@ class ItemOrigin(StrEnum):
     GM = "gm"
 
 
+class SourceOrigin(StrEnum):
+    """The origin of an item's words, as seed 004 names them."""
+
+    EXTRACTED = "extracted"
+    """Drawn from one part of play."""
+    LEARNED = "learned"
+    """Drawn from play, and brought up to date since: a newer part said more, or something else."""
+    CONFIGURED = "configured"
+    """The words are the GM's."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
     """One thing that is remembered.
@@ -76,7 +87,8 @@ class Item:
     """None for one that no prompt can take back: the GM's own."""
     evidence: tuple[Evidence, ...] = ()
     supersedes: ItemId | None = None
-    """The older item that this one replaces, while it counts itself."""
+    """The older item that this one replaces, while it counts itself. One of an earlier chapter of the book is
+    replaced from here on, and not there."""
     merged_into: ItemId | None = None
     """The item that says the same, in which the GM lets it go on."""
     undoes: int | None = None
@@ -92,6 +104,13 @@ class Item:
     def kind(self) -> ItemKind:
         """What it is about."""
         return self.details.kind
+
+    @property
+    def source_origin(self) -> SourceOrigin:
+        """Where its words come from."""
+        if self.is_by_gm:
+            return SourceOrigin.CONFIGURED
+        return SourceOrigin.EXTRACTED if self.supersedes is None else SourceOrigin.LEARNED
 
     @property
     def proved_at(self) -> int:
@@ -125,3 +144,19 @@ class ItemAccess:
     item_id: ItemId
     access_count: int
     last_accessed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """An item of an earlier chapter of a book in whose place one of a later chapter counts.
+
+    In its own chapter it is as it was; a later chapter has the newer one for those who may know that.
+    """
+
+    item_id: ItemId
+    session_id: SessionId
+    """The chapter of the older item."""
+    replaced_in: SessionId
+    """The chapter of the newer one."""
+    label: Audience
+    """Who may know the newer one, as its chapter has them."""

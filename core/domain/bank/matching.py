@@ -28,6 +28,8 @@ DOUBTFUL_BY_WORDS: Final = 0.3
 SAME_TEXT: Final = 0.95
 MOST_ASKED: Final = 3
 """Items that one new item is compared with by a model, at most."""
+THIS_CHAPTER: Final = 1_000_000
+"""The number of the chapter that is played, among those of its book."""
 _SHORT: Final = 2
 """Words of up to so many letters say little, but for numbers and for scripts without spaces."""
 _NAMED: Final = frozenset({ItemKind.PERSON, ItemKind.PLACE})
@@ -58,12 +60,15 @@ class BankIndex:
         self._known: dict[ItemId, tuple[Item, frozenset[str]]] = {}
         self._names: dict[ItemId, str] = {}
         """The keys of the names: making one takes longer than all else in a comparison."""
+        self._places: dict[ItemId, tuple[int, int, ItemId]] = {}
+        """The chapter and the prompt of each: the newest comes first where nothing else decides."""
         self._with_word: dict[tuple[ItemKind, str], list[ItemId]] = defaultdict(list)
         for item in items:
             self.add(item)
 
-    def add(self, item: Item) -> None:
-        """Add an item."""
+    def add(self, item: Item, chapter: int = THIS_CHAPTER) -> None:
+        """Add an item; `chapter` is the number in the book of the earlier chapter that it is of."""
+        self._places[item.id] = chapter, item.prompt_index, item.id
         self._by_kind[item.kind].append(item)
         words = content_words(item)
         self._known[item.id] = item, words
@@ -87,7 +92,7 @@ class BankIndex:
         if not found and similar is not None and new.kind in _COMPARED_BY_WORDS | _NAMED:
             near = ((similar(new, item), item) for item in self._by_kind[new.kind] if _fits(new, item))
             found = [(cosine, item) for cosine, item in near if cosine >= SAME_BY_MEANING]
-        return max(found, key=lambda pair: (pair[0], pair[1].prompt_index, pair[1].id))[1] if found else None
+        return max(found, key=lambda pair: (pair[0], self._places[pair[1].id]))[1] if found else None
 
     def _says_the_same(self, new: Item, key: str, item: Item, shared: float) -> bool:
         if isinstance(new.details, StateDetails) and isinstance(item.details, StateDetails):
@@ -113,7 +118,7 @@ class BankIndex:
             ]
         else:
             return ()
-        found.sort(key=lambda pair: (-pair[0], -pair[1].prompt_index, pair[1].id))
+        found.sort(key=lambda pair: (pair[0], self._places[pair[1].id]), reverse=True)
         return tuple(item for _, item in found[:MOST_ASKED])
 
     def _near(self, new: Item) -> list[tuple[Item, float]]:

@@ -14,6 +14,7 @@ from typing import Final
 from core.domain.bank.fading import has_expired, strength_of
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.ids import ItemId, SessionId
+from core.domain.session.language import Language
 
 Vector = tuple[float, ...]
 
@@ -31,9 +32,9 @@ _RARE: Final = 0.002
 """The share of the items that have a word which says by itself which one is meant."""
 _FADED: Final = 0.9
 """What an item that has wholly faded keeps of its merged rank."""
-PINNED_EVERY: Final = 8
+PINNED_EVERY: Final = 10
 """One place of so many in an input is for what the GM pinned, whatever is asked."""
-KEPT_EVERY: Final = 4
+KEPT_EVERY: Final = 5
 """One place of so many is for what the GM pinned or confirmed, the nearest first."""
 _TOKEN: Final = re.compile(r"[^\W_]+")
 _ENDS: Final = '.!?:\n"“”„»«(['
@@ -50,6 +51,8 @@ class Scope:
     """The last prompt of which items are found, but for what the GM wrote; None for all."""
     now: int
     """The number that the prompt asked about has, counted on from this chapter's own prompts."""
+    language: Language = Language.ENGLISH
+    """That of the chapter: in it the words of its items are made, and so are those of the query there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ class Query:
     limit: int
     at: datetime | None = None
     """The time that it is, where items fade by hours; None where they fade by prompts."""
+    without: tuple[ItemId, ...] = ()
+    """Items that are not found: those of earlier chapters that were replaced in a later one."""
     is_for_input: bool = False
     """Whether what the GM pinned or confirmed has places of its own among what is found."""
 
@@ -225,6 +230,11 @@ def words_of(text: str, weight: float = 1.0) -> Iterator[Sought]:
         before = text[: found.start()].rstrip(" ")
         begins = not before or before[-1] in _ENDS
         yield Sought(word.casefold(), weight, word[0].isupper() and not begins)
+
+
+def capitalised(text: str) -> Iterator[str]:
+    """Yield the words of a text that begin with a capital, in lower case; some of them are names."""
+    return (found[0].casefold() for found in _TOKEN.finditer(text) if found[0][0].isupper())
 
 
 def query_words(parts: Sequence[tuple[str, float]]) -> tuple[Sought, ...]:

@@ -8,6 +8,7 @@ from core.domain.audience import EVERYONE, NOBODY, Audience, audience_of
 from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange, due_chunk
 from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
+from core.domain.session.language import Language
 from core.domain.session.limits import Limits
 from core.domain.session.profile import NO_PROFILE, Profile, Profiles
 from core.domain.session.session_state import SessionState as SessionState
@@ -61,6 +62,8 @@ class Session:
     """The characters that may, where any does."""
     keeps_bank: bool = False
     """Whether items are drawn from play into the memory bank, and recalled."""
+    language: Language = Language.ENGLISH
+    """The language of the story, in which words of the memory bank are made and looked for."""
     definition: str = ""
     """The GM's definition of the narrative agent."""
     target_words: int | None = None

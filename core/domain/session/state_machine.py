@@ -49,6 +49,7 @@ class Command(StrEnum):
     DIRECT_CAST = "change what characters may do"
     LET_ADD = "choose who adds something unasked"
     KEEP_BANK = "keep a memory bank"
+    SET_LANGUAGE = "set the language of the story"
     BUILD_NARRATIVE = "build the narrative"
     NARRATIVE_STORED = "draft stored"
     NARRATIVE_FAILED = "narrative failed or cancelled"
@@ -253,6 +254,7 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     **{(state, Command.DEFINE_NARRATIVE): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.LET_ADD): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.KEEP_BANK): (Stay(),) for state in S if state is not S.RESETTING},
+    **{(state, Command.SET_LANGUAGE): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.EDIT_PROMPT_BLOCKS): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.SET_STATUS): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.EDIT_LORE): (Stay(),) for state in S if state not in (S.RESETTING, S.LOCKING)},

@@ -88,6 +88,11 @@ def always_of(statuses: Statuses) -> frozenset[LogPlace]:
     return frozenset(one.place for one in statuses if one.status is ContextStatus.ALWAYS)
 
 
+def never_of(statuses: Statuses) -> frozenset[LogPlace]:
+    """Return the places of the events that are never sent, as far as the GM said so."""
+    return frozenset(one.place for one in statuses if one.status is ContextStatus.NEVER)
+
+
 def of_canon(statuses: Statuses, canon: Iterable[Event]) -> Statuses:
     """Return the statuses of these events as those of first takes."""
     places = {place_of(event) for event in canon}

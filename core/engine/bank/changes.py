@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
+from functools import reduce
 from typing import Any, Final
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.checks import problems_of
-from core.domain.bank.details import Details, QuoteDetails, ThreadDetails
+from core.domain.bank.details import Attribute, Details, QuoteDetails, Relationship, ThreadDetails
 from core.domain.bank.evidence import LONGEST_WORDS, Evidence, find_words
 from core.domain.bank.item import LONGEST_NAME, MOST_EVIDENCE, Item, ItemOrigin, Validation
+from core.domain.bank.joining import filled, proved_by
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import ItemId, SessionId, new_uuid
 from core.domain.session.session import Session
@@ -89,7 +91,8 @@ def merged(items: Sequence[Item]) -> list[Item]:
     """Return what a merge changes: the item that goes on, then those that end in it.
 
     It is the one that most may know; of several the one with the GM's words, else the oldest, which no undone
-    prompt takes along. It is given only the evidence of those with its own label. Raises IllegalCommandError.
+    prompt takes along. It is given only the evidence and the details of those with its own label. Raises
+    IllegalCommandError.
     """
     if len({item.id for item in items}) < 2:
         raise IllegalCommandError(FEW_TO_MERGE)
@@ -116,6 +119,7 @@ def merged(items: Sequence[Item]) -> list[Item]:
         is_pinned=any(item.is_pinned for item in items),
         importance=max(item.importance for item in items),
         evidence=tuple(dict.fromkeys(proofs))[:MOST_EVIDENCE],
+        details=reduce(filled, (one.details for one in others if one.label == kept.label), kept.details),
         merged_into=None,
     )
     return [goes_on, *(replace(item, merged_into=kept.id) for item in others)]
@@ -145,8 +149,11 @@ def own_item(
     )
 
 
-def quote_of(session: Session, event: Event, words: str, now: datetime) -> Item:
-    """Return the quote of words of an event, for those who heard it; raise IllegalCommandError without."""
+def quote_of(session: Session, event: Event, words: str, now: datetime, items: Iterable[Item] = ()) -> Item:
+    """Return the quote of words of an event, for those who heard it; raise IllegalCommandError without.
+
+    Of `items` it proves those whose own proof is in these words.
+    """
     place = find_words(event.text, words)
     if place is None:
         raise IllegalCommandError(NO_WORDS)
@@ -168,7 +175,9 @@ def quote_of(session: Session, event: Event, words: str, now: datetime) -> Item:
         now,
         name=head(clean_line(speaker), LONGEST_NAME),
         text=said,
-        details=QuoteDetails(speaker=head(clean_line(speaker), LONGEST_NAME)),
+        details=QuoteDetails(
+            speaker=head(clean_line(speaker), LONGEST_NAME), data_item_ids=proved_by((proof,), items)
+        ),
         label=event.audience,
         about=event.slot,
         prompt_index=event.prompt_index,
@@ -227,6 +236,17 @@ def _cleaned(details: Details) -> Details:
         if type(value) is str:
             values[one.name] = clean_line(value).strip()
         elif isinstance(value, tuple):
-            texts = (clean_line(text).strip() for text in value)
-            values[one.name] = tuple(text for text in texts if text)
+            values[one.name] = tuple(part for part in map(_cleaned_part, value) if part)
     return replace(details, **values)
+
+
+def _cleaned_part(part: Any) -> Any:
+    """Return one entry of a list of details without such characters; None for one that says nothing."""
+    if isinstance(part, str):
+        return clean_line(part).strip()
+    if isinstance(part, Attribute | Relationship):
+        texts: dict[str, Any] = {
+            one.name: clean_line(getattr(part, one.name)).strip() for one in fields(part)
+        }
+        return replace(part, **texts) if all(texts.values()) else None
+    return part

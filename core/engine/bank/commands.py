@@ -1,10 +1,11 @@
-"""The GM's command about whether a chapter keeps a memory bank, as a pure function (design 15)."""
+"""The GM's commands about the memory bank of a chapter and its language, as pure functions (design 15)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from core.changes import Changes
+from core.domain.session.language import Language
 from core.domain.session.state_machine import Command
 from core.domain.story.event import Event
 from core.engine.changes.moves import given_up, move
@@ -32,3 +33,11 @@ def keep_bank(
         waiting = (one for one in snapshot.requests if is_extraction(one) and not one.is_processing)
         requests = tuple(given_up(one, now) for one in waiting)
     return Changes(session_id=session.id, session=replace(session, keeps_bank=is_on), requests=requests)
+
+
+def set_language(snapshot: Snapshot, language: Language, now: datetime) -> Changes:
+    """Store the language of the story. The words of all items are made again with it."""
+    session = move(snapshot, snapshot.session, Command.SET_LANGUAGE, now)
+    if session.language is language:
+        return Changes(session_id=session.id)
+    return Changes(session_id=session.id, session=replace(session, language=language))

@@ -1,4 +1,4 @@
-"""Switches the memory bank of a chapter on and off, and waits for what is read for it (design 15)."""
+"""Switches the memory bank of a chapter on and off, sets its language, waits for its reading (design 15)."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,8 +6,9 @@ from functools import partial
 from core.domain.clock import Clock
 from core.domain.ids import SessionId
 from core.domain.requests.request import BackgroundRequest
+from core.domain.session.language import Language
 from core.domain.story.event import Event
-from core.engine.bank.commands import keep_bank
+from core.engine.bank.commands import keep_bank, set_language
 from core.engine.kinds.bank.requests import Read, is_extraction
 from core.engine.queue.background import BackgroundWorker
 from core.engine.sync.session_writer import SessionWriter
@@ -43,6 +44,11 @@ class BankKeeping:
             for running in self.unread:
                 await self._background.stop(running.id)
         return len(self.unread)
+
+    async def tell_in(self, language: Language) -> None:
+        """Make and look for the words of its items in this language from here on."""
+        now = self._clock()
+        await self._writer.apply(lambda snapshot: set_language(snapshot, language, now))
 
     async def wait_until_read(self) -> None:
         """Return when nothing waits to be read, or what waits has failed."""

@@ -60,6 +60,11 @@ class Bank:
         """Return every version of an item, oldest first."""
         return await self._store.history(item.session_id, [item.id])
 
+    async def chapter_of(self, item: Item) -> Mapping[ItemId, Item]:
+        """Return all items of the chapter that an item is from, by id; also those that do not count."""
+        items = await self._store.items(item.session_id, with_all=True)
+        return {one.id: one for one in items}
+
     async def accesses(self) -> Mapping[ItemId, ItemAccess]:
         """Return which items this chapter recalled, and how often."""
         return await self._store.accesses(self._session_id)
@@ -125,8 +130,9 @@ class Bank:
         return await self._add(session, made)
 
     async def quote(self, session: Session, event: Event, words: str) -> Item:
-        """Keep words of an event as a quote, for those who heard them."""
-        return await self._add(session, changes.quote_of(session, event, words, self._clock()))
+        """Keep words of an event as a quote, for those who heard them; it names the items that they prove."""
+        items = await self.items() if session.keeps_bank else ()
+        return await self._add(session, changes.quote_of(session, event, words, self._clock(), items))
 
     async def _add(self, session: Session, item: Item) -> Item:
         if not session.keeps_bank:

@@ -41,7 +41,7 @@ def redone(history: Iterable[Item], now: datetime) -> list[Item]:
     """Return the versions that redo what was undone last, unless something was changed since then."""
     all_versions = _by_item(history)
     newest = max(
-        (one[-1] for one in all_versions if _is_change(one, len(one)) or one[-1].undoes is not None),
+        (one[-1] for one in all_versions if is_change(one, len(one)) or one[-1].undoes is not None),
         key=lambda item: item.updated_at,
         default=None,
     )
@@ -75,7 +75,7 @@ def _to_undo(versions: Versions) -> _Step | None:
         version = versions[number - 1]
         if version.undoes is not None:
             number = version.undoes - 1
-        elif _is_change(versions, number):
+        elif is_change(versions, number):
             # What the GM added is taken out again.
             before = versions[number - 2] if number > 1 else replace(version, validation=Validation.REJECTED)
             return _Step(version, versions[-1], before)
@@ -90,7 +90,7 @@ def _to_redo(versions: Versions) -> _Step | None:
     while number >= 1:
         version = versions[number - 1]
         if version.undoes is None:
-            if _is_change(versions, number):
+            if is_change(versions, number):
                 return None
             number -= 1
         elif versions[version.undoes - 1].undoes is None:
@@ -101,7 +101,7 @@ def _to_redo(versions: Versions) -> _Step | None:
     return None
 
 
-def _is_change(versions: Versions, number: int) -> bool:
+def is_change(versions: Versions, number: int) -> bool:
     """Whether a version is a decision of the GM's: not the first of an extraction, nor only looked at."""
     version = versions[number - 1]
     if version.undoes is not None:

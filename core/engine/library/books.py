@@ -192,6 +192,7 @@ def _after(snapshot: Snapshot, carried: CarryOver, clock: Clock) -> Changes:
         target_words=last.target_words,
         limits=last.limits,
         keeps_bank=last.keeps_bank,
+        language=last.language,
         created_at=now,
         updated_at=now,
     )

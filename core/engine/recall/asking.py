@@ -66,7 +66,7 @@ def query_of(
     words = [(asked.text, 1.0), (name, _NAME_WEIGHT), *((event.text, _EVENT_WEIGHT) for event in last)]
     return Query(
         session_id=chapters[-1].session_id,
-        scopes=tuple(_scopes(chapters, slot, asked.recent_from)),
+        scopes=tuple(scopes_of(chapters, slot, asked.recent_from)),
         words=query_words(words),
         vector=None if meaning is None else meaning.numbers,
         model="" if meaning is None else meaning.model,
@@ -83,7 +83,7 @@ def _told(text: str, events: Sequence[Event]) -> str:
     return "\n".join((*(tail(event.text, _END_OF_EVENT) for event in events), text))
 
 
-def _scopes(chapters: Sequence[BankChapter], slot: Slot, recent_from: int) -> list[Scope]:
+def scopes_of(chapters: Sequence[BankChapter], slot: Slot, recent_from: int) -> list[Scope]:
     """Return of which chapters a character may recall what: those that it played in, by its slot there."""
     return [
         Scope(
@@ -91,6 +91,7 @@ def _scopes(chapters: Sequence[BankChapter], slot: Slot, recent_from: int) -> li
             mask=Audience.of((there,)).mask,
             before=None if chapter.number else recent_from,
             now=chapter.now,
+            language=chapter.language,
         )
         for chapter in chapters
         for there, here in chapter.slots.items()

@@ -6,7 +6,7 @@ that keeps no bank nothing is read.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -18,14 +18,21 @@ from core.context.bank import (
     ChapterBank,
     Recalled,
     newest_states,
+    replaced_for,
     same_characters,
     sheet_of,
     this_chapter,
 )
+from core.domain.audience import Audience
 from core.domain.errors import StorageError
+from core.domain.ids import ItemId
+from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.domain.story.context_status import never_of
+from core.domain.story.event import Event
 from core.domain.story.transcript import in_order
-from core.engine.recall.asking import Asked, meaning_of, query_of
+from core.engine.recall.asking import Asked, Meaning, meaning_of, query_of, scopes_of
+from core.engine.recall.spelling import respelled, with_names
 from core.snapshot import Snapshot
 from core.store import SessionStore
 
@@ -73,14 +80,15 @@ class BankReader:
             chapters = await chapters_of(self._store, snapshot)
         else:
             events = in_order(snapshot.known_to(slot).events)
-            # The chapters are there before the meaning is, which takes longest of all.
+            # Chapters and names are there before the meaning is, which takes longest of all.
             async with asyncio.TaskGroup() as reading:
-                listed = reading.create_task(chapters_of(self._store, snapshot))
-                meaning = reading.create_task(meaning_of(asked, events))
-            chapters = listed.result()
+                told = reading.create_task(self._told(snapshot, slot, asked))
+                meaning = reading.create_task(self._meaning_of(asked, events))
+            chapters, meant = told.result()
             name, limit = session.name_of(slot), self._most_items
             query = query_of(asked, meaning.result(), events, chapters, slot, name, limit)
-            query = replace(query, at=self._fades_at())
+            replaced = await replaced_in_book(self._store, chapters, Audience.of((slot,)), session)
+            query = replace(with_names(query, meant), at=self._fades_at(), without=tuple(sorted(replaced)))
         by_id = {chapter.session_id: chapter for chapter in chapters}
         sheets = [
             (id, there) for id, one in by_id.items() for there, here in one.slots.items() if here is slot
@@ -100,17 +108,54 @@ class BankReader:
         )
         # A state of an earlier chapter counts there still when a later chapter has replaced it.
         newest = {line.item.id for line in newest_states(lines, slot)}
-        replaced = {line.item.id for line in lines if line.about is slot} - newest
-        found = tuple(one for one in recalled if one.found.item.id not in replaced)
+        outdated = {line.item.id for line in lines if line.about is slot} - newest
+        found = tuple(
+            one
+            for one in recalled
+            if one.found.item.id not in outdated and by_id[one.found.item.session_id].may_send(one.found.item)
+        )
         return ChapterBank(sheet=sheet_of(lines, slot), recalled=found)
+
+    async def _told(
+        self, snapshot: Snapshot, slot: Slot, asked: Asked
+    ) -> tuple[tuple[BankChapter, ...], Mapping[str, str]]:
+        """Return the chapters that are asked about, and the names that words of the prompt are meant for."""
+        chapters = await chapters_of(self._store, snapshot)
+        scopes = scopes_of(chapters, slot, asked.recent_from)
+        cast = (name for _, name in snapshot.session.roster)
+        return chapters, await respelled(self._store.bank, asked.text, snapshot.cast[slot], cast, scopes)
+
+    async def _meaning_of(self, asked: Asked, events: Sequence[Event]) -> Meaning | None:
+        """Return the meaning that is asked about; no text is sent out to be compared with nothing."""
+        if asked.embed is None or not await self._store.bank.can_recall_by_meaning():
+            return None
+        return await meaning_of(asked, events)
+
+
+async def replaced_in_book(
+    store: SessionStore, chapters: Sequence[BankChapter], audience: Audience, session: Session
+) -> frozenset[ItemId]:
+    """Return the items of earlier chapters in whose place `audience` knows newer ones."""
+    if len(chapters) == 1:
+        return frozenset()
+    replacements = await store.bank.replacements([one.session_id for one in chapters])
+    return replaced_for(audience, replacements, chapters, session)
 
 
 async def chapters_of(store: SessionStore, snapshot: Snapshot) -> tuple[BankChapter, ...]:
     """Return the chapters on whose items inputs draw: the earlier ones of the book, then this one."""
     session, cast = snapshot.session, snapshot.cast.playing
-    chapters = [this_chapter(session)]
+    chapters = [replace(this_chapter(session), never_sent=never_of(snapshot.statuses))]
     for one in reversed(await store.bank.earlier_chapters(session.id)):
         slots = same_characters(one.cast, cast)
         now = one.prompt_index + chapters[0].now
-        chapters.insert(0, BankChapter(session_id=one.session_id, number=one.number, now=now, slots=slots))
+        earlier = BankChapter(
+            session_id=one.session_id,
+            number=one.number,
+            now=now,
+            language=one.language,
+            slots=slots,
+            never_sent=never_of(one.statuses),
+        )
+        chapters.insert(0, earlier)
     return tuple(chapters)

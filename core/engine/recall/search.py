@@ -118,10 +118,15 @@ async def _search(
     matches = matcher_of(text)
     if matches is None:
         return (), False
-    kept = [one for one in chapters if (await store.load(one)).session.keeps_bank]
-    meaning = await embed(text) if embed is not None and kept else None
-    items = await _recalled(store, kept, text, meaning)
-    near = await _near(store, kept, meaning)
+    sessions = [(await store.load(one)).session for one in chapters]
+    scopes = [
+        Scope(session_id=one.id, mask=0, now=0, language=one.language) for one in sessions if one.keeps_bank
+    ]
+    meaning: Meaning | None = None
+    if embed is not None and scopes and await store.bank.can_recall_by_meaning():
+        meaning = await embed(text)
+    items = await _recalled(store, scopes, text, meaning)
+    near = await _near(store, [one.session_id for one in scopes], meaning)
     hits = [_of_item(one, chapters) for one in items]
     for number, session_id in enumerate(chapters, start=1):
         found = _Chapter(session_id, number, await read_texts(store, session_id))
@@ -233,14 +238,14 @@ def excerpt_of(text: str, start: int, before_it: int = _BEFORE) -> str:
 
 
 async def _recalled(
-    store: SessionStore, kept: Sequence[SessionId], text: str, meaning: Meaning | None
+    store: SessionStore, scopes: Sequence[Scope], text: str, meaning: Meaning | None
 ) -> Sequence[Found]:
     """Return items that have the words or the meaning, the best first, of chapters that keep a bank."""
-    if not kept:
+    if not scopes:
         return ()
     query = Query(
-        session_id=kept[-1],
-        scopes=tuple(Scope(session_id=one, mask=0, now=0) for one in kept),
+        session_id=scopes[-1].session_id,
+        scopes=tuple(scopes),
         words=query_words([(text, 1.0)]),
         vector=None if meaning is None else meaning.numbers,
         model="" if meaning is None else meaning.model,

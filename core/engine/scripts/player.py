@@ -89,6 +89,7 @@ class ScriptPlayer:
             )
         await self._check_played()
         await self._use_secrets()
+        await self._use_language()
         await self._use_bank()
         if self._state is not SessionState.ENDED:
             await self._use_silence()
@@ -163,6 +164,12 @@ class ScriptPlayer:
         wanted = self._script.keeps_bank
         if wanted is not None and wanted != self._session.snapshot.session.keeps_bank:
             await self._session.keeping.keep(is_on=wanted)
+
+    async def _use_language(self) -> None:
+        """Set the language of the script; where it does not say, that of the chapter stays."""
+        wanted = self._script.language
+        if wanted is not None and wanted is not self._session.snapshot.session.language:
+            await self._session.keeping.tell_in(wanted)
 
     async def _define(self) -> None:
         """Store the script's narrative definition and target, unless they are stored already."""

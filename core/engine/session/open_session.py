@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 
-from core.context.bank import BankChapter, Remembered
+from core.context.bank import BankChapter, Remembered, still_counting, this_chapter
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
 from core.domain.requests.request import Request
@@ -67,10 +67,23 @@ class OpenSession(SessionReader):
         """Return the earlier chapters of the book, as this one sees their items; none for one in no book."""
         return (await chapters_of(self._store, self.snapshot))[:-1]
 
-    async def items_of(self, chapter: BankChapter) -> Sequence[Remembered]:
-        """Return the items that count of an earlier chapter, as this one sees them."""
-        items = await self._store.bank.items(chapter.session_id)
-        return [chapter.remembered(item, self.snapshot.session) for item in items]
+    async def items_of(
+        self, earlier: Sequence[BankChapter]
+    ) -> Sequence[tuple[BankChapter, Sequence[Remembered]]]:
+        """Return the items that count of the earlier chapters, as this one sees them.
+
+        Those that a later chapter replaced are not among them.
+        """
+        session, bank = self.snapshot.session, self._store.bank
+        chapters = [*earlier, this_chapter(session)]
+        ids = [one.session_id for one in chapters]
+        replacements = await bank.replacements(ids) if earlier else ()
+        found = []
+        for chapter in earlier:
+            items = await bank.items(chapter.session_id)
+            lines = (chapter.remembered(item, session) for item in items)
+            found.append((chapter, still_counting(lines, replacements, chapters, session)))
+        return found
 
     async def wait(self, request_id: RequestId) -> Request:
         """Wait until a request is settled and return it.

@@ -15,6 +15,7 @@ from core.domain.audience import Audience
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_block import PromptBlocks
 from core.domain.secret import Secret
+from core.domain.session.language import LANGUAGES, Language, read_language
 from core.domain.session.limits import LONGEST_NAME, Limits
 from core.domain.session.profile import (
     GENERAL,
@@ -42,7 +43,7 @@ _SHOWN_PROBLEMS = 20
 _LIMITS = Limits()
 _FILE_KEYS = (
     *("book", "title", "world", "chapter", "narrative", "target_words", "viewpoint", "variant", "silence"),
-    *("lore", "bank"),
+    *("lore", "bank", "language"),
     *("agent", "secret", "block", "prompt"),
 )
 _AGENT_KEYS = ("name", "identity", "short_description", "aliases", "group", "groups_visible")
@@ -103,6 +104,8 @@ class ChapterScript:
     """The character from whose viewpoint the narrative is written; None for all of the chapter."""
     keeps_bank: bool | None = None
     """Whether the chapter keeps a memory bank; where the script does not say, the chapter stays."""
+    language: Language | None = None
+    """The language of the story; where the script does not say, the chapter stays."""
 
     @property
     def lines(self) -> tuple["ChapterScript", ...]:
@@ -226,6 +229,7 @@ class _Reader(FieldReader):
         silence = read_silence(self, document, cast)
         secrets = read_secrets(self, document, cast)
         lore, keeps_bank = read_lore(self, document), self._switch(document, "bank")
+        language = self._language(document)
         prompts = read_prompts(self, self.tables(document, "prompt") or [], cast)
         if self.problems:
             raise ChapterScriptError(self.problems)
@@ -244,6 +248,7 @@ class _Reader(FieldReader):
             lore=lore,
             viewpoint=viewpoint,
             keeps_bank=keeps_bank,
+            language=language,
         )
 
     def _switch(self, document: Mapping[str, object], key: str) -> bool | None:
@@ -252,6 +257,13 @@ class _Reader(FieldReader):
             return stated
         self.report(key, "must be true or false.")
         return None
+
+    def _language(self, document: Mapping[str, object]) -> Language | None:
+        stated = document.get("language")
+        language = read_language(stated) if isinstance(stated, str) else None
+        if stated is not None and language is None:
+            self.report("language", f"must be one of {LANGUAGES}.")
+        return language
 
     def _target_words(self, value: object) -> int | None:
         if value is None:

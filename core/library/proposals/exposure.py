@@ -24,8 +24,13 @@ _DIGITS: Final = 2
 
 def mentions(topic: Topic, texts: Iterable[str]) -> int:
     """Return how many of the texts mention a topic."""
-    name = words_of(topic.name)
-    return sum(_has(words_of(text), name) for text in texts) if name else 0
+    return named_in(topic.name, texts)
+
+
+def named_in(name: str, texts: Iterable[str]) -> int:
+    """Return how many of the texts have a name, whole and word by word."""
+    words = words_of(name)
+    return sum(_has(words_of(text), words) for text in texts) if words else 0
 
 
 def after_mentions(exposure: float, count: int) -> float:

@@ -9,6 +9,7 @@ from core.config.sections import MOST_TEXTS
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Usage
 from core.providers.base import ProviderError
+from core.text.clauses import clauses_of
 from core.text.cleaning import clean_line, is_blank
 
 Vector = tuple[float, ...]
@@ -23,6 +24,8 @@ SHORTER: Final = (500, 160)
 """Characters that a text is cut to when a model found it too long: 160 fit even at three tokens each."""
 _SHORTEST: Final = 1e-12
 """Length of a vector that has a direction."""
+MOST_CLAUSES: Final = 8
+"""A query of more clauses is asked about as a whole."""
 _IN_PLACE_OF_NOTHING: Final = "…"
 """Services refuse an empty text."""
 
@@ -98,6 +101,25 @@ def unit(numbers: Iterable[float]) -> Vector:
     if not math.isfinite(length) or length < _SHORTEST:
         raise ValueError("a vector without a direction")
     return tuple(number / length for number in found)
+
+
+def texts_of_query(text: str) -> tuple[str, ...]:
+    """Return the texts whose meanings together are that of a query: its clauses, where these are a few.
+
+    A vector of the whole is about what most of it says; a question may name a person in one clause and a
+    place in another.
+    """
+    clauses = clauses_of(text)
+    return clauses if 1 < len(clauses) <= MOST_CLAUSES else (text,)
+
+
+def meaning_of_query(vectors: Sequence[Vector]) -> Vector:
+    """Return the vector of a query from those of its texts: their mean; the first where they cancel out."""
+    if len(vectors) > 1:
+        summed = tuple(map(sum, zip(*vectors, strict=True)))
+        if math.hypot(*summed) > _SHORTEST:
+            return unit(summed)
+    return vectors[0]
 
 
 def not_vectors(what: str) -> ProviderError:

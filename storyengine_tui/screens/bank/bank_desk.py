@@ -1,5 +1,6 @@
 """Does with items of the bank what the GM asks for, and says what was done (design 15)."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -23,6 +24,7 @@ CHANGES: Final = (notifications.BankChanged, notifications.CanonChanged, notific
 """After these other items may count: events are also appended by the redo of a prompt."""
 NO_THREAD: Final = "Only a thread can be closed."
 NOT_HERE: Final = "An item of an earlier chapter is changed there: o opens that chapter."
+SO_ALREADY: Final = "That is so already"
 ONE_TO_EDIT: Final = "One item is edited at a time: Space removes a mark."
 
 
@@ -35,6 +37,8 @@ class BankDesk:
         self._owner = owner
         self._session = session
         self._said = said
+        self._turn = asyncio.Lock()
+        """Has what was asked for stored in its order: an undo is of the change before it."""
 
     def perform(self, act: Act, items: Sequence[Item], *, kind: ItemKind = ItemKind.FACT) -> None:
         """Do something with items; `kind` is that of an item that is added."""
@@ -75,7 +79,8 @@ class BankDesk:
 
     async def _perform(self, work: Awaitable[str]) -> None:
         try:
-            outcome = await work
+            async with self._turn:
+                outcome = await work
         except StoryEngineError as error:
             self._owner.notify(str(error), severity="warning", markup=False)
         else:
@@ -105,7 +110,8 @@ class BankDesk:
         self._do(self._counted(work, "Closed" if is_on else "Open again"))
 
     async def _counted(self, work: Awaitable[Sequence[Item]], words: str) -> str:
-        return f"{words}: {counted(await work)}; u undoes it"
+        changed = await work
+        return f"{words}: {counted(changed)}; u undoes it" if changed else SO_ALREADY
 
     async def _merge(self, items: Sequence[Item]) -> str:
         kept = await self._session().bank.merge(items)

@@ -8,14 +8,7 @@ from typing import Final
 
 from core.context.bank import BankChapter, Remembered
 from core.context.visibility import names_of
-from core.domain.bank.details import (
-    EventDetails,
-    ItemKind,
-    PersonDetails,
-    QuoteDetails,
-    StateDetails,
-    ThreadDetails,
-)
+from core.domain.bank.details import ItemKind, StateDetails, ThreadDetails, texts_of
 from core.domain.bank.fading import strength_of
 from core.domain.bank.item import Item, ItemAccess, Validation
 from core.domain.ids import ItemId
@@ -119,9 +112,8 @@ def _row(
     now = prompt_index if chapter is None else chapter.now
     last = None if access is None else access.last_accessed + now - prompt_index
     number = 0 if chapter is None else chapter.number
-    return BankRow(
-        item, strength_of(item, now, last, at), f"{item.name} {item.text} {about_of(item)}".casefold(), number
-    )
+    words = " ".join((item.name, item.text, *texts_of(item.details))).casefold()
+    return BankRow(item, strength_of(item, now, last, at), words, number)
 
 
 def found(
@@ -205,16 +197,3 @@ def spoken(item: Item) -> str:
     """Return the text of an item on one line; that of a quote in quotation marks."""
     text = clean_line(item.text)
     return f"“{text}”" if item.kind is ItemKind.QUOTE else text
-
-
-def about_of(item: Item) -> str:
-    """Return what the details of an item say besides, in words."""
-    match item.details:
-        case EventDetails(participants=participants, context=context, outcome=outcome):
-            return " ".join((*participants, context, outcome))
-        case PersonDetails(relationship=text) | ThreadDetails(stakes=text) | QuoteDetails(speaker=text):
-            return text
-        case StateDetails(aspect=aspect, other=other):
-            return f"{aspect.value} {other}".strip()
-        case _:
-            return ""

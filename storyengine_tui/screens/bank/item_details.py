@@ -1,17 +1,20 @@
 """What the details of an item say, as text; pure (design 15)."""
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from core.context.visibility import names_of
+from core.domain.bank.details import Exposed
 from core.domain.bank.evidence import Evidence
-from core.domain.bank.fading import strength_of
-from core.domain.bank.item import Item, ItemAccess, ItemOrigin
+from core.domain.bank.fading import exposure_of, strength_of
+from core.domain.bank.item import Item, ItemAccess, ItemOrigin, SourceOrigin
+from core.domain.ids import ItemId
 from core.domain.session.session import Session
+from core.engine.bank.hands import Hand, Hands
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.bank.bank_rows import mark_of
+from storyengine_tui.screens.bank.detail_fields import lines_of
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
 NOT_PROVED = "No line of the story is named as proof: you wrote it."
@@ -23,13 +26,18 @@ def passages_of(
     access: ItemAccess | None,
     session: Session,
     at: datetime | None = None,
+    *,
+    hands: Hands | None = None,
+    names: Mapping[ItemId, str] | None = None,
 ) -> list[Passage]:
     """Return what an item says, who may know it, how strong it is, and how it was changed.
 
-    `at` is the time that it is, where items fade by hours.
+    `at` is the time that it is, where items fade by hours; `hands` says who made it, and `names` how the
+    items are called that a quote proves.
     """
-    made = [_passage("What it says", [clean(item.text), *_details(item)])]
-    made.append(_passage("What is known of it", [*_facts(item, access, session, at)]))
+    made = [_passage("What it says", [clean(item.text), *lines_of(item.details, names or {})])]
+    known = [*_facts(item, access, session, at), *(() if hands is None else _hands(hands))]
+    made.append(_passage("What is known of it", known))
     if len(history) > 1:
         made.append(_passage("How it was changed", [*_changes(history)]))
     return made
@@ -45,18 +53,11 @@ def _passage(heading: str, lines: Sequence[str]) -> Passage:
     return Passage("\n".join((heading, *filter(None, lines))), heading=len(heading))
 
 
-def _details(item: Item) -> Iterator[str]:
-    for one in fields(item.details):
-        value = getattr(item.details, one.name)
-        if one.name == "kind" or not value:
-            continue
-        text = ", ".join(value) if isinstance(value, tuple) else "yes" if value is True else str(value)
-        yield f"{one.name.replace('_', ' ').removeprefix('is ').capitalize()}: {clean_line(text)}"
-
-
 def _facts(item: Item, access: ItemAccess | None, session: Session, at: datetime | None) -> Iterator[str]:
     last = None if access is None else access.last_accessed
     origin = "you wrote it" if item.origin is ItemOrigin.GM else "drawn from play"
+    if item.source_origin is SourceOrigin.LEARNED:
+        origin = "drawn from play, and brought up to date by it"
     words = ", the words are yours" if item.is_by_gm and item.origin is not ItemOrigin.GM else ""
     yield f"Kind: {item.kind.value}, {origin}{words}"
     if item.about is not None:
@@ -71,6 +72,8 @@ def _facts(item: Item, access: ItemAccess | None, session: Session, at: datetime
         left = strength_of(item, session.prompt_index, last, at)
         fades = "" if item.is_fading else ", and it does not fade"
         yield f"Importance: {item.importance:.2f}, of which {left:.2f} is left{fades}"
+    if isinstance(item.details, Exposed) and (exposure := item.details.exposure_current) is not None:
+        yield f"Exposure: {exposure:.2f}{_left_of_exposure(item, last, session, at)}"
     if item.sentiment:
         yield f"Feeling about it: {item.sentiment:+.2f} of -1 to 1"
     if access is None:
@@ -80,6 +83,24 @@ def _facts(item: Item, access: ItemAccess | None, session: Session, at: datetime
         yield f"Recalled: {times}, last at prompt {access.last_accessed:,}"
     if item.expires_at is not None:
         yield f"Recalled no longer after prompt {item.expires_at:,}"
+
+
+def _left_of_exposure(item: Item, last: int | None, session: Session, at: datetime | None) -> str:
+    """Return what is left of the exposure by now; nothing for an item of another chapter."""
+    left = exposure_of(item, session.prompt_index, last, at) if item.session_id == session.id else None
+    return "" if left is None else f", of which {left:.2f} is left"
+
+
+def _hands(hands: Hands) -> Iterator[str]:
+    """Yield by whom the bank learned of it, and by whom it was changed last."""
+    yield f"Learned by: {_hand(hands.learned_by)}"
+    if hands.last_changed_by is not None:
+        yield f"Last changed by: {_hand(hands.last_changed_by)}"
+
+
+def _hand(hand: Hand) -> str:
+    when = hand.at.astimezone().strftime("%Y-%m-%d %H:%M")
+    return f"{'you' if hand.is_gm else f'agent 8, which read up to prompt {hand.prompt_index:,}'}, {when}"
 
 
 def _changes(history: Sequence[Item]) -> Iterator[str]:

@@ -1,8 +1,7 @@
 """Edits an item of the bank, or adds one of the GM's own."""
 
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import fields, replace
-from math import nan
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -15,13 +14,20 @@ from textual.widgets import Button, Static
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.checks import LONGEST_DETAIL
-from core.domain.bank.details import DETAILS_OF, Aspect, Details, ItemKind, ThreadCategory
+from core.domain.bank.details import DETAILS_OF, ItemKind
 from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, MOST_PARTICIPANTS, Item
 from core.domain.errors import IllegalCommandError, StoryEngineError
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
-from core.text.name_list import shown_names, typed_names
+from storyengine_tui.screens.bank.detail_fields import (
+    CHOICES,
+    label_of,
+    read,
+    read_share,
+    shown,
+    typed_fields,
+)
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs import line_modal
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
@@ -29,15 +35,7 @@ from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 
-NO_SHARE: Final = "Importance and strength are numbers from 0 to 1, a feeling from -1 to 1, such as 0.5."
 NOBODY_KNOWS: Final = "No character would know it: choose one."
-CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "category": tuple(one.value for one in ThreadCategory),
-    "aspect": tuple(one.value for one in Aspect),
-}
-"""The fields of details that have one of a few values."""
-MADE_OF: Final[dict[str, Callable[[str], object]]] = {"category": ThreadCategory, "aspect": Aspect}
-LABELS: Final = {"participants": "Took part", "other": "Toward", "category": "Kind of topic"}
 
 
 class ItemFieldsModal(OverlayModal[bool]):
@@ -47,6 +45,7 @@ class ItemFieldsModal(OverlayModal[bool]):
     AUTO_FOCUS = "#text"
     HEADING: ClassVar[str]
     SAVE: ClassVar[str]
+    _is_storing = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel"),
         Binding("ctrl+s", "save", "Save", priority=True),
@@ -91,18 +90,20 @@ class ItemFieldsModal(OverlayModal[bool]):
 
     @on(Button.Pressed, "#save")
     def action_save(self) -> None:
-        """Store what was typed, behind the keys that came before."""
-        self.call_later(
-            lambda: self.run_worker(self._save(), group="store", exclusive=True, exit_on_error=False)
-        )
+        """Store what was typed, once, behind the keys that came before."""
+        if not self._is_storing:
+            self._is_storing = True
+            self.call_later(lambda: self.run_worker(self._save(), group="store", exit_on_error=False))
 
     async def _save(self) -> None:
         try:
             await self.store()
         except StoryEngineError as error:
+            self._is_storing = False
             refused = self.query_one("#refused", Static)
             refused.update(Content(f"Not stored. {error}"))
             refused.display = True
+            refused.scroll_visible(animate=False)
         else:
             self.dismiss(True)
 
@@ -133,16 +134,15 @@ class ItemModal(ItemFieldsModal):
         with Vertical(classes="dialog--box"):
             yield Static(Content(f"Edit this {item.kind.value}"), classes="dialog--title")
             yield from self.compose_fields(clean_line(item.name), item.text)
-            for name, value in _fields(item.details):
-                label = LABELS.get(name, name.replace("_", " ").capitalize())
+            for name, value in typed_fields(item.details):
                 if name in CHOICES:
                     options = [(text, text) for text in CHOICES[name]]
-                    yield from self.compose_choice(name, label, options, str(value))
+                    yield from self.compose_choice(name, label_of(name), options, str(value))
                 else:
                     limit = MOST_PARTICIPANTS * LONGEST_DETAIL if isinstance(value, tuple) else LONGEST_DETAIL
-                    yield from self.compose_line(name, label, _shown(value), limit)
-            yield from self.compose_line("importance", "Importance", _shown(item.importance), 8)
-            yield from self.compose_line("sentiment", "Feeling", _shown(item.sentiment), 8)
+                    yield from self.compose_line(name, label_of(name), shown(name, value), limit)
+            yield from self.compose_line("importance", "Importance", shown("", item.importance), 8)
+            yield from self.compose_line("sentiment", "Feeling", shown("", item.sentiment), 8)
             yield from self.compose_answers()
 
     async def store(self) -> None:
@@ -152,7 +152,7 @@ class ItemModal(ItemFieldsModal):
     def edited(self) -> Item:
         """Return the item with what is in the fields; raise IllegalCommandError for what is no number."""
         values: dict[str, Any] = {
-            name: self._value(name, before) for name, before in _fields(self._item.details)
+            name: self._value(name, before) for name, before in typed_fields(self._item.details)
         }
         return replace(
             self._item,
@@ -165,11 +165,8 @@ class ItemModal(ItemFieldsModal):
 
     def _value(self, name: str, before: object) -> object:
         if name in CHOICES:
-            return MADE_OF[name](str(self.query_one(f"#{name}", GuardedSelect).value))
-        typed = self.typed(name)
-        if isinstance(before, tuple):
-            return typed_names(typed, before)
-        return read_share(typed, before) if isinstance(before, float) else typed
+            return read(name, str(self.query_one(f"#{name}", GuardedSelect).value), before)
+        return read(name, self.typed(name), before)
 
 
 class AddItemModal(ItemFieldsModal):
@@ -214,30 +211,3 @@ class AddItemModal(ItemFieldsModal):
             label=audience,
             about=Slot(about) if isinstance(about, int) and about else None,
         )
-
-
-def _fields(details: Details) -> Iterator[tuple[str, object]]:
-    """Yield the fields of details that are typed, with what is in them."""
-    for one in fields(details):
-        value = getattr(details, one.name)
-        if one.name != "kind" and not isinstance(value, bool):
-            yield one.name, value
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, tuple):
-        return shown_names(value)
-    return f"{value:g}" if isinstance(value, float) else clean_line(str(value))
-
-
-def read_share(typed: str, before: float, least: float = 0) -> float:
-    """Return a number from `least` to 1; one that was not edited is as exact as it was."""
-    if typed == _shown(before):
-        return before
-    try:
-        share = float(typed.strip().replace(",", ".")) if typed.isascii() else nan
-    except ValueError:
-        share = nan
-    if not least <= share <= 1:
-        raise IllegalCommandError(NO_SHARE)
-    return share

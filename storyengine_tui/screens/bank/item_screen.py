@@ -14,6 +14,7 @@ from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item
 from core.domain.errors import StoryEngineError
 from core.domain.session.session import Session
+from core.engine.bank.hands import hands_of
 from core.engine.bank.service import Bank
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.bank.item_details import NOT_PROVED, evidence_line, passages_of
@@ -79,11 +80,20 @@ class ItemScreen(OverlayScreen[Evidence]):
         try:
             history = await self._bank.history(self._item)
             accesses = await self._bank.accesses()
+            others = await self._bank.chapter_of(self._item)
         except StoryEngineError as error:
             self.query_one(Banner).show(error.message, hint=error.hint)
             return
         access = accesses.get(self._item.id)
-        passages = passages_of(self._item, history, access, self._session(), self._fades_at())
+        passages = passages_of(
+            self._item,
+            history,
+            access,
+            self._session(),
+            self._fades_at(),
+            hands=hands_of(history, others) if history else None,
+            names={one.id: one.name for one in others.values()},
+        )
         view = self.query_one(PassageView)
         view.show_passages(
             [Keyed(number, one) for number, one in enumerate(passages)], self._session().roster

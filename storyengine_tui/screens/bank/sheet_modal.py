@@ -70,8 +70,7 @@ class SheetModal(OverlayModal[None]):
         nothing, bank = self.query_one("#nothing", Static), self._session.bank
         try:
             # The sheet is the one that the input has: of the earlier chapters of a book too.
-            chapters = await self._session.earlier_chapters()
-            earlier = [(one, await self._session.items_of(one)) for one in chapters]
+            earlier = await self._session.items_of(await self._session.earlier_chapters())
             items = await bank.items(kinds=(ItemKind.STATE,))
             accesses = await bank.accesses()
         except StoryEngineError as error:

@@ -1,8 +1,13 @@
-"""Switches the memory bank of the open chapter on and off, and says what that means."""
+"""Switches the memory bank of the open chapter on and off, sets its language, and says what that means."""
 
 from typing import TYPE_CHECKING, Any, Final
 
 from textual.app import App
+
+from core.domain.errors import IllegalCommandError
+from core.domain.session.language import LANGUAGES, read_language
+from core.text.cleaning import clean_line
+from storyengine_tui.widgets.dialogs.line_modal import LineModal
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
@@ -11,6 +16,7 @@ KEPT: Final = "This chapter keeps a memory bank; it grows with every block of me
 UNREAD: Final = (
     "This chapter keeps a memory bank. {} of it to be read first, in the background; F7, 1 shows it."
 )
+TOLD_IN: Final = "The words of the memory bank are {} now."
 STOPPED: Final = "This chapter keeps no memory bank now. The items that it has stay, and are not recalled."
 
 
@@ -24,3 +30,23 @@ async def keep_bank(app: App[Any], session: "SessionHandle", *, is_on: bool) -> 
         app.notify(UNREAD.format(parts), markup=False)
     else:
         app.notify(KEPT, markup=False)
+
+
+class LanguageModal(LineModal):
+    """Ends with the language of the story, as it was typed."""
+
+    HEADING = "Language of the story"
+    NOTE = (
+        "The memory bank takes forms of a word of this language for one. It has: "
+        f"{LANGUAGES}. “simple” is any other one: words are taken as they are written."
+    )
+    LIMIT = 20
+
+
+async def tell_in(app: App[Any], session: "SessionHandle", typed: str) -> None:
+    """Store the language of the chapter. Raises StoryEngineError."""
+    language = read_language(typed)
+    if language is None:
+        raise IllegalCommandError(f"“{clean_line(typed)}” is not among the languages: {LANGUAGES}.")
+    await session.keeping.tell_in(language)
+    app.notify(TOLD_IN.format(language.value.capitalize()), markup=False)

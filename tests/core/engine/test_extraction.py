@@ -25,8 +25,8 @@ from tests.core.takes_model import done, play
 pytestmark = pytest.mark.anyio
 
 ONLY_THE_LAST_AGAIN = [
-    (1, "bank_scan/full@1"),
-    (1, "bank_scan/full@1"),
+    (1, "bank_scan/full@2"),
+    (1, "bank_scan/full@2"),
     (1, "bank_match/full@1"),
     (1, "bank_update/full@1"),
     (2, "bank_update/full@1"),
@@ -71,7 +71,7 @@ async def test_each_block_is_read_once_and_what_has_evidence_is_kept() -> None:
         assert (key.prompt_index, key.take, key.importance, key.request_id) == (3, 1, 0.75, request.id)
         assert (quote.kind, quote.text, quote.about) == (ItemKind.QUOTE, "My left arm bleeds", Slot.RED)
         [call] = await calls(session)
-        assert (call.agent_id, call.prompt_version) == (8, "bank_scan/full@1")
+        assert (call.agent_id, call.prompt_version) == (8, "bank_scan/full@2")
         assert call.left_out == ("1 item had no evidence and was dropped: “A silver key”",)
 
 
@@ -134,8 +134,8 @@ async def test_what_may_be_the_same_is_asked_about_and_brought_up_to_date() -> N
         assert [one.prompt_index for one in key.evidence] == [4, 1]
         assert key.supersedes is not None
         assert [call.prompt_version for call in await calls(session)] == [
-            "bank_scan/full@1",
-            "bank_scan/full@1",
+            "bank_scan/full@2",
+            "bank_scan/full@2",
             "bank_match/full@1",
             "bank_update/full@1",
         ]

@@ -12,7 +12,7 @@ from core.changes import Changes
 from core.config.models.accounts import accounts_of
 from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
-from core.domain.audience import Audience
+from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import FactDetails
 from core.domain.bank.item import Item
 from core.domain.bank.pieces import pieces_of
@@ -23,7 +23,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.recall_use import RECALLED, recalled_in
-from core.engine.kinds.bank.embedding import similar_of
+from core.engine.kinds.bank.nearest import Neighbours, earlier_bank
 from core.engine.kinds.base import Job
 from core.engine.kinds.trial import new_test
 from core.engine.queue.executor import _Calls
@@ -258,7 +258,8 @@ async def test_new_items_are_compared_by_meaning_with_those_that_are_there() -> 
         new = replace(known, id=ItemId(new_uuid()), session_id=session.id)
         other = replace(new, id=ItemId(new_uuid()), name="Boats", text="Tobias rows.")
         assert isinstance(request, BackgroundRequest)
-        similar = await similar_of(job, request, [new, other])
+        neighbours = Neighbours(job, request, await earlier_bank(job, EVERYONE), ())
+        similar = (await neighbours.of([new, other])).similar
         assert similar is not None
         there = replace(known, session_id=session.id)
         assert similar(new, there) > 0.99

@@ -8,16 +8,19 @@ from datetime import timedelta
 import pytest
 
 from core.bank_store import Drawn, Sheets
+from core.changes import Changes
 from core.context.bank import ChapterBank
 from core.domain.audience import Audience
-from core.domain.bank.details import Aspect, StateDetails
+from core.domain.bank.details import Aspect, QuoteDetails, StateDetails
 from core.domain.bank.item import Item
 from core.domain.bank.recall import Query
 from core.domain.ids import BookId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.domain.story.context_status import ContextStatus, EventStatus
 from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
+from core.engine.recall.search import search
 from core.library.book import Book
 from tests.core.bank_samples import NOW, fact
 from tests.store import chapters
@@ -84,6 +87,23 @@ async def test_a_state_of_an_earlier_chapter_is_not_recalled_once_it_is_replaced
     assert not found.sheet
 
 
+@pytest.mark.parametrize("is_earlier", [False, True], ids=["of this chapter", "of an earlier one"])
+async def test_a_quote_of_a_line_that_is_never_sent_is_in_no_input(is_earlier: bool) -> None:
+    store = MemoryStore()
+    said, second = await chapter(store, {RED: "Kara"}), await chapter(store, {RED: "Kara"})
+    await book_of(store, said, second)
+    playing, asked = second if is_earlier else said, replace(ASKED, recent_from=3)
+    told = fact(1, session_id=said.id, prompt_index=1)
+    await store.bank.put([told, replace(fact(2, session_id=said.id, prompt_index=1), details=QuoteDetails())])
+    assert len((await recalled(store, playing, RED, asked)).recalled) == 2
+    for status, numbers in ((ContextStatus.NEVER, [1]), (ContextStatus.DEFAULT, [1, 2])):
+        lease = await chapters.taken(store, said.id, "mark it")
+        await store.commit(Changes(session_id=said.id, statuses=(EventStatus(1, 1, 1, status),)), lease)
+        await lease.aclose()
+        found = await recalled(store, playing, RED, asked)
+        assert sorted(one.found.item.id.int for one in found.recalled) == numbers
+
+
 async def test_what_is_older_by_whole_chapters_is_weaker() -> None:
     store = MemoryStore()
     first, second = await chapter(store, {RED: "Kara"}), await chapter(store, {RED: "Kara"})
@@ -121,6 +141,20 @@ async def test_what_is_asked_by_meaning_is_the_prompt_or_the_scene_where_it_says
     await recalled(store, session, RED, Asked(text=short, recent_from=0, embed=embed))
     last = [event.text for event in await store.canon(session.id)][-2:]
     assert texts == ["\n".join((*last, "Go on.")), long, short]
+
+
+async def test_no_text_is_made_a_vector_where_the_database_keeps_none() -> None:
+    store = MemoryStore()
+    session = await chapter(store, {RED: "Kara"})
+    await store.bank.put([fact(1, session_id=session.id)])
+
+    async def embed(text: str) -> Meaning | None:
+        raise AssertionError(f"{text!r} was sent to the model")
+
+    store.bank.keeps_vectors = False
+    asked = replace(ASKED, recent_from=3, embed=embed)
+    assert places(await recalled(store, session, RED, asked)) == ["prompt 3"]
+    assert await search(store, [session.id], "brass key", embed)
 
 
 class Silent(MemoryBank):

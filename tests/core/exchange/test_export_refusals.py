@@ -225,7 +225,7 @@ def test_a_forged_export_is_refused_though_its_checksum_is_right(
         (b'{"format": "storyengine-session", "version": 2, "body": {"title": "\\ud800"}}', "UTF-8"),
         (b"[]", "not an export"),
         (b'{"format": "other"}', "not an export"),
-        (b'{"format": "storyengine-session", "version": 8}', "its version is 8"),
+        (b'{"format": "storyengine-session", "version": 9}', "its version is 9"),
         (b'{"format": "storyengine-session", "version": 1}', "no body"),
     ],
     ids=lambda value: str(value)[:40],

@@ -39,12 +39,20 @@ def test_what_the_sources_have_in_whatever_order_and_case_is_known(text: str) ->
         ("Then Bob leaves. Mira waits.", ["Bob", "Mira"]),
         ("Kara pays 41 coins at 9:31.", ["41", "9:31"]),
         ("Kara sees four guards.", ["four"]),
+        ("Kara sees sixty guards, forty-one barrels.", ["sixty", "forty-one"]),
+        ("A four-day gate of a million guards.", ["four-day", "million"]),
         ("Everyone fears The Meanwhile.", ["Meanwhile"]),
         ("Kara trifft Hans.", ["Hans"]),
     ],
 )
 def test_a_name_or_a_number_of_its_own_is_found_where_it_is(text: str, found: list[str]) -> None:
     assert list(KNOWN.unknown_in(text)) == found
+
+
+def test_a_number_of_two_words_is_one_number_in_words_and_in_digits() -> None:
+    known = Vocabulary.of(["Thirty-one guards keep 52 keys."])
+    assert list(known.unknown_in("31 guards keep fifty-two keys.")) == []
+    assert list(known.unknown_in("thirty guards keep fifty keys")) == ["thirty", "fifty"]
 
 
 def test_in_a_name_every_word_counts_whatever_its_case() -> None:

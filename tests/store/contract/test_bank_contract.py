@@ -1,6 +1,7 @@
 """What a store promises of the memory bank, on PostgreSQL and in memory."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -25,9 +26,10 @@ from core.domain.session.cast import Character
 from core.domain.session.profile import Profile
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.context_status import ContextStatus, EventStatus
 from core.library.book import Book
 from core.store import Lease, SessionStore
-from tests.core.bank_samples import NOW, fact
+from tests.core.bank_samples import NOW, WHOLE, fact, whole_items
 from tests.store import chapters
 
 pytestmark = pytest.mark.anyio
@@ -96,6 +98,18 @@ async def test_items_come_back_as_they_were_made_and_a_commit_sent_twice_adds_no
     )
     assert list(await store.bank.history(session.id, [made[0].id])) == [expected[1]]
     assert not await store.bank.items(SessionId(new_uuid()))
+    await lease.aclose()
+
+
+async def test_every_field_of_details_comes_back_as_it_was_stored_and_so_does_each_version(
+    store: SessionStore,
+) -> None:
+    session, lease = await kept(store, *whole_items(SessionId(new_uuid())))
+    stored = await store.bank.items(session.id)
+    assert [item.details for item in stored] == list(WHOLE)
+    await store.bank.put([item.next_version(NOW + timedelta(hours=1)) for item in stored])
+    versions = await store.bank.history(session.id)
+    assert [item.details for item in versions] == [details for details in WHOLE for _ in range(2)]
     await lease.aclose()
 
 
@@ -238,6 +252,21 @@ async def test_a_chapter_sees_the_casts_of_those_before_it_in_its_book(store: Se
         Character(slot=Slot.BLUE, given_name="Kara", profile=profile),
     )
     assert found[0].prompt_index == 0
+    assert not found[0].statuses
+
+
+async def test_a_chapter_sees_what_is_sent_of_those_before_it_in_its_book(store: SessionStore) -> None:
+    first, lease = await kept(store)
+    said = (EventStatus(1, 1, 0, ContextStatus.ALWAYS), EventStatus(1, 1, 1, ContextStatus.NEVER))
+    await store.commit(Changes(session_id=first.id, statuses=said), lease)
+    second = chapters.new_session()
+    await store.create(chapters.creation(second))
+    ids = (first.id, second.id)
+    book = Book(id=BookId(new_uuid()), title=str(first.id), chapters=ids, created_at=NOW, updated_at=NOW)
+    await store.library.put_book(book)
+    [found] = await store.bank.earlier_chapters(second.id)
+    assert found.statuses == said
+    await lease.aclose()
 
 
 async def test_what_was_read_for_the_bank_is_known_by_the_requests_that_are_done(store: SessionStore) -> None:

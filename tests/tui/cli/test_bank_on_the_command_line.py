@@ -101,6 +101,14 @@ def test_what_is_meant_by_no_id_or_by_several_is_refused_in_a_sentence(run: Run,
         assert sentence in refusal(run(*words)), words
 
 
+def test_the_language_of_a_chapter_is_said_and_set(run: Run, desktop: Desktop) -> None:
+    desktop.prepare_now(make_banked)
+    assert run("language", "last").stdout == "The language of the chapter is english.\n"
+    assert run("language", "last", "German").stdout == "The language of the chapter is german.\n"
+    assert run("language", "last").stdout == "The language of the chapter is german.\n"
+    assert "“Klingon” is not among the languages: arabic," in refusal(run("language", "last", "Klingon"))
+
+
 def test_a_chapter_without_a_bank_says_so(run: Run, desktop: Desktop) -> None:
     async def make(engine: Engine) -> None:
         await make_active(engine, 1)

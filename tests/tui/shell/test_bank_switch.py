@@ -4,18 +4,21 @@ from functools import partial
 
 import pytest
 
-from storyengine_tui.screens.chapter.bank_switch import KEPT, STOPPED, UNREAD
+from core.domain.session.language import Language
+from storyengine_tui.screens.chapter.bank_switch import KEPT, STOPPED, TOLD_IN, UNREAD, LanguageModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
+from storyengine_tui.widgets.fields.one_line import LineField
 from tests.tui.engine_app import Desktop, make_active, until
-from tests.tui.shell.test_app import make_played
+from tests.tui.shell.test_app import banner, make_played
 
 pytestmark = pytest.mark.anyio
 KEEP, STOP = "Keep a memory bank", "Stop the memory bank"
+LANGUAGE = "Language of the story"
 
 
 def offered(app: StoryEngineApp) -> list[str]:
-    return [one.title for one in commands_of(app, lambda: None) if one.title in (KEEP, STOP)]
+    return [one.title for one in commands_of(app, lambda: None) if one.title in (KEEP, STOP, LANGUAGE)]
 
 
 def choose(app: StoryEngineApp, title: str) -> None:
@@ -34,7 +37,7 @@ async def test_a_new_chapter_keeps_no_bank_until_the_gm_says_so(desktop: Desktop
         choose(app, KEEP)
         await until(pilot, partial(says, app, KEPT))
         assert app.session.snapshot.session.keeps_bank
-        assert offered(app) == [STOP]
+        assert offered(app) == [STOP, LANGUAGE]
         choose(app, STOP)
         await until(pilot, partial(says, app, STOPPED))
         assert not app.session.snapshot.session.keeps_bank
@@ -47,3 +50,25 @@ async def test_how_much_is_read_first_is_said(desktop: Desktop) -> None:
         assert app.session is not None
         blocks = [one for one in app.session.snapshot.blocks if one.last]
         assert says(app, UNREAD.format("1 part")) is bool(blocks)
+
+
+async def test_the_language_of_the_story_is_typed_and_one_that_there_is_not_is_refused(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        assert app.session is not None
+        choose(app, KEEP)
+        await until(pilot, partial(says, app, KEPT))
+        for typed, kept in (("Klingon", Language.ENGLISH), ("German", Language.GERMAN)):
+            choose(app, LANGUAGE)
+            await until(pilot, lambda: isinstance(app.screen, LanguageModal))
+            app.screen.query_one(LineField).text = typed
+            await pilot.press("enter")
+            await until(pilot, lambda: not isinstance(app.screen, LanguageModal))
+            if kept is Language.ENGLISH:
+                await until(pilot, lambda: "“Klingon” is not" in str(banner(app, "trouble").content))
+                assert app.session.snapshot.session.language is kept
+        await until(pilot, partial(says, app, TOLD_IN.format("German")))
+        assert app.session.snapshot.session.language is Language.GERMAN
+        texts = [one.help for one in commands_of(app, lambda: None) if one.title == LANGUAGE]
+        assert texts == ["German now; the bank takes forms of a word of it for one"]

@@ -8,13 +8,12 @@ where it was. Items that are stored meanwhile are part of it.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import add, mul
+from operator import add
 from typing import Final
 
 from core.domain.bank.item import Item
-from core.domain.bank.matching import SAME_BY_MEANING, Similar
 from core.domain.bank.pieces import Piece, PieceVector
-from core.domain.bank.recall import ItemVector, Query, Scope, Vector
+from core.domain.bank.recall import ItemVector, Vector
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.engine.changes.moves import provenance
@@ -27,8 +26,6 @@ from core.providers.embedding.base import unit
 MOST_IN_A_BATCH: Final = 64
 OF_TEXTS: Final = "texts"
 """What a request says that is for the texts of the chapters too, as the GM searches them."""
-MOST_NEAR: Final = 5
-"""Items that a new one is compared with by meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ class EmbeddingHandler(BackgroundHandler[VectorsMade]):
                     await bank.put_piece_vectors(session_id, model, own)
             else:
                 return VectorsMade(), CallRecords()
-            await _keep(job, request, made.call_records)
+            await keep_calls(job, request, made.call_records)
             if made.error is not None:
                 return Failed(made.error), CallRecords()
 
@@ -84,38 +81,8 @@ def _by_chapter(
     return made
 
 
-async def similar_of(job: Job, request: BackgroundRequest, new: Sequence[Item]) -> Similar | None:
-    """Return what compares new items with those of their chapter by meaning; None where nothing does."""
-    model, bank, listed = job.calls.embedding_model, job.store.bank, list(new[:MOST_IN_A_BATCH])
-    if model is None or not listed or not await bank.can_recall_by_meaning():
-        return None
-    made = await job.calls.embed([text for item in listed for text in texts_of(item)])
-    await _keep(job, request, made.call_records)
-    near: list[tuple[Item, Vector, Item]] = []
-    for item, told, vector in zip(listed, made.vectors[::2], meanings_of(made.vectors), strict=False):
-        scope = Scope(session_id=item.session_id, mask=0, now=item.prompt_index)
-        query = Query(
-            session_id=item.session_id, scopes=(scope,), words=(), vector=vector, model=model, limit=MOST_NEAR
-        )
-        for found in await bank.recall(query):
-            if (found.similarity or 0.0) >= SAME_BY_MEANING:
-                near.append((item, told, found.item))
-    if not near:
-        return lambda one, other: 0.0
-    # Two items of one name are near by it alone: whether they say the same is asked of their texts.
-    texts = list(dict.fromkeys(texts_of(other)[0] for _, _, other in near))
-    made = await job.calls.embed(texts)
-    await _keep(job, request, made.call_records)
-    by_text = dict(zip(texts, made.vectors, strict=False))
-    cosines = {
-        (item.id, other.id): sum(map(mul, told, by_text[texts_of(other)[0]]))
-        for item, told, other in near
-        if texts_of(other)[0] in by_text
-    }
-    return lambda one, other: cosines.get((one.id, other.id), 0.0)
-
-
-async def _keep(job: Job, request: BackgroundRequest, call_records: CallRecords) -> None:
+async def keep_calls(job: Job, request: BackgroundRequest, call_records: CallRecords) -> None:
+    """Store the provenance of calls, if any was made."""
     if call_records.artifacts:
         await job.save(lambda _: provenance(request, call_records))
 

@@ -5,12 +5,12 @@ at once, and the items with the outcome, in one transaction: a crash repeats at 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from core.agents.bank import compare, scan, small_scan
+from core.agents.bank import compare, scan, scan_answer, small_scan
 from core.agents.bank.compare import Question
 from core.agents.bank.findings import (
     Finding,
@@ -28,17 +28,15 @@ from core.context.visibility import Knowledge
 from core.domain.bank.details import ItemKind
 from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
-from core.domain.bank.matching import Similar
 from core.domain.requests.request import BackgroundRequest
 from core.domain.story.event import Event
 from core.engine.kinds.bank.asking import Asking, NoAnswerError
-from core.engine.kinds.bank.embedding import similar_of
+from core.engine.kinds.bank.nearest import NAMED, EarlierBank, Neighbours, earlier_bank
 from core.engine.kinds.bank.requests import analysed_for, mark_of
 from core.engine.kinds.bank.sorting import Sorted, Sorter
 from core.engine.kinds.base import BackgroundHandler, Job, called_with
 from core.engine.kinds.earlier_answers import earlier_answers
 from core.engine.kinds.outcome import Failed
-from core.engine.recall.reading import chapters_of
 from core.gateway.call_records import CallRecords
 from core.snapshot import Snapshot
 
@@ -80,8 +78,7 @@ class _Work:
     """One chunk with everything that is needed to read it."""
 
     asking: Asking
-    similar: Callable[[Sequence[Item]], Awaitable[Similar | None]]
-    """Returns what compares new items with those of the chapter by meaning."""
+    neighbours: Neighbours
     choice: ModelConfig
     knowledge: Knowledge
     source: Source
@@ -115,15 +112,16 @@ class _Work:
         """Return what is proved, sorted, and notes on what is not used."""
         found = self._findings(part, text)
         items, unproved = await asyncio.to_thread(items_of, found, self.source, self.now)
-        similar = await self.similar(items)
-        result = await asyncio.to_thread(self.sorter.sort, items, similar)
+        near = await self.neighbours.of(items)
+        self.sorter.know_earlier(near.earlier)
+        result = await asyncio.to_thread(self.sorter.sort, items, near.similar)
         return result, (*unproved_in_words(unproved), *_noted(result))
 
     def _findings(self, part: Part, text: str) -> list[Finding]:
         if self.choice.style is PromptStyle.SMALL:
             return small_scan.read_small_scan(text, part, self.known)
         cast = {name.casefold(): slot for name, slot in self.known.cast.items()}
-        return scan.read_scan(text, cast)
+        return scan_answer.read_scan(text, cast)
 
     async def _matched(self, doubtful: Sequence[Question]) -> list[Question]:
         """Return those that are the same as something that is there, and may change it."""
@@ -170,11 +168,14 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
         return None
     items = await job.store.bank.items(session.id)
     taken_out = await job.store.bank.taken_out(session.id)
-    known = await _known(job, request, items, knowledge.events)
+    book = await earlier_bank(job, request.audience)
+    known = _known(job, request, items, book, knowledge.events)
+    sorter = await asyncio.to_thread(Sorter, request.audience, items, taken_out)
+    await asyncio.to_thread(sorter.know_earlier, book.named, book.taken_out)
     choice, _ = called_with(job, AgentRole.CONTEXT_SUMMARY, None, request.model)
     return _Work(
         asking=Asking(job, request, choice, await earlier_answers(job.store, request)),
-        similar=partial(similar_of, job, request),
+        neighbours=Neighbours(job, request, book, taken_out),
         choice=choice,
         knowledge=knowledge,
         source=Source(
@@ -186,10 +187,12 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
             take=_take_at(chunk.last, events),
             names=dict(session.roster),
             other_names=tuple(known.cast),
+            known_names=(*known.people, *known.places),
+            analysed=analysed,
         ),
         analysed=analysed,
         known=known,
-        sorter=await asyncio.to_thread(Sorter, request.audience, items, taken_out),
+        sorter=sorter,
         now=request.updated_at,
     )
 
@@ -200,23 +203,21 @@ async def _was_read(job: Job, request: BackgroundRequest) -> bool:
     return any((one.text, one.audience) == (request.text, request.audience) for one in readings)
 
 
-async def _known(
-    job: Job, request: BackgroundRequest, items: Sequence[Item], events: Sequence[Event]
+def _known(
+    job: Job,
+    request: BackgroundRequest,
+    items: Sequence[Item],
+    book: EarlierBank,
+    events: Sequence[Event],
 ) -> Known:
     """Return the names of the cast, and of people and places that the audience may know, newest first."""
     session, cast = job.snapshot.session, job.snapshot.cast
     own = {name: slot for slot, name in session.roster}
-    named = (ItemKind.PERSON, ItemKind.PLACE)
-    names: dict[ItemKind, dict[str, None]] = {kind: {} for kind in named}
-    *earlier, here = await chapters_of(job.store, job.snapshot)
-    listed = [(here, [item for item in items if item.kind in named])]
-    for chapter in reversed(earlier):
-        listed.append((chapter, list(await job.store.bank.items(chapter.session_id, kinds=named))))
-    for chapter, found in listed:
-        for item in reversed(found):
-            if chapter.label_of(item, session).includes(request.audience):
-                names[item.kind][item.name] = None
-    people, places = (tuple(names[kind]) for kind in named)
+    names: dict[ItemKind, dict[str, None]] = {kind: {} for kind in NAMED}
+    for item in (*reversed(items), *(one.item for one in reversed(book.named))):
+        if item.kind in NAMED and item.label.includes(request.audience):
+            names[item.kind][item.name] = None
+    people, places = (tuple(names[kind]) for kind in NAMED)
     # Who heard another name need not know whose it is: the one who is called so knows, the others may not.
     heard = [
         name
@@ -232,4 +233,9 @@ def _take_at(prompt_index: int, events: Sequence[Event]) -> int:
 
 
 def _noted(result: Sorted) -> tuple[str, ...]:
-    return (*known_in_words(result.known), *rejected_in_words(result.rejected))
+    return (
+        *known_in_words(result.known),
+        *known_in_words(result.known_before, is_earlier=True),
+        *rejected_in_words(result.rejected),
+        *rejected_in_words(result.rejected_before, is_earlier=True),
+    )

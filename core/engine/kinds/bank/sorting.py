@@ -3,19 +3,36 @@
 Nothing that is there is changed: what brings something up to date is a new item that supersedes it. The GM's
 words, and what the GM confirmed or pinned, are not superseded; what is newer is added beside them. Nor does
 what only some know supersede what others know.
+
+Items of the earlier chapters of a book are those of this one as far as its cast knows them: what is there
+already is not stored twice, and what is newer supersedes for this chapter and the later ones.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from core.agents.bank.compare import Change, Question, Update
 from core.context.visibility import items_known_to_all_of
 from core.domain.audience import Audience
-from core.domain.bank.details import Details, ItemKind
+from core.domain.bank.details import EventDetails, ItemKind, QuoteDetails, TraitDetails
+from core.domain.bank.fading import faded_since
 from core.domain.bank.item import MOST_EVIDENCE, Item, Validation
+from core.domain.bank.joining import followed, proved_by
 from core.domain.bank.matching import BankIndex, Likeness, Match, Similar, has_same_text
 from core.domain.ids import ItemId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierItem:
+    """An item of an earlier chapter of the book with the label and the character that it has in this one."""
+
+    item: Item
+    chapter: int
+    """The number of the chapter in the book."""
+    was_known_to_all: bool
+    """Whether everyone in that chapter knew it."""
+
 
 _SAID_ONCE: Final = frozenset({ItemKind.EVENT, ItemKind.QUOTE})
 """Kinds of which another one that is the same says nothing new."""
@@ -33,6 +50,10 @@ class Sorted:
     known: list[str] = field(default_factory=list)
     """The names of what is there as it is."""
     rejected: list[str] = field(default_factory=list)
+    known_before: list[str] = field(default_factory=list)
+    """The names of what an earlier chapter of the book has."""
+    rejected_before: list[str] = field(default_factory=list)
+    """The names of what the GM rejected in an earlier chapter."""
 
 
 class Sorter:
@@ -41,23 +62,63 @@ class Sorter:
     def __init__(self, audience: Audience, items: Iterable[Item], taken_out: Iterable[Item]) -> None:
         """Use the items that count, and those that the GM rejected or merged."""
         self._audience = audience
+        items, taken_out = tuple(items), tuple(taken_out)
+        self._sequence_number = _last_number((*items, *taken_out))
         known = items_known_to_all_of(audience, items)
         self._by_id = {item.id: item for item in known}
         out = items_known_to_all_of(audience, taken_out)
         self._index = BankIndex(known)
         self._out = BankIndex(out)
         self._replaced: dict[ItemId, Item] = {}
+        self._earlier: set[ItemId] = set()
         self._made: list[Item] = []
+        self._found: list[Item] = []
+        self._stands_for: dict[ItemId, ItemId] = {}
+        """What is there already, by what was found and is not stored."""
 
     @property
     def made(self) -> tuple[Item, ...]:
-        """The items to be stored, in the order of play."""
-        return tuple(self._made)
+        """The items to be stored, in the order of play, with what only all of them together say.
+
+        An event has its number, and a quote the items that are proved by its words.
+        """
+        happened = sorted((one for one in self._made if one.kind is ItemKind.EVENT), key=_place)
+        numbers = {item.id: number for number, item in enumerate(happened, self._sequence_number + 1)}
+        return tuple(self._completed(item, numbers) for item in self._made)
+
+    def _completed(self, item: Item, numbers: Mapping[ItemId, int]) -> Item:
+        match item.details:
+            case EventDetails() as event:
+                return replace(item, details=replace(event, sequence_number=numbers[item.id]))
+            case QuoteDetails() as quote:
+                stored = self._stands_for.keys() | {one.id for one in self._made}
+                proved = proved_by(item.evidence, (one for one in self._found if one.id in stored))
+                ids = tuple(dict.fromkeys(self._stands_for.get(one, one) for one in proved))
+                return replace(item, details=replace(quote, data_item_ids=ids))
+            case _:
+                return item
+
+    def know_earlier(self, items: Iterable[EarlierItem], taken_out: Iterable[EarlierItem] = ()) -> None:
+        """Use items of earlier chapters too, those that count and those that the GM took out."""
+        for earlier in items:
+            item = earlier.item
+            if item.id not in self._by_id and item.label.includes(self._audience):
+                self._by_id[item.id] = item
+                self._earlier.add(item.id)
+                self._index.add(item, earlier.chapter)
+        for earlier in taken_out:
+            item = earlier.item
+            # What the GM rejected for everyone is not proposed to a cast that someone has joined.
+            is_refused = item.validation is Validation.REJECTED and earlier.was_known_to_all
+            if is_refused or item.label.includes(self._audience):
+                self._earlier.add(item.id)
+                self._out.add(item, earlier.chapter)
 
     def sort(self, found: Iterable[Item], similar: Similar | None = None) -> Sorted:
         """Sort what was found; what is new is made at once. `similar` compares by meaning."""
         result = Sorted()
         for item in found:
+            self._found.append(item)
             match = self._match(item, similar)
             if match.likeness is Likeness.NEW:
                 result.new.append(item)
@@ -84,31 +145,53 @@ class Sorter:
         known: list[str] = []
         for question, update in zip(questions, updates, strict=True):
             if update.change is Change.NONE:
-                known.append(question.new.name)
+                self._is_known(question.new, question.known[0], known)
             else:
                 self._supersede(question.new, question.known[0], update.text)
         return known
 
     def _match(self, item: Item, similar: Similar | None) -> Match:
-        match = self._index.match(item, similar)
-        if match.likeness is Likeness.SAME:
-            return match
-        out = self._out.match(item, similar)
-        if out.likeness is Likeness.SAME or match.likeness is Likeness.NEW:
+        match, out = self._index.match(item, similar), self._out.match(item, similar)
+        if out.likeness is Likeness.SAME and has_same_text(item, out.items[0]):
             return out
-        return Match(Likeness.DOUBTFUL, (*match.items, *out.items))
+        if Likeness.SAME in (match.likeness, out.likeness):
+            return match if match.likeness is Likeness.SAME else out
+        # A model is asked about nothing that not all of the audience know.
+        asked = items_known_to_all_of(self._audience, (*match.items, *out.items))
+        return Match(Likeness.DOUBTFUL, tuple(asked)) if asked else Match()
 
     def _is_same(self, item: Item, same: Item, result: Sorted) -> None:
         if same.merged_into is not None and same.merged_into in self._by_id:
             same = self._by_id[same.merged_into]
+        is_earlier = same.id in self._earlier
+        known = result.known_before if is_earlier else result.known
         if same.validation is Validation.REJECTED:
-            result.rejected.append(item.name)
-        elif same.is_out or item.kind in _SAID_ONCE or has_same_text(item, same):
-            result.known.append(item.name)
+            (result.rejected_before if is_earlier else result.rejected).append(item.name)
+        elif same.is_out:
+            known.append(item.name)
+        elif item.kind in _SAID_ONCE:
+            self._note_known(item, same, known)
+        elif has_same_text(item, same):
+            self._is_known(item, same, known)
         elif item.kind is ItemKind.STATE:
             self._supersede(item, same, item.text)
         else:
             result.changing.append(self._question(item, (same,)))
+
+    def _is_known(self, item: Item, same: Item, known: list[str]) -> None:
+        """Note that something is there as it is; that a skill was used once more counts all the same."""
+        while same.id in self._replaced:
+            same = self._replaced[same.id]
+        if _is_used(item) and not same.is_kept and same.label == item.label:
+            self._supersede(item, same, same.text)
+            return
+        self._note_known(item, same, known)
+
+    def _note_known(self, item: Item, same: Item, known: list[str]) -> None:
+        known.append(item.name)
+        # A quote names items of its own chapter: the others are exported without it.
+        if same.session_id == item.session_id:
+            self._stands_for[item.id] = same.id
 
     def _question(self, item: Item, known: Collection[Item]) -> Question:
         return Question(item, items_known_to_all_of(self._audience, known))
@@ -120,14 +203,16 @@ class Sorter:
             self._add(new)
             return
         is_state = new.kind is ItemKind.STATE
+        # The proof of an item is in its own chapter.
+        has_proof_there = is_state or old.session_id != new.session_id
         made = replace(
             new,
             name=old.name,
             text=text,
-            details=new.details if is_state else _filled(new.details, old.details),
+            details=new.details if is_state else followed(new.details, old.details, faded_since(old, new)),
             importance=max(new.importance, old.importance),
             confidence=max(new.confidence, old.confidence),
-            evidence=new.evidence if is_state else (*new.evidence, *old.evidence)[:MOST_EVIDENCE],
+            evidence=new.evidence if has_proof_there else (*new.evidence, *old.evidence)[:MOST_EVIDENCE],
             supersedes=old.id,
         )
         self._replaced[old.id] = made
@@ -139,10 +224,17 @@ class Sorter:
         self._index.add(item)
 
 
-def _filled(new: Details, old: Details) -> Details:
-    """Return the details of something new, with those that were known where it says nothing."""
-    if type(new) is not type(old):
-        return new
-    said: dict[str, Any] = {one.name: getattr(new, one.name) for one in fields(new)}
-    known = {name: getattr(old, name) for name, value in said.items() if value in ("", ())}
-    return replace(new, **known)
+def _place(item: Item) -> tuple[int, int, int, int]:
+    proof = item.evidence[0]
+    return *proof.place, proof.start
+
+
+def _last_number(items: Iterable[Item]) -> int:
+    """Return the highest number of an event; those of an older version of the program have none."""
+    events = [one.details.sequence_number for one in items if isinstance(one.details, EventDetails)]
+    return max(len(events), *(one or 0 for one in events), 0)
+
+
+def _is_used(item: Item) -> bool:
+    """Whether play used what a character can do: that counts, also where nothing else is new."""
+    return isinstance(item.details, TraitDetails) and item.details.performance is not None

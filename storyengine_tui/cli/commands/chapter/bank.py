@@ -15,6 +15,7 @@ from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
 from core.domain.errors import IllegalCommandError
 from core.domain.requests.request import BackgroundRequest
+from core.domain.session.language import LANGUAGES, read_language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.bank.service import NO_BANK, Bank
@@ -60,6 +61,24 @@ async def off(session: SessionArgument) -> None:
     """Stop keeping a memory bank of a chapter; its items stay, and are not recalled."""
     await _keep(session, is_on=False)
     say("The chapter keeps no memory bank; the items that it has stay.")
+
+
+@command(app)
+async def language(
+    session: SessionArgument,
+    wanted: Annotated[
+        str, typer.Argument(metavar="[LANGUAGE]", help=f"One of {LANGUAGES}; nothing to be told which it is.")
+    ] = "",
+) -> None:
+    """Say in which language a story is told: forms of a word of it are found for each other."""
+    if wanted and read_language(wanted) is None:
+        raise IllegalCommandError(f"“{clean_line(wanted)}” is not among the languages: {LANGUAGES}.")
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, session)
+        if (language := read_language(wanted)) is not None:
+            await catalog.set_language(session_id, language)
+        stored = (await catalog.store.load(session_id)).session.language
+    say(f"The language of the chapter is {stored.value}.")
 
 
 async def _keep(session: str, *, is_on: bool) -> list[BackgroundRequest]:

@@ -1,10 +1,8 @@
 """The part of tab 3 about the memory bank: reads it, and passes on what the GM does with its items."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from core.context.bank import BankChapter, Remembered
 from core.domain.bank.details import ItemKind
 from core.engine.sync import notifications
 from storyengine_tui.screens.bank.bank_desk import CHANGES, BankDesk
@@ -63,9 +61,8 @@ class BankPart:
         chapters = await self._page.perform(session.earlier_chapters())
         if items is None or counting is None or accesses is None or chapters is None:
             return
-        earlier: list[tuple[BankChapter, Sequence[Remembered]]] = []
-        for chapter in chapters if self._cell.is_wide else ():
-            earlier.append((chapter, await self._page.perform(session.items_of(chapter)) or ()))
+        shown_too = chapters if self._cell.is_wide else ()
+        earlier = await self._page.perform(session.items_of(shown_too)) or ()
         ids = {item.id for item in counting}
         # What an undone prompt had is not shown; what the GM took out is, where it is asked for.
         shown = [item for item in items if item.id in ids or item.is_out]

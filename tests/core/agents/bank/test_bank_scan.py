@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.agents.answers.json_output import InvalidMemoryError
-from core.agents.bank import compare, scan, small_scan
+from core.agents.bank import compare, scan, scan_answer, small_scan
 from core.agents.bank.compare import Change, Question, Update
 from core.agents.bank.findings import CERTAIN, SAID, Finding, Source, items_of
 from core.agents.bank.scan import Known, Part
@@ -164,7 +164,7 @@ def test_an_answer_is_read_list_by_list_within_bounds() -> None:
         "places": [entry(sentiment=one) for one in (-2, 1, 99, "2", True)],
         "people": "none",
     }
-    found = scan.read_scan(json.dumps(answer), CAST)
+    found = scan_answer.read_scan(json.dumps(answer), CAST)
     facts = [one for one in found if one.details.kind is ItemKind.FACT]
     assert [(one.name, one.importance) for one in facts] == [("The key", 1.0), ("Mira has it", 0.5)]
     threads = [one.details for one in found if one.details.kind is ItemKind.THREAD]
@@ -185,7 +185,7 @@ def test_an_answer_is_read_list_by_list_within_bounds() -> None:
 def test_an_answer_without_any_list_is_shown_to_its_author() -> None:
     for text in ("No.", "{}", '{"facts": {}}', "[1]"):
         with pytest.raises(InvalidMemoryError):
-            scan.read_scan(text, CAST)
+            scan_answer.read_scan(text, CAST)
 
 
 JSON = st.recursive(
@@ -203,7 +203,7 @@ def test_no_answer_makes_an_item_without_words_of_an_event(answer: dict[str, obj
     part = Part(EVENTS)
     found: list[Finding] = []
     with suppress(InvalidMemoryError):
-        found += scan.read_scan(json.dumps(answer), CAST)
+        found += scan_answer.read_scan(json.dumps(answer), CAST)
     with suppress(InvalidMemoryError):
         found += small_scan.read_small_scan(json.dumps(answer), part, KNOWN)
     for item in items_of(found, source(), NOW)[0]:
@@ -213,7 +213,7 @@ def test_no_answer_makes_an_item_without_words_of_an_event(answer: dict[str, obj
 
 
 def test_the_schema_lets_a_model_name_only_prompts_and_characters_that_are_there() -> None:
-    schema = scan.scan_schema(SESSION, EVENTS)
+    schema = scan_answer.scan_schema(SESSION, EVENTS)
     states = schema["properties"]["states"]["items"]["properties"]
     assert states["prompt"]["enum"] == [1, 2]
     assert states["who"]["enum"] == ["Mira", "Jonas"]

@@ -95,6 +95,12 @@ def test_an_entry_with_a_name_or_a_number_of_its_own_is_dropped_and_the_model_is
     )
 
 
+def test_the_numbers_of_prompts_are_no_numbers_of_the_story() -> None:
+    asked = task_of(WHO, deltas(words=4), choice(), 1.0)
+    made = read(answer("event2w3 7 times", "event3w1"), asked)
+    assert events_of(made) == ["event3w1"]
+
+
 def test_names_in_their_fields_and_places_are_looked_at_too() -> None:
     foreign = [{"event": "event1w0", "cause": "", "effect": "", "participants": ["Mara", "bob"]}]
     where = {"where": "the keep of Varn", "notable_environment_changes": ["Snow of Oslo", "event1w1"]}

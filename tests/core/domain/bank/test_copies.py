@@ -11,7 +11,7 @@ TAKES = {1: 1, 2: 2, 3: 1}
 
 
 def test_a_copy_has_what_was_drawn_from_its_canon_with_one_take_and_one_version() -> None:
-    kept = replace(fact(1, prompt_index=2, take=2), supersedes=fact(2).id)
+    kept = replace(fact(1, prompt_index=2, take=2), supersedes=fact(4).id)
     rejected = replace(fact(3, prompt_index=1), version=2, validation=Validation.REJECTED)
     of_another_take = fact(4, prompt_index=2, take=1)
     later = fact(5, prompt_index=3)
@@ -29,6 +29,11 @@ def test_an_item_goes_on_superseding_one_that_the_copy_has_too() -> None:
     newer = replace(fact(1, prompt_index=3), supersedes=fact(2).id)
     copied = bank_at([newer, fact(2, prompt_index=1)], TAKES, 3)
     assert copied[0].supersedes == fact(2).id
+
+
+def test_an_item_goes_on_superseding_one_of_an_earlier_chapter() -> None:
+    [copied] = bank_at([replace(fact(1, prompt_index=3), supersedes=fact(2).id)], TAKES, 3)
+    assert copied.supersedes == fact(2).id
 
 
 def test_a_copy_of_an_earlier_time_has_each_item_as_it_was_then() -> None:

@@ -15,7 +15,7 @@ QUERY = Query(
     words=(),
     vector=(1.0,),
     model="m",
-    limit=16,
+    limit=20,
     is_for_input=True,
 )
 
@@ -53,7 +53,7 @@ def test_a_search_finds_what_is_pinned_only_where_it_fits() -> None:
 
 def test_pinned_items_leave_room_for_what_fits_the_prompt() -> None:
     found = numbers([*many(100, NEAR), *(candidate(pinned(number), FAR) for number in range(1, 41))])
-    assert sum(number < 100 for number in found) == 16 // PINNED_EVERY + 16 // KEPT_EVERY
+    assert sum(number < 100 for number in found) == 20 // PINNED_EVERY + 20 // KEPT_EVERY
     assert found[1] == 100, "what is nearest stands before the second of them"
 
 

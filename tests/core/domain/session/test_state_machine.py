@@ -76,6 +76,7 @@ ALLOWED: dict[tuple[SessionState, Command], list[tuple[Facts, object]]] = {
     **{(state, C.DEFINE_NARRATIVE): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
     **{(state, C.LET_ADD): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
     **{(state, C.KEEP_BANK): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
+    **{(state, C.SET_LANGUAGE): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
     **{(state, C.EDIT_PROMPT_BLOCKS): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
     **{(state, C.SET_STATUS): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
     **{(state, C.EDIT_LORE): [(PLAIN, STAYS)] for state in S if state not in (S.RESETTING, S.LOCKING)},

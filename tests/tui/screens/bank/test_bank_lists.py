@@ -20,8 +20,9 @@ from core.engine.bank.service import Bank
 from core.engine.engine import Engine
 from storyengine_tui.screens.bank.bank_desk import NO_THREAD, ONE_TO_EDIT
 from storyengine_tui.screens.bank.bank_rows import cells_of
+from storyengine_tui.screens.bank.detail_fields import NO_SHARE
 from storyengine_tui.screens.bank.item_list import ItemList
-from storyengine_tui.screens.bank.item_modal import NO_SHARE, AddItemModal, ItemModal
+from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
 from storyengine_tui.shell.app import StoryEngineApp

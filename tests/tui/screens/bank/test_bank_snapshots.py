@@ -1,6 +1,7 @@
 """Pictures of the memory bank; look at each one before it is accepted."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedC
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.tui.bank_desk import SCRIPT, keep, make_sorted
+from tests.core.bank_samples import WHOLE
+from tests.tui.bank_desk import ITEMS, SCRIPT, keep, make_sorted
 from tests.tui.conftest import PicturesMatch, settled
 from tests.tui.engine_app import Desktop, make_active, opened, until
 
@@ -105,6 +107,52 @@ def test_picture_of_an_event_that_is_edited_and_refused(shown: Shown) -> None:
         await until(pilot, lambda: refused.display)
 
     assert shown(act)
+
+
+def test_picture_of_a_person_with_every_detail_that_is_edited_and_refused(
+    desktop: Desktop, pictures_match: PicturesMatch
+) -> None:
+    desktop.script = SCRIPT
+    person = replace(ITEMS[0], details=WHOLE[2])
+
+    async def make(engine: Engine) -> None:
+        await keep(engine, await make_active(engine, 3), (person,))
+
+    desktop.prepare_now(make)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        app = await opened(pilot)
+        await show_list(pilot, app, "3")
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, ItemModal))
+        app.screen.query_one("#exposure_desired").focus()
+        await pilot.press("9", "ctrl+s")
+        refused = app.screen.query_one("#refused", Static)
+        await until(pilot, lambda: refused.display)
+        await settled(pilot)
+
+    assert pictures_match(desktop.app(), run_before=run_before)
+
+
+def test_picture_of_a_skill_and_what_play_made_of_it(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.script = SCRIPT
+    skill = replace(ITEMS[6], details=WHOLE[5])
+
+    async def make(engine: Engine) -> None:
+        await keep(engine, await make_active(engine, 3), (skill,))
+
+    desktop.prepare_now(make)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        app = await opened(pilot)
+        await show_list(pilot, app, "6")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ItemScreen))
+        view = app.screen.query_one(PassageView)
+        await until(pilot, lambda: "Learned by" in view.lines.text)
+        await settled(pilot)
+
+    assert pictures_match(desktop.app(), run_before=run_before)
 
 
 def test_picture_of_an_item_that_is_added(shown: Shown) -> None:

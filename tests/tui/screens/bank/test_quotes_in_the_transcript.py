@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import UUID
 
 import pytest
 from textual.pilot import Pilot
@@ -10,6 +11,7 @@ from textual.widgets import Static
 
 from core.domain.bank.details import ItemKind, QuoteDetails
 from core.domain.bank.item import ItemOrigin
+from core.domain.ids import ItemId
 from core.engine.bank.changes import NO_WORDS
 from core.engine.bank.service import Bank
 from storyengine_tui.screens.bank.item_list import ItemList
@@ -113,7 +115,8 @@ async def test_words_that_are_selected_become_a_quote_of_the_one_who_said_them(d
         await play.until(lambda: len(play.underlined) == 2)
         quote = next(one for one in await play.bank.items() if one.origin is ItemOrigin.GM)
         assert quote.text == "I hid the brass key [/x] under the stair"
-        assert quote.details == QuoteDetails(speaker="Jonas [/x]")
+        proved = tuple(ItemId(UUID(int=number)) for number in (3, 5, 9))
+        assert quote.details == QuoteDetails(speaker="Jonas [/x]", data_item_ids=proved)
         assert (quote.prompt_index, quote.take) == (2, 1)
         assert play.view.marked_key is None
         assert play.app.session is not None

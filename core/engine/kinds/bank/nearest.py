@@ -1,0 +1,201 @@
+"""Finds what the bank has near to something new: in its own chapter, and in the earlier ones of its book.
+
+Of an earlier chapter only a few items are looked at for each new one, the nearest by words and by meaning;
+and the states of the characters that the new ones are about, as what a state replaces need not sound like it.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from operator import mul
+from typing import Final
+
+from core.context.bank import BankChapter
+from core.domain.audience import Audience
+from core.domain.bank.details import ItemKind
+from core.domain.bank.item import Item
+from core.domain.bank.matching import SAME_BY_MEANING, Similar, content_words
+from core.domain.bank.recall import Found, Query, Scope, Vector, query_words
+from core.domain.ids import ItemId, SessionId
+from core.domain.requests.request import BackgroundRequest
+from core.domain.session.session import Session
+from core.domain.slot import Slot
+from core.engine.kinds.bank.embedding import MOST_IN_A_BATCH, keep_calls, meanings_of, texts_of
+from core.engine.kinds.bank.sorting import EarlierItem
+from core.engine.kinds.base import Job
+from core.engine.recall.reading import chapters_of, replaced_in_book
+
+NAMED: Final = (ItemKind.PERSON, ItemKind.PLACE)
+"""Kinds that are known by their names, of which every one is looked at."""
+MOST_NEAR: Final = 5
+"""Items that a new one is compared with by meaning, and as many of the earlier chapters of its book."""
+MOST_OUT: Final = 32
+"""Items that the GM took out which new ones are compared with by meaning."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierBank:
+    """What the earlier chapters of a book have that an audience may be compared with."""
+
+    session: Session
+    chapters: Sequence[BankChapter]
+    scopes: tuple[Scope, ...]
+    """The chapters in which all of the audience played."""
+    replaced: frozenset[ItemId]
+    named: Sequence[EarlierItem]
+    """People and places, the oldest first."""
+    taken_out: Sequence[EarlierItem]
+
+    def here(self, items: Iterable[Item]) -> list[EarlierItem]:
+        """Return items as this chapter has them, but for those about characters that do not play in it.
+
+        Of items that count, those in whose place a later chapter has a newer one are left out.
+        """
+        by_id = {chapter.session_id: chapter for chapter in self.chapters}
+        found = []
+        for item in items:
+            chapter = by_id[item.session_id]
+            about = None if item.about is None else chapter.slots.get(item.about)
+            if (item.is_out or item.id not in self.replaced) and (about is None) is (item.about is None):
+                seen = replace(item, label=chapter.label_of(item, self.session), about=about)
+                found.append(
+                    EarlierItem(item=seen, chapter=chapter.number, was_known_to_all=item.label.is_everyone)
+                )
+        return found
+
+    def sheets_of(self, slot: Slot) -> list[tuple[SessionId, Slot]]:
+        """Return the earlier chapters with the slot that the character in `slot` has there."""
+        return [
+            (one.session_id, there)
+            for one in self.chapters
+            for there, here in one.slots.items()
+            if here is slot
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """What is near to new items."""
+
+    similar: Similar | None = None
+    """What compares two items by meaning; None where nothing does."""
+    earlier: Sequence[EarlierItem] = ()
+
+
+async def earlier_bank(job: Job, audience: Audience) -> EarlierBank:
+    """Return what the earlier chapters of the book have; nothing for a chapter that is in no book."""
+    session, bank = job.snapshot.session, job.store.bank
+    chapters = await chapters_of(job.store, job.snapshot)
+    earlier, scopes = chapters[:-1], []
+    for chapter in earlier:
+        there = chapter.audience_there(audience, session)
+        if there is not None:
+            scopes.append(Scope(session_id=chapter.session_id, mask=there.mask, now=chapter.now))
+    made = EarlierBank(
+        session=session,
+        chapters=earlier,
+        scopes=tuple(scopes),
+        replaced=await replaced_in_book(job.store, chapters, audience, session),
+        named=(),
+        taken_out=(),
+    )
+    named: list[Item] = []
+    taken_out: list[Item] = []
+    for chapter in earlier:
+        named += await bank.items(chapter.session_id, kinds=NAMED)
+        taken_out += await bank.taken_out(chapter.session_id)
+    return replace(made, named=made.here(named), taken_out=made.here(taken_out))
+
+
+Pair = tuple[Item, Vector, Item]
+"""A new item, the vector of its text, and an item that may say the same."""
+
+
+class Neighbours:
+    """Finds what is near to the new items of one extraction."""
+
+    def __init__(
+        self, job: Job, request: BackgroundRequest, book: EarlierBank, taken_out: Sequence[Item]
+    ) -> None:
+        """Make it; `taken_out` are the items of the chapter that the GM rejected or merged."""
+        self._job = job
+        self._request = request
+        self._book = book
+        self._out = [*taken_out, *(one.item for one in book.taken_out)]
+
+    async def of(self, new: Sequence[Item]) -> Near:
+        """Return what the chapter has by meaning, and what the earlier ones of its book have."""
+        listed = new[:MOST_IN_A_BATCH]
+        model, vectors = self._job.calls.embedding_model, list[Vector]()
+        if model is not None and listed and await self._job.store.bank.can_recall_by_meaning():
+            vectors = await self._embed([text for item in listed for text in texts_of(item)])
+        told, meanings = vectors[::2], list(meanings_of(vectors))
+        pairs: list[Pair] = []
+        earlier = await self._states(new) if self._book.scopes else []
+        for place, item in enumerate(listed):
+            meaning = meanings[place] if place < len(meanings) else None
+            found = await self._found(item, meaning, model or "")
+            near = [one.item for one in found if (one.similarity or 0.0) >= SAME_BY_MEANING]
+            if meaning is not None:
+                pairs += [(item, told[place], one) for one in near]
+            earlier += [one.item for one in found if one.item.session_id != item.session_id]
+        if vectors:
+            out = await asyncio.to_thread(nearest_by_words, listed, self._out)
+            made = zip(listed, told, strict=False)
+            pairs += [(item, one, other) for item, one in made for other in out if other.kind is item.kind]
+        return Near(await self._compared(pairs) if vectors else None, self._book.here(earlier))
+
+    async def _found(self, item: Item, meaning: Vector | None, model: str) -> list[Found]:
+        """Return items near to a new one; of its own chapter by meaning, as all their words are compared."""
+        session_id, bank = item.session_id, self._job.store.bank
+        here = Scope(session_id=session_id, mask=0, now=item.prompt_index)
+        query = Query(
+            session_id=session_id, scopes=(here,), words=(), vector=meaning, model=model, limit=MOST_NEAR
+        )
+        found = [] if meaning is None else list(await bank.recall(query))
+        if self._book.scopes:
+            words = query_words([(item.name, 1.0), (item.text, 1.0)])
+            without = tuple(sorted(self._book.replaced))
+            query = replace(query, scopes=self._book.scopes, words=words, without=without)
+            found += await bank.recall(query)
+        return found
+
+    async def _states(self, new: Sequence[Item]) -> list[Item]:
+        """Return the states that the characters had whose states are new."""
+        slots = {item.about for item in new if item.kind is ItemKind.STATE and item.about is not None}
+        found: list[Item] = []
+        for slot in sorted(slots):
+            sheets = self._book.sheets_of(slot)
+            found += (await self._job.store.bank.draw(sheets, None)).states if sheets else ()
+        return found
+
+    async def _compared(self, pairs: Sequence[Pair]) -> Similar:
+        # Two items of one name are near by it alone: whether they say the same is asked of their texts.
+        texts = list(dict.fromkeys(texts_of(other)[0] for _, _, other in pairs))
+        by_text = dict(zip(texts, await self._embed(texts), strict=False)) if texts else {}
+        cosines = {
+            (item.id, other.id): sum(map(mul, told, by_text[texts_of(other)[0]]))
+            for item, told, other in pairs
+            if texts_of(other)[0] in by_text
+        }
+        return lambda one, other: cosines.get((one.id, other.id), 0.0)
+
+    async def _embed(self, texts: Sequence[str]) -> list[Vector]:
+        made = await self._job.calls.embed(texts)
+        await keep_calls(self._job, self._request, made.call_records)
+        return list(made.vectors)
+
+
+def nearest_by_words(new: Iterable[Item], items: Iterable[Item]) -> list[Item]:
+    """Return the few of these items that share most words with one of the new ones, then the newest."""
+    wanted = [(item.kind, content_words(item)) for item in new]
+
+    def key(item: Item) -> tuple[int, datetime, ItemId]:
+        words = content_words(item)
+        shared = max((len(words & others) for kind, others in wanted if kind is item.kind), default=0)
+        return shared, item.created_at, item.id
+
+    kinds = {kind for kind, _ in wanted}
+    found = sorted((item for item in items if item.kind in kinds), key=key, reverse=True)
+    return found[:MOST_OUT]

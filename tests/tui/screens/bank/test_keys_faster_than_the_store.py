@@ -1,0 +1,82 @@
+"""Keys that come while a change of the bank is still being stored: none is lost, doubled or out of order."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from core.domain.bank.item import Item, Validation
+from storyengine_tui.screens.bank.bank_desk import SO_ALREADY
+from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
+from tests.tui.engine_app import Desktop
+from tests.tui.screens.bank.test_bank_lists import Tab, tab3
+
+pytestmark = pytest.mark.anyio
+
+
+class SlowStore:
+    """Holds the first change back: before it is stored, or before the program hears that it is."""
+
+    def __init__(self, tab: Tab, patch: pytest.MonkeyPatch, *, is_stored: bool) -> None:
+        self.has_begun, self.may_end = asyncio.Event(), asyncio.Event()
+        store: Any = tab.bank._store
+        put = store.put
+
+        async def held(items: Sequence[Item]) -> None:
+            is_first = not self.has_begun.is_set()
+            if is_stored or not is_first:
+                await put(items)
+            self.has_begun.set()
+            if is_first:
+                await self.may_end.wait()
+                if not is_stored:
+                    await put(items)
+
+        patch.setattr(store, "put", held)
+
+
+async def test_an_undo_that_is_typed_at_once_undoes_the_change_before_it(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with tab3(desktop, shown="4") as tab:
+        await tab.press("p")
+        await tab.said("Pinned: 1 item")
+        slow = SlowStore(tab, monkeypatch, is_stored=False)
+        await tab.press("c", "u")
+        await slow.has_begun.wait()
+        slow.may_end.set()
+        await tab.said("Undone for 1 item")
+        stair = await tab.stored(3)
+        assert stair.is_pinned
+        assert stair.validation is not Validation.CONFIRMED
+
+
+async def test_the_same_key_twice_at_once_says_that_it_is_so_already(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with tab3(desktop, shown="4") as tab:
+        slow = SlowStore(tab, monkeypatch, is_stored=False)
+        await tab.press("c", "c")
+        await slow.has_begun.wait()
+        slow.may_end.set()
+        await tab.said(SO_ALREADY)
+        assert (await tab.stored(3)).validation is Validation.CONFIRMED
+
+
+@pytest.mark.parametrize("key", ["plus", "e"])
+async def test_what_is_saved_twice_at_once_is_stored_once(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    async with tab3(desktop, shown="4") as tab:
+        before = len(await tab.bank.items(with_all=True))
+        await tab.press(key)
+        await tab.until(lambda: isinstance(tab.app.screen, AddItemModal | ItemModal))
+        await tab.press(*"Dark", "shift+tab", *"Mill")
+        slow = SlowStore(tab, monkeypatch, is_stored=True)
+        await tab.press("ctrl+s")
+        await slow.has_begun.wait()
+        await tab.press("ctrl+s")
+        slow.may_end.set()
+        await tab.said("Added" if key == "plus" else "Stored")
+        assert len(await tab.bank.items(with_all=True)) == before + (key == "plus")
