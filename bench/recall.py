@@ -22,6 +22,7 @@ import sqlalchemy as sa
 from bench.measure import Figure, print_table
 from bench.synthetic_sessions import told
 from core.config.sections import DEFAULT_RECALL_ITEMS
+from core.domain.bank.details import FactDetails, PersonDetails
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item
 from core.domain.bank.recall import LEAST_SIMILARITY, ItemVector, Query, Scope, Vector, query_words
@@ -36,6 +37,8 @@ ITEMS = 5_000
 PROMPTS = 700
 DIMENSIONS = 384
 GOAL_MS = 10.0
+_PERSON_EVERY = 10
+"""The items of one prompt of so many are about a person."""
 _TOPICS = 400
 _VOCABULARY = 20_000
 _SYLLABLES = [a + b for a in "bcdfghjklmnprstvwz" for b in ("a", "e", "i", "o", "u", "ar", "en", "il", "or")]
@@ -74,6 +77,7 @@ class Stories:
             session_id=session_id,
             name=self.text(3),
             text=self.text(14),
+            details=PersonDetails() if prompt_index % _PERSON_EVERY == 0 else FactDetails(),
             prompt_index=prompt_index,
             evidence=(proof,),
             created_at=now,
@@ -140,6 +144,9 @@ async def _measured(store: PostgresStore, chapters: int, items: int, runs: int) 
 
     one, every = await recalled(sessions[:1]), await recalled(sessions)
     words = await recalled(sessions, by_meaning=False)
+    scopes = asked(stories, sessions).scopes
+    known = await _median([partial(store.bank.names, scopes, [stories.text(1)]) for _ in range(runs + 3)])
+    unknown = await _median([partial(store.bank.names, scopes, ["zzyzx"]) for _ in range(runs + 3)])
     meanings = [replace(asked(stories, sessions), words=()) for _ in range(runs + 3)]
     scan = await _median([partial(_nearest, store, one) for one in meanings])
     found = [await _share_found(store, one) for one in meanings]
@@ -149,6 +156,8 @@ async def _measured(store: PostgresStore, chapters: int, items: int, runs: int) 
         Figure.at_most(f"recall in a chapter of {of_chapter}", one, "ms", one / GOAL_MS, 1, "10 ms"),
         Figure.at_most(f"recall in a {of_book}", every, "ms", every / GOAL_MS, 1, "10 ms"),
         Figure(f"recall in a {of_book}, by words alone", words, "ms"),
+        Figure(f"whether a {of_book} has a word of a prompt", known, "ms"),
+        Figure("and the names in it, as it has not", unknown, "ms"),
         Figure("a look at each of its vectors, without other conditions", scan, "ms"),
         Figure("of the nearest that this finds, recall finds", 100 * sum(found) / len(found), "%"),
     ]

@@ -47,6 +47,9 @@ class Drawn:
 NAMED: Final = (ItemKind.PERSON, ItemKind.PLACE)
 """The items that are about what their name names."""
 
+MOST_NAMES: Final = 2_000
+"""Names that words of a prompt are compared with; the newest."""
+
 
 @dataclass(frozen=True, slots=True)
 class Names:
@@ -54,7 +57,7 @@ class Names:
 
     unknown: Sequence[str] = ()
     names: Sequence[str] = ()
-    """Of people and places, each once; none where each word is known."""
+    """Of people and places, each once, at most `MOST_NAMES`; none where each word is known."""
 
 
 class BankStore(Protocol):

@@ -13,7 +13,8 @@ all of them have shrunk, and with the strategy `fixed` from the beginning. Where
 oldest of these blocks go first.
 """
 
-from collections import OrderedDict
+from bisect import bisect_left
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -144,30 +145,32 @@ class MemoryDigester:
         fixed = sum(block.tokens for block in (*locks, *corrections))
         whole_tokens = fixed + (details := sum(block.tokens for block in deltas))
         done = 0
-        used: list[CompactBlock] = []
+        tells = _tells(told, deltas)
+        used: list[_Tells] = []
         for cut in _cuts(len(deltas), least):
             for block in deltas[done:cut]:
                 details -= block.tokens
                 canon.add(block)
             done = cut
-            used = [one for one in told if not any(map(one.covers, deltas[done:]))]
-            if fixed + canon.tokens + details + _tokens(used) <= budget:
+            used = [one for one in tells if one.end <= cut]
+            if fixed + canon.tokens + details + _tokens(one.block for one in used) <= budget:
                 break
         tokens = fixed + canon.tokens + details
-        while used and tokens + _tokens(used) > budget:
+        while used and tokens + _tokens(one.block for one in used) > budget:
             del used[0]
-        whole = sorted((*deltas[done:], *corrections, *used), key=lambda block: block.place)
+        condensed = [one.block for one in used]
+        whole = sorted((*deltas[done:], *corrections, *condensed), key=lambda block: block.place)
         lines = [block.text for block in locks] + canon.lines + [block.text for block in whole]
         compacted, parts, shrunk = _left_out(deltas[:done], used)
-        return Digest(tuple(lines), tokens + _tokens(used), compacted, whole_tokens, parts, shrunk)
+        return Digest(tuple(lines), tokens + _tokens(condensed), compacted, whole_tokens, parts, shrunk)
 
     def _in_order_of_shrinking(
         self, deltas: list[CompactBlock], told: Sequence[CompactBlock]
     ) -> tuple[list[CompactBlock], int]:
         """Return the deltas, the first to shrink first, and how many of them shrink at any budget."""
         is_fixed = self._condensing.strategy is Strategy.FIXED
-        replaced = [one for one in deltas if is_fixed and any(condensed.covers(one) for condensed in told)]
-        ordered = [*replaced, *(one for one in deltas if one not in replaced)] if replaced else deltas
+        replaced = {index for one in _tells(told, deltas) for index in one.deltas} if is_fixed else set()
+        ordered = [deltas[index] for index in sorted(range(len(deltas)), key=lambda one: one not in replaced)]
         partial = max(
             (number for number, block in enumerate(ordered, start=1) if block.is_partial), default=0
         )
@@ -201,22 +204,50 @@ class MemoryDigester:
         return known
 
 
+@dataclass(frozen=True, slots=True)
+class _Tells:
+    """A condensed block, and the deltas that it tells: their places in the order of shrinking."""
+
+    block: CompactBlock
+    deltas: tuple[int, ...]
+
+    @property
+    def end(self) -> int:
+        """How many deltas have shrunk once it is needed."""
+        return max(self.deltas, default=-1) + 1
+
+
+def _tells(told: Sequence[CompactBlock], deltas: Sequence[CompactBlock]) -> list[_Tells]:
+    """Return which deltas each condensed block tells; looked up by audience, as a long chapter has many."""
+    places: defaultdict[Audience, list[tuple[int, int]]] = defaultdict(list)
+    for index, delta in enumerate(deltas):
+        places[delta.audience].append((delta.first, index))
+    for own in places.values():
+        own.sort()
+    made = []
+    for one in told:
+        own = places[one.audience]
+        within = own[bisect_left(own, (one.first, 0)) : bisect_left(own, (one.last + 1, 0))]
+        made.append(_Tells(one, tuple(index for _, index in within if one.covers(deltas[index]))))
+    return made
+
+
 def _tokens(blocks: Iterable[CompactBlock]) -> int:
     return sum(block.tokens for block in blocks)
 
 
 def _left_out(
-    shrunk: Sequence[CompactBlock], used: Sequence[CompactBlock]
+    shrunk: Sequence[CompactBlock], used: Sequence[_Tells]
 ) -> tuple[PromptRange | None, tuple[CondensedPart, ...], frozenset[Place]]:
     """Return the prompts whose details no line tells, those told condensed, and the places of the former."""
     parts = []
     for one in used:
-        own = [delta for delta in shrunk if one.covers(delta)]
+        own, block = [shrunk[index] for index in one.deltas], one.block
         is_whole = not any(delta.is_partial for delta in own)
-        parts.append(
-            CondensedPart(PromptRange(one.first, one.last), one.tokens, _tokens(own) if is_whole else None)
-        )
-    untold = [delta for delta in shrunk if not any(one.covers(delta) for one in used)]
+        span = PromptRange(block.first, block.last)
+        parts.append(CondensedPart(span, block.tokens, _tokens(own) if is_whole else None))
+    told = {index for one in used for index in one.deltas}
+    untold = [delta for index, delta in enumerate(shrunk) if index not in told]
     if not untold:
         return None, tuple(parts), frozenset()
     span = PromptRange(min(delta.first for delta in untold), max(delta.last for delta in untold))

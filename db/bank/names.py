@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import Select, func, literal_column, or_, select
 from sqlalchemy.dialects.postgresql import REGCONFIG, array
 
-from core.bank_store import NAMED, Names
+from core.bank_store import MOST_NAMES, NAMED, Names
 from core.domain.bank.recall import Scope
 from db.bank.recall_parts import rows_of, scope_rows, scope_values, stem_of
 from db.bank.validity import counts
@@ -26,11 +26,9 @@ def names_of(scopes: Sequence[Scope], words: Sequence[str]) -> tuple[Select[Any]
 
 
 def read_names(rows: Sequence[Mapping[str, Any]]) -> Names:
-    """Return what was found, of the rows of the statement."""
-    return Names(
-        unknown=tuple(row["word"] for row in rows if row["word"] is not None),
-        names=tuple(row["name"] for row in rows if row["name"] is not None),
-    )
+    """Return what was found, of the row of the statement."""
+    [row] = rows
+    return Names(unknown=tuple(row["words"] or ()), names=tuple(row["names"] or ()))
 
 
 @cache
@@ -58,14 +56,22 @@ def _statement() -> Select[Any]:
         .prefix_with("MATERIALIZED", dialect="postgresql")
     )
     named = BANK_ITEM.alias("named_item")
-    names = (
-        select(named.c.name)
-        .distinct()
-        .select_from(scope.join(named, named.c.session_id == scope.c.session_id))
-        .where(named.c.kind.in_(_KINDS), named.c.label.op("&")(scope.c.mask) == scope.c.mask)
-        .where(counts(named.c), select(unknown.c.word).exists())
+    each = (
+        select(named.c.name, named.c.created_at)
+        .where(named.c.session_id == scope.c.session_id, named.c.kind.in_(_KINDS))
+        .where(named.c.label.op("&")(scope.c.mask) == scope.c.mask, counts(named.c))
+        .offset(0)  # each chapter by the beginning of the key, however many there are
+        .lateral("each_name")
     )
-    nothing = sa.null().cast(sa.Text)
-    words = select(unknown.c.word, nothing.label("name"))
-    both = words.union_all(select(nothing, names.subquery("named").c.name)).subquery("both")
-    return select(both.c.word, both.c.name)
+    names = (
+        select(each.c.name)
+        .select_from(scope.join(each, sa.true()))
+        .where(select(unknown.c.word).exists())
+        .group_by(each.c.name)
+        .order_by(func.max(each.c.created_at).desc(), each.c.name)
+        .limit(MOST_NAMES)
+        .subquery("names")
+    )
+    # As arrays: a row for each name would take longer to read than to find.
+    words = select(func.array_agg(unknown.c.word)).scalar_subquery()
+    return select(words.label("words"), select(func.array_agg(names.c.name)).scalar_subquery().label("names"))

@@ -68,6 +68,7 @@ async def near(
     query = (
         select(piece.session_id, piece.hash, distance)
         .where(piece.session_id.in_(list(session_ids)), piece.model == model)
+        .where(sa.func.vector_dims(piece.embedding) == len(vector))
         .order_by(sa.text("distance"), piece.hash)
         .limit(limit)
     )

@@ -227,7 +227,11 @@ def pinned(scope: Any, *, by_meaning: bool) -> Any:
 
 
 def _distance() -> Any:
-    return BANK_VECTOR.c.embedding.op("<=>", return_type=sa.Float)(_given("vector", HalfVector()))
+    """Return how far a vector is; NULL for one of another length, from a service that has changed since."""
+    vector, kind = BANK_VECTOR.c.embedding, HalfVector()
+    length = select(func.vector_dims(sa.cast(sa.bindparam("vector", type_=kind), kind))).scalar_subquery()
+    distance = vector.op("<=>", return_type=sa.Float)(_given("vector", kind))
+    return sa.case((func.vector_dims(vector) == length, distance))
 
 
 def _is_its_vector(item: Any) -> ColumnElement[bool]:

@@ -17,6 +17,7 @@ from sqlalchemy.types import UserDefinedType
 
 from core.domain.bank.recall import ItemVector, Vector
 from core.domain.errors import StorageError
+from core.domain.ids import SessionId
 from db.bank.validity import is_in
 from db.bank.vector_index import VectorIndex
 from db.connections import close_quietly, open_connection
@@ -95,6 +96,8 @@ class VectorTable:
         self._read: Final = read
         self._url: Final = url
         self._is_there: bool | None = None
+        self._lengths: set[tuple[SessionId, str, int]] = set()
+        """Chapters that have vectors of one length alone, by a model."""
         self.index: Final = VectorIndex(read, url)
 
     async def is_there(self) -> bool:
@@ -147,7 +150,7 @@ class VectorTable:
 
         async def work(connection: AsyncConnection) -> None:
             # A chapter that was deleted meanwhile needs none.
-            ids = {row["session_id"] for row in rows}
+            ids = {one.session_id for one in vectors}
             alive = select(BANK_ITEM.c.item_id).where(
                 BANK_ITEM.c.session_id.in_(ids), BANK_ITEM.c.item_id.in_([row["item_id"] for row in rows])
             )
@@ -157,10 +160,25 @@ class VectorTable:
                 await connection.execute(
                     statement.values(kept).on_conflict_do_update(index_elements=key, set_=fresh)
                 )
+                await self._drop_others(connection, ids, model, len(vectors[0].vector))
 
         if rows:
             await self._change(work)
             await self.index.stored(len(rows), len(vectors[0].vector))
+
+    async def _drop_others(
+        self, connection: AsyncConnection, ids: Collection[SessionId], model: str, length: int
+    ) -> None:
+        """Delete vectors of another length, from a service that has changed: they are made again."""
+        fresh = {(one, model, length) for one in ids} - self._lengths
+        if fresh:
+            is_other = sa.func.vector_dims(BANK_VECTOR.c.embedding) != length
+            await connection.execute(
+                BANK_VECTOR.delete().where(
+                    BANK_VECTOR.c.session_id.in_(list(ids)), BANK_VECTOR.c.model == model, is_other
+                )
+            )
+            self._lengths |= fresh
 
 
 def missing(session_ids: Collection[UUID], model: str, limit: int) -> sa.Select[Any]:

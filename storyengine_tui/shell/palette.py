@@ -169,7 +169,7 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
                 text = "What it has stays, and is recalled no longer"
                 yield SystemCommand("Stop the memory bank", text, partial(_keep_bank, app, False))
                 told_in = app.session.snapshot.session.language.value.capitalize()
-                text = f"{told_in} now; the bank takes forms of a word of it for one"
+                text = f"{told_in} now; recall and search know the forms of its words"
                 yield SystemCommand("Language of the story", text, partial(_ask_language, app))
             else:
                 text = "Draw facts, people, places, threads and quotes from play, and recall them"

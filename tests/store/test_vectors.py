@@ -75,6 +75,30 @@ async def test_without_the_right_to_make_it_items_are_found_by_words(
     assert found.similarity is None
 
 
+async def test_vectors_of_another_length_are_passed_over_and_made_again_with_the_first_new_one(
+    store: PostgresStore,
+) -> None:
+    """A service that answers by another model under the same name does not take the words along."""
+    session = await kept(store)
+    other = fact(2, session_id=session.id)
+    await store.bank.put([other])
+
+    async def put(*numbers: float, item_id: ItemId) -> None:
+        vector = ItemVector(session_id=session.id, item_id=item_id, version=1, vector=numbers)
+        await store.bank.put_vectors("m", [vector])
+
+    await put(1.0, 0.0, 0.0, item_id=fact(1).id)
+    await store.bank.put_piece_vectors(session.id, "m", [PieceVector("0" * 64, (1.0, 0.0, 0.0))])
+    found = await store.bank.recall(asked(session))
+    assert [one.similarity for one in found] == [None, None]
+    assert not await store.bank.near_pieces([session.id], "m", (1.0, 0.0), 5)
+    await put(1.0, 0.0, item_id=other.id)
+    assert [item.id for item in await store.bank.unembedded([session.id], "m", 5)] == [fact(1).id]
+    await put(1.0, 0.0, item_id=fact(1).id)
+    assert not await store.bank.unembedded([session.id], "m", 5)
+    assert all(one.similarity for one in await store.bank.recall(asked(session)))
+
+
 async def test_a_backup_has_no_vectors_and_after_it_is_restored_they_are_missing(
     url: str, store: PostgresStore, raw: psycopg.Connection, tmp_path: Path
 ) -> None:

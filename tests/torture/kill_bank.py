@@ -1,5 +1,6 @@
 """Kills while a memory bank is switched on and a chapter is read for it, while vectors are made, and while
-the GM changes many items. Each item is there once, with its proof, and no answer is asked for again."""
+the GM changes many items, or the language. Each item is there once, with its proof, and no answer is asked
+for again."""
 
 from collections import Counter
 from typing import Final
@@ -60,6 +61,8 @@ _READ: Final = Operation(
     ("extraction", "bank", "scan", "match", "update", "call on record", "embedding", "vectors"),
 )
 _CHANGE: Final = Operation(("operation", "change items", "{}"), ("items changed",))
+_TELL: Final = Operation(("operation", "change language", "{}"), ("session stored",))
+_TOLD_IN: Final = "SELECT language FROM session WHERE id = '{}'"
 
 
 def kill_bank(torturer: Torturer, most: int | None = None) -> None:
@@ -76,10 +79,12 @@ def kill_bank(torturer: Torturer, most: int | None = None) -> None:
     for point in left[_READ]:
         if not any(_kill_reading(torturer, point, str(file)) for _ in range(MOST_RUNS_IN_VAIN)):
             torturer.figures.unreached.append(point)
-    left = points_of(torturer, (_CHANGE,), first, None if most is None else max(1, most // 4))
-    for point in left[_CHANGE]:
-        if not any(_kill_change(torturer, point, first) for _ in range(MOST_RUNS_IN_VAIN)):
-            torturer.figures.unreached.append(point)
+    changes = {_CHANGE: _kill_change, _TELL: _kill_telling}
+    left = points_of(torturer, tuple(changes), first, None if most is None else max(2, most // 4))
+    for operation, kill in changes.items():
+        for point in left[operation]:
+            if not any(kill(torturer, point, first) for _ in range(MOST_RUNS_IN_VAIN)):
+                torturer.figures.unreached.append(point)
     end_played(torturer, first)
 
 
@@ -147,6 +152,26 @@ def _kill_change(torturer: Torturer, point: Point, session_id: str) -> bool:
         give(torturer, (_CHANGE.command,), session_id)
         assert {row[1] for row in _changed(torturer, session_id)} != {row[1] for row in before}
     return bool(done.killed)
+
+
+def _kill_telling(torturer: Torturer, point: Point, session_id: str) -> bool:
+    """Kill while the language changes: the reader finds that the words of all items are of the one stored."""
+    before = _told_in(torturer, session_id)
+    ended, done = torturer.run([point], *of(_TELL.command, session_id), most_turns=1)
+    torturer.look(only=UUID(session_id))
+    now = _told_in(torturer, session_id)
+    assert ended.returncode or now != before, "it says that it is done, and it is not"
+    if now == before:
+        give(torturer, (_TELL.command,), session_id)
+        assert _told_in(torturer, session_id) != before
+        torturer.look(only=UUID(session_id))
+    return bool(done.killed)
+
+
+def _told_in(torturer: Torturer, session_id: str) -> object:
+    with served(torturer) as url:
+        [(language,)] = rows(url, _TOLD_IN.format(session_id))
+    return language
 
 
 def _changed(torturer: Torturer, session_id: str) -> list[tuple[int, str]]:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from core.domain.bank.item import Validation
+from core.domain.session.language import Language
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from tests.torture.operations_beside import until
@@ -23,7 +24,19 @@ async def _change(engine: Engine, session: SessionHandle) -> None:
     await session.bank.confirm(items, is_on=is_on)
 
 
+async def _tell_in(engine: Engine, session: SessionHandle) -> None:
+    """Have the story told in another language, or in English again.
+
+    Vectors that are to be made are made first: such work is put back where the program ends, with its call on
+    record, and counts for nothing then.
+    """
+    await until(session, lambda: not session.snapshot.background)
+    is_english = session.snapshot.session.language is Language.ENGLISH
+    await session.keeping.tell_in(Language.GERMAN if is_english else Language.ENGLISH)
+
+
 OPERATIONS_OF_BANK: Final[dict[str, Callable[[Engine, SessionHandle], Awaitable[None]]]] = {
     "keep bank": _keep,
     "change items": _change,
+    "change language": _tell_in,
 }

@@ -31,6 +31,13 @@ _TWICE: LiteralString = """
 SELECT name, text FROM bank_item WHERE session_id = %(id)s AND origin <> 'gm'
 GROUP BY name, text, kind, about, label, prompt_index, take, evidence HAVING count(*) > 1
 """
+_WORDS: LiteralString = """
+WITH made AS (
+    SELECT item_id, word FROM session JOIN bank_item item ON session_id = id,
+        unnest(storyengine_words(item, ('pg_catalog.' || language)::regconfig)) word WHERE id = %(id)s
+), kept AS (SELECT item_id, word FROM bank_word WHERE session_id = %(id)s)
+(TABLE made EXCEPT TABLE kept) UNION ALL (TABLE kept EXCEPT TABLE made)
+"""
 _EARLY: LiteralString = """
 SELECT item_id FROM bank_item JOIN llm_request USING (session_id, request_id)
 WHERE session_id = %(id)s AND state <> 'done'
@@ -49,3 +56,4 @@ def check_bank(connection: psycopg.Connection[TupleRow], session_id: object) -> 
     assert rows(_OTHERWISE) == [], "an item is its newest version"
     assert rows(_TWICE) == [], "no item is stored twice"
     assert rows(_EARLY) == [], "items are stored together with the outcome of their request"
+    assert rows(_WORDS) == [], "items have the words of their texts, in the language of the chapter"

@@ -64,6 +64,9 @@ def test_items_with_their_proof_and_all_versions_are_what_the_product_stores(kep
             " SET content = jsonb_set(content, '{name}', '\"The mill\"')",
             "no item is stored twice",
         ),
+        ("DELETE FROM bank_word WHERE word = 'walk'", "in the language of the chapter"),
+        ("UPDATE bank_word SET word = 'walking' WHERE word = 'walk'", "in the language of the chapter"),
+        ("UPDATE session SET language = 'german'", "in the language of the chapter"),
         (
             "UPDATE bank_item SET request_id = (SELECT request_id FROM llm_request LIMIT 1);"
             " UPDATE llm_request SET state = 'failed'",

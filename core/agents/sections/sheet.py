@@ -1,8 +1,9 @@
 """The sheet of a character in its input: what play changed about it, a line each (design 15)."""
 
+from bisect import bisect_right
 from typing import Final
 
-from core.agents.role.setup import AgentSetup
+from core.agents.role.setup import AgentSetup, total
 from core.config.models.assignments import PromptStyle
 from core.context.bank import Remembered
 from core.context.segments import Segment
@@ -28,18 +29,20 @@ def sheet_of(
 
     Nothing where nothing has changed. What the GM pinned goes last, and before that the newest lines.
     """
-    lines = list(knowledge.bank.sheet)
+    lines = knowledge.bank.sheet
     most = min(room, int(setup.budget * _SHARE), _MOST_TOKENS[setup.style])
-    dropped = 0
-    segment = _segment(setup, lines)
-    while segment is not None and segment.tokens > most:
-        unpinned = [line for line in lines if not line.item.is_pinned]
-        lines.remove((unpinned or lines)[0])
-        dropped += 1
-        segment = _segment(setup, lines)
+    by_worth = sorted(lines, key=lambda line: line.item.is_pinned)
+
+    def worthiest(count: int) -> tuple[Segment, ...]:
+        kept = {line.item.id for line in by_worth[len(lines) - count :]}
+        return _section(setup, [line for line in lines if line.item.id in kept])
+
+    # By halves: measured line by line, a sheet of a thousand lines would take seconds.
+    count = bisect_right(range(1, len(lines) + 1), most, key=lambda count: total(worthiest(count)))
+    dropped = len(lines) - count
     left_out = (f"{dropped:,} older lines of its sheet (no room)",) if dropped > 1 else ()
     left_out = ("1 older line of its sheet (no room)",) if dropped == 1 else left_out
-    return (() if segment is None else (segment,)), left_out
+    return worthiest(count), left_out
 
 
 def line_text(line: Remembered) -> str:
@@ -50,7 +53,7 @@ def line_text(line: Remembered) -> str:
     return f"- {about}{clean_line(item.text)} ({line.place})"
 
 
-def _segment(setup: AgentSetup, lines: list[Remembered]) -> Segment | None:
+def _section(setup: AgentSetup, lines: list[Remembered]) -> tuple[Segment, ...]:
     if not lines:
-        return None
-    return setup.fenced(SegmentName.CHARACTER_SHEET, "\n".join((LEAD, *map(line_text, lines))))
+        return ()
+    return (setup.fenced(SegmentName.CHARACTER_SHEET, "\n".join((LEAD, *map(line_text, lines)))),)

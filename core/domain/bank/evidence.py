@@ -12,6 +12,8 @@ LONGEST_WORDS: Final = 500
 FEWEST_LETTERS: Final = 3
 """Letters or digits that quoted words have at least: less would be found anywhere."""
 _QUOTES: Final = frozenset("\"'`´‘’‚‛“”„‟«»‹›「」『』")
+_FIRST_ACCENT: Final = "\u0300"
+"""The first character that may be an accent of the letter before it."""
 _ENDS: Final = " .,;:…"
 _OF_WORDS: Final = re.compile(rf"(?!{UNSPACED})\w")
 
@@ -40,8 +42,8 @@ class Evidence:
 def find_words(text: str, words: str) -> tuple[int, int] | None:
     """Return start and end of `words` in `text`; None if they are not there, or are too few.
 
-    White space and quotation marks do not count, nor do marks that end a sentence after the last word. Case
-    counts: a model that quotes copies it.
+    White space and quotation marks do not count, nor do marks that end a sentence after the last word, nor
+    whether a letter and its accent are one character or two. Case counts: a model that quotes copies it.
     """
     wanted, _ = _bare(words)
     wanted = wanted.strip(_ENDS)
@@ -52,7 +54,7 @@ def find_words(text: str, words: str) -> tuple[int, int] | None:
     while (start := bare.find(wanted, start + 1)) >= 0:
         end = start + len(wanted)
         if not (_is_within_word(bare, start) or _is_within_word(bare, end)):
-            return places[start], places[end - 1] + 1
+            return places[start][0], places[end - 1][1]
     return None
 
 
@@ -68,21 +70,29 @@ def _is_within_word(text: str, place: int) -> bool:
     return all(_OF_WORDS.match(one) for one in text[place - 1 : place + 1])
 
 
-def _bare(text: str) -> tuple[str, list[int]]:
-    """Return `text` with single spaces and without quotation marks, and where each character came from."""
+def _bare(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return `text` composed (NFC), with single spaces and without quotation marks.
+
+    With it where each character came from: its start and its end.
+    """
     kept: list[str] = []
-    places: list[int] = []
+    places: list[tuple[int, int]] = []
     for place, character in enumerate(text):
         if character in _QUOTES:
             # An apostrophe within a word is part of it, in one form.
-            is_inside = 0 < place < len(text) - 1 and text[place - 1].isalnum() and text[place + 1].isalnum()
-            if not is_inside:
+            before = kept[-1] if places and places[-1][1] == place else " "
+            if not (before.isalnum() and place < len(text) - 1 and text[place + 1].isalnum()):
                 continue
             character = "'"
         elif character.isspace():
             if not kept or kept[-1] == " ":
                 continue
             character = " "
+        elif character >= _FIRST_ACCENT and kept:
+            composed = unicodedata.normalize("NFC", kept[-1] + character)
+            if len(composed) == 1:
+                kept[-1], places[-1] = composed, (places[-1][0], place + 1)
+                continue
         kept.append(character)
-        places.append(place)
+        places.append((place, place + 1))
     return "".join(kept), places

@@ -23,10 +23,7 @@ from core.text.graphemes import head
 FEW_TO_MERGE: Final = "Mark at least two of them with Space, then merge them."
 OTHER_KIND: Final = "Only items of one kind can be merged: a person with a person, a fact with a fact."
 OTHER_CHAPTER: Final = "Only items of one chapter can be merged."
-NO_WIDER: Final = (
-    "They cannot be merged: none of them is known to everyone who knows another one of them, so a "
-    "character would be told what it may not know."
-)
+NO_WIDER: Final = "They cannot be merged: a character would be told what it may not know."
 NO_WORDS: Final = f"A quote has the words of one event, from a few letters up to {LONGEST_WORDS} characters."
 GM: Final = "The GM"
 _RANKS: Final = {Validation.NONE: 0, Validation.SEEN: 1, Validation.CONFIRMED: 2, Validation.REJECTED: -1}

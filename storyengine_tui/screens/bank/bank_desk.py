@@ -17,6 +17,7 @@ from storyengine_tui.screens.bank.item_list import Act
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
+    from core.engine.bank.service import Bank
     from core.engine.session.session_handle import SessionHandle
 
 T = TypeVar("T")
@@ -44,7 +45,7 @@ class BankDesk:
         """Do something with items; `kind` is that of an item that is added."""
         match act:
             case Act.UNDO | Act.REDO:
-                self._do(self._again(is_undo=act is Act.UNDO))
+                self._do(self._again(self._session().bank, is_undo=act is Act.UNDO))
             case Act.ADD:
                 self._add(kind)
             case _ if not items:
@@ -58,7 +59,7 @@ class BankDesk:
             case Act.EDIT:
                 self._edit(items)
             case Act.MERGE:
-                self._do(self._merge(items))
+                self._do(self._merge(self._session().bank, items))
             case Act.CLOSE:
                 self._close(items)
             case _:
@@ -68,10 +69,10 @@ class BankDesk:
         """Say of new items of this chapter that the GM has looked at them."""
         own = [item for item in items if item.session_id == self._session().id]
         if own:
-            self._do(self._see(own))
+            self._do(self._see(self._session().bank, own))
 
-    async def _see(self, items: Sequence[Item]) -> str:
-        await self._session().bank.mark_seen(items)
+    async def _see(self, bank: "Bank", items: Sequence[Item]) -> str:
+        await bank.mark_seen(items)
         return ""
 
     def _do(self, work: Awaitable[str]) -> None:
@@ -113,12 +114,11 @@ class BankDesk:
         changed = await work
         return f"{words}: {counted(changed)}; u undoes it" if changed else SO_ALREADY
 
-    async def _merge(self, items: Sequence[Item]) -> str:
-        kept = await self._session().bank.merge(items)
+    async def _merge(self, bank: "Bank", items: Sequence[Item]) -> str:
+        kept = await bank.merge(items)
         return f"Merged {counted(items)} into “{kept.name}”; u undoes it"
 
-    async def _again(self, *, is_undo: bool) -> str:
-        bank = self._session().bank
+    async def _again(self, bank: "Bank", *, is_undo: bool) -> str:
         changed = await (bank.undo() if is_undo else bank.redo())
         if is_undo:
             return f"Undone for {counted(changed)}; U does it again"

@@ -1,5 +1,6 @@
 """What the lists of the memory bank show of an item; pure (design 15)."""
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -112,7 +113,7 @@ def _row(
     now = prompt_index if chapter is None else chapter.now
     last = None if access is None else access.last_accessed + now - prompt_index
     number = 0 if chapter is None else chapter.number
-    words = " ".join((item.name, item.text, *texts_of(item.details))).casefold()
+    words = _key(" ".join((item.name, item.text, *texts_of(item.details))))
     return BankRow(item, strength_of(item, now, last, at), words, number)
 
 
@@ -120,7 +121,7 @@ def found(
     rows: Sequence[BankRow], shown: BankList, wanted: Wanted, viewpoint: Slot | None, words: str
 ) -> list[BankRow]:
     """Return the rows of a list: of what a character may know, and with all of the words in any case."""
-    needles, kinds = words.casefold().split(), KINDS[shown]
+    needles, kinds = _key(words).split(), KINDS[shown]
     return [
         row
         for row in rows
@@ -129,6 +130,11 @@ def found(
         and (viewpoint is None or viewpoint in row.item.label)
         and all(needle in row.words for needle in needles)
     ]
+
+
+def _key(text: str) -> str:
+    """Return a text as it is searched: without case, a letter and its accent as one character."""
+    return unicodedata.normalize("NFC", text.casefold())
 
 
 def to_confirm(rows: Iterable[BankRow]) -> int:

@@ -24,7 +24,7 @@ from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
 
-NOTHING: Final = "Play has changed nothing about this character yet, as far as the bank knows."
+NOTHING: Final = "The bank knows of nothing yet that play has changed about this character."
 KEYS: Final = "c confirms · e edits · p pins · x rejects · u undoes · Enter shows the proof · Esc closes"
 
 
@@ -81,7 +81,8 @@ class SheetModal(OverlayModal[None]):
         told = [line for _, lines in earlier for line in lines]
         sheet = sheet_of([*told, *(here.remembered(item, session) for item in items)], self._slot)
         own = [line.item for line in sheet if not line.chapter]
-        others = [(one, [line for line in lines if line in sheet]) for one, lines in earlier]
+        ids = {line.item.id for line in sheet}
+        others = [(one, [line for line in lines if line.item.id in ids]) for one, lines in earlier]
         now, at = session.prompt_index, self._session.fades_at()
         rows = await asyncio.to_thread(rows_of, own, accesses, now, others, at)
         self._list.show_items(rows)

@@ -16,7 +16,7 @@ KEPT: Final = "This chapter keeps a memory bank; it grows with every block of me
 UNREAD: Final = (
     "This chapter keeps a memory bank. {} of it to be read first, in the background; F7, 1 shows it."
 )
-TOLD_IN: Final = "The words of the memory bank are {} now."
+TOLD_IN: Final = "The language of the story is {} now."
 STOPPED: Final = "This chapter keeps no memory bank now. The items that it has stay, and are not recalled."
 
 
@@ -37,8 +37,8 @@ class LanguageModal(LineModal):
 
     HEADING = "Language of the story"
     NOTE = (
-        "The memory bank takes forms of a word of this language for one. It has: "
-        f"{LANGUAGES}. “simple” is any other one: words are taken as they are written."
+        "Recall and search take the forms of a word in this language for one word. It is one of: "
+        f"{LANGUAGES}. For any other, “simple” takes words as they are written."
     )
     LIMIT = 20
 

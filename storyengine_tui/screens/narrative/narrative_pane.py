@@ -115,8 +115,8 @@ class NarrativePane(SessionTab):
             self.set_focus(self._draft.view, scroll_visible=True)
         elif session.state is SessionState.ENDED or not session.tab1_locked:
             self.set_focus(self._definition.area, scroll_visible=True)
-        elif self._memory.blocks:
-            self.set_focus(self._memory.view, scroll_visible=True)
+        elif self._memory.read_in is not None:
+            self.set_focus(self._memory.read_in, scroll_visible=True)
 
     def field_for_typing(self) -> CappedTextArea | None:
         """Return the definition, if it can be edited."""

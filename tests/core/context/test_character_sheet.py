@@ -6,9 +6,10 @@ from uuid import UUID
 import pytest
 
 from core.agents.context_builder import ContextBuilder
+from core.agents.role.setup import AgentSetup
 from core.config.models.assignments import ModelAssignments, PromptStyle, defaults_for
 from core.context.bank import NO_BANK, ChapterBank, Remembered
-from core.context.segments import Context
+from core.context.segments import Context, Segment
 from core.domain.audience import EVERYONE
 from core.domain.bank.details import Aspect, StateDetails
 from core.domain.ids import ItemId
@@ -68,6 +69,21 @@ def test_a_long_sheet_keeps_its_newest_and_its_pinned_lines(style: PromptStyle, 
     assert "Thing 1 of" not in segment.text
     kept = segment.text.count("Thing ")
     assert f"{100 - kept} older lines of its sheet (no room)" in made.left_out
+
+
+def test_a_sheet_of_thousands_of_lines_is_measured_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = []
+    made = AgentSetup.fenced
+
+    def counted(setup: AgentSetup, name: SegmentName, text: str) -> Segment:
+        if name is SegmentName.CHARACTER_SHEET:
+            texts.append(text)
+        return made(setup, name, text)
+
+    monkeypatch.setattr(AgentSetup, "fenced", counted)
+    lines = tuple(line(number, f"Thing {number} of many.") for number in range(1, 3_001))
+    assert "Thing 3000 of" in sheet_in(context(ChapterBank(sheet=lines)))
+    assert len(texts) < 20
 
 
 def test_the_sheet_gives_its_room_to_what_an_input_needs() -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from core.config.models.assignments import PromptStyle
-from core.context.memory_digest import Digest, MemoryDigester
+from core.context.memory_digest import CompactBlock, Digest, MemoryDigester
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId
 from core.domain.prompt_range import PromptRange
@@ -175,3 +175,19 @@ def test_it_survives_what_leaves_its_sources_in_canon_and_nothing_else() -> None
     assert still_condensed((OLD, NEW), BLOCKS[:8]) == (OLD,)
     assert OLD.block.audience == EVERYONE
     assert json.dumps(OLD.block.payload) == json.dumps(OLD.payload)
+
+
+def test_the_deltas_of_condensed_memory_are_looked_up_once_and_not_for_each_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    blocks, looked_at = memory(200, 2), []
+    told = [condensed(blocks[first : first + 4], number=first) for first in range(1, 190, 4)]
+    covers = CompactBlock.covers
+
+    def counted(one: CompactBlock, delta: CompactBlock) -> bool:
+        looked_at.append(delta)
+        return covers(one, delta)
+
+    monkeypatch.setattr(CompactBlock, "covers", counted)
+    assert len(digest(0, *told, blocks=blocks).lines) < len(blocks)
+    assert len(looked_at) <= 2 * len(blocks)

@@ -71,4 +71,4 @@ async def test_the_language_of_the_story_is_typed_and_one_that_there_is_not_is_r
         await until(pilot, partial(says, app, TOLD_IN.format("German")))
         assert app.session.snapshot.session.language is Language.GERMAN
         texts = [one.help for one in commands_of(app, lambda: None) if one.title == LANGUAGE]
-        assert texts == ["German now; the bank takes forms of a word of it for one"]
+        assert texts == ["German now; recall and search know the forms of its words"]

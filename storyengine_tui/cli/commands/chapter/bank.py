@@ -70,7 +70,7 @@ async def language(
         str, typer.Argument(metavar="[LANGUAGE]", help=f"One of {LANGUAGES}; nothing to be told which it is.")
     ] = "",
 ) -> None:
-    """Say in which language a story is told: forms of a word of it are found for each other."""
+    """Say in which language a story is told: recall and search know the forms of its words."""
     if wanted and read_language(wanted) is None:
         raise IllegalCommandError(f"“{clean_line(wanted)}” is not among the languages: {LANGUAGES}.")
     async with running_catalog(await unlocked()) as catalog:

@@ -11,6 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import var
+from textual.widget import Widget
 from textual.widgets import Button, Input, Static
 
 from core.domain.story.memory import MemoryBlock
@@ -139,6 +140,11 @@ class MemoryCell(Vertical):
     def blocks(self) -> Sequence[MemoryBlock]:
         """Every block, oldest first."""
         return self._pages.blocks
+
+    @property
+    def read_in(self) -> Widget | None:
+        """The widget in which the GM reads now; None while there is nothing to read."""
+        return self.view if self.blocks else None
 
     def forget(self) -> None:
         """Drop every block, before another session is shown."""

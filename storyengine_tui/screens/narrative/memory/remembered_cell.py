@@ -7,6 +7,7 @@ from textual import getters, on
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from core.domain.ids import ItemId
@@ -87,6 +88,11 @@ class RememberedCell(MemoryCell):
         """The GM wants to see the items of the whole book, or of this chapter again."""
 
     # What there is
+
+    @property
+    def read_in(self) -> Widget | None:
+        """The list that shows, else what shows memory."""
+        return super().read_in if self.shown is None else self._list
 
     @property
     def keeps_bank(self) -> bool:

@@ -1,5 +1,7 @@
 """Words of an event that prove an item."""
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +32,18 @@ def test_white_space_and_quotation_marks_do_not_count(words: str, found: str) ->
 @pytest.mark.parametrize("words", ["", "  ", "“”", "it", "brass keys", "kara said", "art beat", "x" * 501])
 def test_words_that_do_not_stand_there_prove_nothing(words: str) -> None:
     assert find_words(TEXT, words) is None
+
+
+def test_a_letter_and_its_accent_are_the_same_as_one_character_and_as_two() -> None:
+    one = "Da ist Zo\xeb's gr\xf6\xdftes Caf\xe9."
+    two = unicodedata.normalize("NFD", one)
+    assert len(two) > len(one)
+    for quoted in ("Zo\xeb's gr\xf6\xdftes", "Caf\xe9"):
+        for text in (one, two):
+            for words in (quoted, unicodedata.normalize("NFD", quoted)):
+                place = find_words(text, words)
+                assert place is not None
+                assert unicodedata.normalize("NFC", text[slice(*place)]) == quoted
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,16 @@ async def test_one_key_confirms_pins_and_rejects_and_undo_takes_it_back(desktop:
         assert is_confirmed(await tab.stored(1))
 
 
+async def test_a_list_that_shows_has_the_keys_again_after_another_tab(desktop: Desktop) -> None:
+    async with tab3(desktop, shown="4") as tab:
+        await tab.press("f3")
+        await tab.until(lambda: not tab.items.has_focus)
+        await tab.press("f4")
+        await tab.until(lambda: tab.items.has_focus)
+        await tab.press("p")
+        await tab.said("Pinned: 1 item")
+
+
 async def test_space_marks_several_on_which_a_key_acts_at_once(desktop: Desktop) -> None:
     async with tab3(desktop, shown="6") as tab:
         await tab.press("space", "space")

@@ -1,5 +1,6 @@
 """The lists of the memory bank in a book: items of the earlier chapters, which are changed in theirs."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,15 @@ from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from storyengine_tui.screens.bank.bank_desk import NOT_HERE
-from storyengine_tui.screens.bank.bank_rows import BankRow, cells_of, columns_of
+from storyengine_tui.screens.bank.bank_rows import (
+    BankList,
+    BankRow,
+    Wanted,
+    cells_of,
+    columns_of,
+    found,
+    rows_of,
+)
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import SheetModal
@@ -143,6 +152,13 @@ def test_what_is_left_of_an_item_that_has_hardly_faded_is_not_shown_as_nothing()
         row = BankRow(ITEMS[0], strength, "")
         columns = columns_of([row], 80, kind="")
         assert cells_of(row, session, columns, is_marked=False)[-1] == shown_as
+
+
+def test_words_of_a_list_are_found_however_their_accents_are_written() -> None:
+    two, one = "Zoe\u0308", "Zo\xeb"
+    for written, sought in ((two, one), (one, two)):
+        rows = rows_of([replace(ITEMS[2], name=written)], {}, 1)
+        assert found(rows, BankList.PLACES, Wanted.ALL, None, sought.upper()) == rows
 
 
 def test_picture_of_the_facts_of_a_book(desktop: Desktop, pictures_match: PicturesMatch) -> None:

@@ -13,9 +13,11 @@ from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import SheetModal
+from storyengine_tui.screens.chapter.bank_switch import LanguageModal
 from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.core.bank_samples import WHOLE
 from tests.tui.bank_desk import ITEMS, SCRIPT, keep, make_sorted
@@ -180,5 +182,14 @@ def test_picture_of_the_sheet_of_a_character(shown: Shown) -> None:
         await pilot.press("alt+c")
         await until(pilot, lambda: isinstance(app.screen, SheetModal))
         await until(pilot, lambda: len(app.screen.query_one(ItemList).rows) == 2)
+
+    assert shown(act)
+
+
+def test_picture_of_the_language_of_a_story_that_is_typed(shown: Shown) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        offered = commands_of(app, lambda: None)
+        next(one for one in offered if one.title == "Language of the story").callback()
+        await until(pilot, lambda: isinstance(app.screen, LanguageModal))
 
     assert shown(act)
