@@ -1,7 +1,7 @@
 """It feels instant: held by counts, for a clock tells as much about the machine that it runs on.
 
 `make bench` takes the time. Bytes for a key and for a token are counted in test_diff_display, rows in
-tests/store/test_growth.
+tests/store/reads/test_growth.
 """
 
 import asyncio
