@@ -29,7 +29,7 @@ from core.store import BrokenRule, Lease, WriterInfo
 from db.bank.bank_store import PostgresBank
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import LOAD, SAVE, guarded, is_lost_connection
-from db.library.library_store import PostgresLibrary
+from db.library.library_store import PostgresLibrary, rows_of
 from db.queue import PostgresQueue
 from db.reads import queries as reads
 from db.reads.replies import last_replies_of, lore_replies_of
@@ -360,10 +360,7 @@ class PostgresStore:
             return list(map(to_domain, await self._rows(query)))
 
     async def _rows(self, query: Select[Any]) -> Sequence[Any]:
-        async def work(connection: AsyncConnection) -> Sequence[Any]:
-            return list(await connection.execute(query))
-
-        return await self._read(work)
+        return await self._read(lambda connection: rows_of(connection, query))
 
     async def _once_more(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run `work`, and once more on a new connection when a pooled one had been lost."""

@@ -116,12 +116,10 @@ class FactMaker:
         )
 
     def _promise(self) -> Fact:
-        trade, place, deed = self._one(TRADES), self._one(PLACES), self._one(DEEDS)
-        return Fact(
+        return self._intention(
             FactKind.PROMISE,
-            f"{trade.name}, {place.name}",
-            f"The {trade.name} from {place.name} gave a promise to {deed.name}.",
-            f"What oath did the one {trade.described} swear, there {place.described}?",
+            "The {} from {} gave a promise to {}.",
+            "What oath did the one {} swear, there {}?",
         )
 
     def _possession(self) -> Fact:
@@ -144,12 +142,19 @@ class FactMaker:
         )
 
     def _secret(self) -> Fact:
+        return self._intention(
+            FactKind.SECRET,
+            "In secret the {} of {} plans to {}.",
+            "What hidden intention has the one {}, there {}?",
+        )
+
+    def _intention(self, kind: FactKind, sentence: str, question: str) -> Fact:
         trade, place, deed = self._one(TRADES), self._one(PLACES), self._one(DEEDS)
         return Fact(
-            FactKind.SECRET,
+            kind,
             f"{trade.name}, {place.name}",
-            f"In secret the {trade.name} of {place.name} plans to {deed.name}.",
-            f"What hidden intention has the one {trade.described}, there {place.described}?",
+            sentence.format(trade.name, place.name, deed.name),
+            question.format(trade.described, place.described),
         )
 
     def _one(self, concepts: tuple[Concept, ...]) -> Concept:

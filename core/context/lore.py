@@ -35,6 +35,8 @@ NOTES: Final = "LORE_NOTES"
 NOTE_ROLE: Final = "note"
 BANK: Final = "Memory bank"
 """The name in notes on recalled items, which are of no lorebook."""
+NO_ROOM: Final = "The input has no room for it: what the story itself needs comes first."
+"""Why a note says of an entry or an item that it was left out to make the input fit."""
 _LONGEST_NOTES: Final = 1_000_000
 
 

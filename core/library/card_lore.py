@@ -6,7 +6,7 @@ A book of a card is known to its character alone; the caller sees to that (desig
 from dataclasses import dataclass, replace
 
 from core.library.cards.card import Card, is_card
-from core.library.cards.card_file import LARGEST_FILE, read_card
+from core.library.cards.card_file import read_card
 from core.library.cards.charx import is_archive
 from core.library.cards.png import SIGNATURE
 from core.library.cards.writing import rewritten_card
@@ -15,7 +15,7 @@ from core.library.lore.book import Lorebook, LoreEntry, LoreFormat
 from core.library.lore.decorators import strip_decorators
 from core.library.lore.readers import book_at, read_lorebook
 from core.library.lore.writers import WRITTEN, changed_in, write_lorebook
-from core.library.refusal import FileRefusedError
+from core.library.refusal import LARGEST_FILE, FileRefusedError
 from core.text.cleaning import clean_line
 
 

@@ -1,6 +1,14 @@
-"""The error for a card or a lorebook that is not taken, with one sentence for the GM."""
+"""What is not taken of cards and lorebooks, with one sentence for the GM.
+
+The tables of the store import the bound from here: what reads the files is loaded by the first file.
+"""
+
+from typing import Final
 
 from core.domain.errors import ErrorCode, StoryEngineError
+
+LARGEST_FILE: Final = 64 * 1024 * 1024
+"""Bytes of the largest file that is read."""
 
 
 class FileRefusedError(StoryEngineError):

@@ -24,7 +24,7 @@ from db.bank.recall import drawn_of, statement_of
 from db.bank.recall_connection import RecallConnection
 from db.bank.validity import counts, is_in, is_of_canon, replacing
 from db.bank.vectors import VectorTable, missing
-from db.library.library_store import Change, Read
+from db.library.library_store import Change, Read, rows_of
 from db.reads.chapter_lists import statuses_of
 from db.rows.bank_mapping import (
     item_values,
@@ -208,10 +208,7 @@ class PostgresBank:
         return await self._read(lambda connection: near(connection, session_ids, model, vector, limit))
 
     async def _rows(self, query: Select[Any]) -> Sequence[Any]:
-        async def work(connection: AsyncConnection) -> Sequence[Any]:
-            return list(await connection.execute(query))
-
-        return await self._read(work)
+        return await self._read(lambda connection: rows_of(connection, query))
 
 
 def _earlier_chapters() -> Select[Any]:

@@ -61,7 +61,7 @@ class PostgresLibrary:
             for table in (BOOK, CAST_MEMBER, LOREBOOK)
         )
         query = select(*counted)
-        [row] = await self._read(lambda connection: _rows(connection, query))
+        [row] = await self._read(lambda connection: rows_of(connection, query))
         return LibraryCounts(*row)
 
     async def characters(self, *, is_archived: bool = False) -> Sequence[Character]:
@@ -110,7 +110,7 @@ class PostgresLibrary:
             query = query.where(CAST_PROPOSAL.c.character_id.in_(here))
         if is_open:
             query = query.where(CAST_PROPOSAL.c.state == ProposalState.OPEN.value)
-        rows = await self._read(lambda connection: _rows(connection, query))
+        rows = await self._read(lambda connection: rows_of(connection, query))
         return list(map(to_proposal, rows))
 
     async def settle_proposals(
@@ -135,7 +135,7 @@ class PostgresLibrary:
     async def lorebooks(self, *, is_archived: bool = False) -> Sequence[KeptLorebook]:
         """Return the lorebooks by their names, without their files."""
         query = _listed(LOREBOOK, is_archived=is_archived).with_only_columns(*_WITHOUT_FILE)
-        rows = await self._read(lambda connection: _rows(connection, query))
+        rows = await self._read(lambda connection: rows_of(connection, query))
         return sorted(map(mapping.to_lorebook, rows), key=lambda one: (one.name.casefold(), one.id))
 
     async def lore_file(self, lorebook_id: LorebookId) -> KeptFile:
@@ -171,7 +171,7 @@ class PostgresLibrary:
 
     async def _books(self, query: sa.Select[Any]) -> Sequence[Book]:
         async def work(connection: AsyncConnection) -> Sequence[Book]:
-            rows = await _rows(connection, query)
+            rows = await rows_of(connection, query)
             chapters: dict[UUID, list[SessionId]] = defaultdict(list)
             listed = select(BOOK_CHAPTER).where(BOOK_CHAPTER.c.book_id.in_([row.id for row in rows]))
             for row in await connection.execute(listed.order_by(BOOK_CHAPTER.c.place)):
@@ -234,7 +234,8 @@ def _listed(table: sa.Table, *, is_archived: bool) -> sa.Select[Any]:
     return select(table).where(archived.is_not(None) if is_archived else archived.is_(None))
 
 
-async def _rows(connection: AsyncConnection, query: sa.Select[Any]) -> Sequence[Any]:
+async def rows_of(connection: AsyncConnection, query: sa.Select[Any]) -> Sequence[Any]:
+    """Return the rows of a query."""
     return list(await connection.execute(query))
 
 

@@ -22,6 +22,8 @@ _NAMES = {
 class Row(SQLModel):
     """Base of all tables, with metadata separate from any other SQLModel program's."""
 
+    # No validator is built: rows come from statements on tables, and are never validated by pydantic.
+    model_config = {"defer_build": True}
     metadata: ClassVar[sa.MetaData] = sa.MetaData(naming_convention=_NAMES)
 
 

@@ -19,8 +19,8 @@ from sqlmodel import Field
 
 from core.domain.proposal import LONGEST_WHY, MOST_RECORDS, Occasion, Part, ProposalState
 from core.domain.session.profile import MOST_ALIASES, MOST_GROUPS
-from core.library.cards.card_file import LARGEST_FILE
 from core.library.characters.checks import MOST_TOPICS, MOST_TRAITS
+from core.library.refusal import LARGEST_FILE
 from db.tables import columns as column
 from db.tables.columns import Row
 

@@ -13,7 +13,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.snapshot import Snapshot
 from core.store import Lease
-from tests.store.memory_store import MemoryDatabase, MemoryLease, MemoryStore, Rows
+from tests.store.in_memory.memory_store import MemoryDatabase, MemoryLease, MemoryStore, Rows
 
 _SETTLED = (RequestState.DONE, RequestState.FAILED)
 AWAY = StorageError(ErrorCode.STORAGE_SAVE_FAILED)

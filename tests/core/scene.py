@@ -11,7 +11,7 @@ from core.snapshot import Snapshot
 from tests.core.faulty_store import FaultyStore
 from tests.core.samples import NOW
 from tests.core.simulation import active
-from tests.store.memory_store import MemoryLease
+from tests.store.in_memory.memory_store import MemoryLease
 
 HERE, ELSEWHERE = "this window", "second window"
 

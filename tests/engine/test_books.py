@@ -18,7 +18,7 @@ from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.exchange.session_export import from_json
 from core.providers.scripted.provider import ScriptedProvider
-from tests.store.memory_store import MemoryStore
+from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 

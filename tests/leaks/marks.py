@@ -8,7 +8,7 @@ from tests.leaks.canaries import tokens_in
 
 if TYPE_CHECKING:
     from tests.leaks.random_chapter import RandomChapter
-    from tests.store.memory_rows import Rows
+    from tests.store.in_memory.memory_rows import Rows
 
 
 async def mark_some(chapter: "RandomChapter") -> None:

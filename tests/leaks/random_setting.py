@@ -24,7 +24,7 @@ from tests.leaks.canaries import (
     from_earlier_chapters,
 )
 from tests.leaks.lore import GROUPS, attach_books, random_profiles, seen_by
-from tests.store.memory_store import MemoryStore
+from tests.store.in_memory.memory_store import MemoryStore
 
 CHUNK = 3
 CHOICES = defaults_for("scripted")

@@ -21,7 +21,7 @@ from core.providers.scripted.provider import ScriptedProvider
 from tests.engine.test_condensing import ANSWER, DELTA
 from tests.engine.windows import listening
 from tests.leaks.canaries import tokens_in
-from tests.store.memory_store import MemoryStore
+from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 CHUNK, CHUNKS = 2, 9

@@ -18,7 +18,7 @@ from db.embedded.machine.probe import server_processes
 from db.embedded.server import EmbeddedServer
 from db.schema.migrate import HEAD, known_revisions
 from tests.e2e.program import chapter_script, machine
-from tests.store.older_schema import make_old
+from tests.store.schema.older_schema import make_old
 from tests.store.servers import plain_url
 from tests.torture.dying_program import kill_server
 from tests.torture.kill_matrix import MIGRATES, PATIENCE, KillFigures, Torturer

@@ -252,7 +252,7 @@ PHASES: dict[str, Phase] = {
         "tests/tui/shell/test_outages.py",
         "tests/tui/shell/test_storage_faults_on_screen.py",
         "tests/store/embedded/test_embedded_watchdog.py",
-        "tests/core/engine/test_clock_set_back.py",
+        "tests/core/engine/sync/test_clock_set_back.py",
         "tests/tui/screens/chapter/test_autosave.py",
     ),
     "model faults": tests_of(
@@ -284,7 +284,7 @@ PHASES: dict[str, Phase] = {
     ),
     "first starts": first_starts,
     "backups across time": tests_of(
-        "backup", "tests/store/test_older_backups.py", "tests/store/test_backup.py"
+        "backup", "tests/store/backups/test_older_backups.py", "tests/store/backups/test_backup.py"
     ),
 }
 """In the order in which they begin: the longest first, so that two cores end together."""

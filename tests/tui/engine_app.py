@@ -33,7 +33,7 @@ from db.store import open_store
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.shell.app import StoryEngineApp
 from tests.core.samples import waiting
-from tests.store.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
 from tests.store.servers import cloned
 
 PATIENCE = 60.0

@@ -15,7 +15,7 @@ from typing import Final
 
 from core.agents.role.setup import AgentSetup, total
 from core.config.models.assignments import PromptStyle
-from core.context.lore import LoreNote
+from core.context.lore import NO_ROOM, LoreNote
 from core.context.segments import Segment
 from core.context.tokens import estimate_tokens
 from core.context.visibility import CharacterKnowledge
@@ -55,7 +55,6 @@ _PASSED_OVER: Final = frozenset(
     )
 )
 """Reasons that are not worth a note: no text matched the entry, or its author turned it off."""
-_NO_ROOM: Final = "The input has no room for it: what the story itself needs comes first."
 _NO_OUTLET: Final = "It is for an outlet, and nothing in the input of a chapter names one."
 _NORMAL: Final = "normal"
 _CONTINUE: Final = "continue"
@@ -128,7 +127,7 @@ class FoundLore:
         """Return what became of every entry that the scene concerned, for the GM; those that are in first."""
         notes = chain(
             (_note(one.outcome, _why(one.outcome), is_in=True) for one in self.entries),
-            (_note(one.outcome, _NO_ROOM, is_in=False) for one in self.dropped),
+            (_note(one.outcome, NO_ROOM, is_in=False) for one in self.dropped),
             (_note(one.outcome, _NO_OUTLET, is_in=False) for one in self.unplaced),
             (_note(one, _why(one), is_in=False) for one in self.refused),
         )

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from core.agents.role.setup import AgentSetup, total
 from core.context.bank import Recalled
-from core.context.lore import BANK, LoreNote
+from core.context.lore import BANK, NO_ROOM, LoreNote
 from core.context.segments import Segment
 from core.context.visibility import CharacterKnowledge
 from core.domain.bank.details import QuoteDetails
@@ -45,7 +45,6 @@ _SENTENCES: Final = re.compile(r"(?<=[.!?…])[\"”’)]*\s+|\n+")
 _SHORT: Final = 2
 _TOLD: Final = "The input says it already."
 _ON_SHEET: Final = "It is on the sheet."
-_NO_ROOM: Final = "The input has no room for it: what the story itself needs comes first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ class RecalledItems:
         """Return what became of every item that was found, for the GM; those that are in first."""
         listed = (
             *((one, _why(one), True) for one in self.kept),
-            *((one, _NO_ROOM, False) for one in self.dropped),
+            *((one, NO_ROOM, False) for one in self.dropped),
             *((one, _TOLD, False) for one in self.told),
             *((one, _ON_SHEET, False) for one in self.on_sheet),
         )

@@ -14,11 +14,9 @@ from core.library.cards.charx import Charx, is_archive, read_charx
 from core.library.cards.png import SIGNATURE, PngText, is_whole, texts
 from core.library.json_document import JsonDocument, parse_json
 from core.library.lore.readers import holds_lorebook
-from core.library.refusal import FileRefusedError
+from core.library.refusal import LARGEST_FILE, FileRefusedError
 from core.text.cleaning import clean_line
 
-LARGEST_FILE: Final = 64 * 1024 * 1024
-"""Bytes of a file that is read as a card."""
 LARGEST_PICTURE: Final = 40 * 1024 * 1024
 """Bytes of one that is a single picture; an archive holds many."""
 V2_KEYWORD: Final = "chara"

@@ -12,7 +12,6 @@ from typing import Any, Final
 from core.domain.ids import CharacterId
 from core.domain.session.profile import NO_PROFILE, Profile
 from core.library.characters.character import Character
-from core.library.macros import Draws, MacroNames, expand
 from core.text.cleaning import clean, clean_line
 
 
@@ -62,6 +61,8 @@ def identity_for(character: Character, name: str) -> str:
 
 def expanded(text: str, character_id: CharacterId, name: str, values: Mapping[str, str] = NO_VALUES) -> str:
     """Return a text of a character's card as a chapter takes it; `values` are of more macros."""
+    from core.library.macros import Draws, MacroNames, expand  # Loaded by the first character that is taken.
+
     names = MacroNames(char=name, user="{{user}}", values=values)
     return clean(expand(text, names, Draws(str(character_id))))
 

@@ -11,8 +11,7 @@ from textual import events
 from core.domain.clock import utc_now
 from core.exchange.arrivals import Arrival, ArrivalKind, arrival_of, dropped_paths
 from core.exchange.library_files import files_in, read_file
-from core.library.cards.card_file import LARGEST_FILE
-from core.library.refusal import FileRefusedError
+from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal

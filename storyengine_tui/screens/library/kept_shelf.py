@@ -13,11 +13,11 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
 from core.exchange.library_files import files_in, format_of, read_file, refuse_present, write_new
-from core.library.cards.card_file import LARGEST_FILE, CardFormat
+from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
 from core.library.characters.character import Character
 from core.library.lore.kept import KeptLorebook
-from core.library.refusal import FileRefusedError
+from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.screens.library.arriving import outcome_of
 from storyengine_tui.screens.library.shelf_screen import ShelfScreen
 from storyengine_tui.screens.library.title_modal import ExportModal, FileModal

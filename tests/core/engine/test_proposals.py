@@ -11,8 +11,8 @@ from core.engine.library.proposals import ProposalLibrary
 from core.library.characters.character import Character, Trait
 from core.library.proposals.taking import change_of, record_of
 from tests.core.library.proposals.proposal_samples import NOW, mira, proposed
-from tests.store.memory_library import MemoryLibrary
-from tests.store.memory_store import MemoryDatabase
+from tests.store.in_memory.memory_library import MemoryLibrary
+from tests.store.in_memory.memory_store import MemoryDatabase
 
 pytestmark = pytest.mark.anyio
 

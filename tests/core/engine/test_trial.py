@@ -10,7 +10,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.engine.kinds.trial import TEST_VERSION, new_test, record_of_test
 from core.engine.queue.duration_history import last_duration
 from core.gateway.model_gateway import CallResult
-from tests.core.engine.test_transitions import a_trail
+from tests.core.engine.decisions.test_transitions import a_trail
 from tests.core.simulation import START, active
 
 REFUSED = StoryEngineError(ErrorCode.LLM_AUTH_ERROR, "The key \x1b[2Jis wrong.", "Set another.")

@@ -21,7 +21,7 @@ from core.ledger.prices import PriceBook
 from core.providers.embedding.base import Embedding
 from tests.core.gateway.test_lanes import Busy
 from tests.core.samples import NOW, SESSION_ID, choices
-from tests.store.memory_store import MemoryStore
+from tests.store.in_memory.memory_store import MemoryStore
 
 ADDRESS = "https://vectors.example/v1"
 PRICE = UnitPrices(input=Decimal(1), output=Decimal(2))

@@ -12,7 +12,7 @@ from core.gateway.lanes import Lane
 from core.gateway.places import Place
 from tests.core.gateway.test_lanes import Busy, until_still
 from tests.core.samples import NOW, SESSION_ID
-from tests.store.memory_queue import MemoryQueue, SharedQueue
+from tests.store.in_memory.memory_queue import MemoryQueue, SharedQueue
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ import pytest
 
 from core.store import SessionStore
 from db.store import open_store
-from tests.store.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
 from tests.store.servers import cloned
 
 OpenWindow = Callable[[], Awaitable[SessionStore]]

@@ -16,7 +16,7 @@ from core.engine.scripts.player import ScriptMismatchError, Step
 from core.exchange.scripts.chapter_script import ChapterScript, parse_chapter_script
 from core.providers.scripted.provider import ScriptedProvider
 from storyengine_tui.cli.commands.chapter.play import Reporter, play_lines
-from tests.store.memory_store import MemoryDatabase, MemoryStore
+from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
 
 pytestmark = pytest.mark.anyio
 

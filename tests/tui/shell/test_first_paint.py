@@ -1,7 +1,7 @@
 """It feels instant: held by counts, for a clock tells as much about the machine that it runs on.
 
 `make bench` takes the time. Bytes for a key and for a token are counted in test_diff_display, rows in
-tests/store/test_growth.
+tests/store/reads/test_growth.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from core.domain.slot import Slot
-from storyengine_tui.screens.chapter.tab_pages import TALL, apply_tall_class
+from storyengine_tui.screens.chapter.tab_pages import TALL, TITLES, apply_tall_class
 from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.shell.themed_app import ThemedApp
 from storyengine_tui.textual_ext.painting import batched_screen
@@ -37,6 +37,13 @@ from tests.tui.engine_app import PATIENCE, Desktop, PostgresDesktop, make_active
 from tests.tui.widget_app import WIDGET_STYLES
 
 ROOT = Path(__file__).parents[3]
+READERS = (
+    "core.library.cards",
+    "core.library.lore.book",
+    "core.library.macros",
+    "core.library.json_document",
+)
+"""What a chapter without characters and lorebooks of the library never needs."""
 HEAVY = {
     *("alembic", "argon2", "db", "httpx2", "keyring", "openai", "psycopg", "sqlalchemy", "sqlmodel", "typer"),
     *("pydantic", "pydantic_settings"),
@@ -55,11 +62,23 @@ STATEMENTS_PER_PROMPT = 2
 
 
 def test_nothing_heavy_is_imported_before_the_first_paint() -> None:
-    program = "import sys, storyengine_tui.cli.commands.chapter.open_app; print(*sys.modules)"
+    assert not HEAVY & loaded_by("storyengine_tui.cli.commands.chapter.open_app")
+
+
+def test_what_reads_cards_and_lorebooks_is_imported_by_the_first_of_them() -> None:
+    loaded = loaded_by(
+        "db.store", "core.engine.engine", *(f"storyengine_tui.screens.{tab}.{tab}_pane" for tab in TITLES)
+    )
+    assert not [name for name in loaded if name.startswith(READERS)]
+
+
+def loaded_by(*modules: str) -> set[str]:
+    """Return what a fresh interpreter holds after importing these modules."""
+    program = f"import sys, {', '.join(modules)}; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True, timeout=60
     )
-    assert not HEAVY & set(done.stdout.split())
+    return set(done.stdout.split())
 
 
 @pytest.mark.anyio

@@ -14,13 +14,14 @@ from core.domain.clock import utc_now
 from core.domain.slot import Slot
 from core.exchange.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.cards.card import CardVersion
-from core.library.cards.card_file import LARGEST_FILE, CardFile, read_card
+from core.library.cards.card_file import CardFile, read_card
 from core.library.cards.report import Place, placements, report
 from core.library.characters.character import Character
 from core.library.characters.from_card import brought_by, tags_of
 from core.library.characters.nature import TITLES, Nature, is_number, items_of, kind_of, texts_of
 from core.library.characters.offers import LORE, chosen_of, offers_of
 from core.library.characters.pause import EXPECTED, pause_text, read_end
+from core.library.refusal import LARGEST_FILE
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from storyengine_tui.bootstrap import running_catalog

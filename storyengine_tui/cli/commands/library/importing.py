@@ -5,8 +5,7 @@ from pathlib import Path
 
 import typer
 
-from core.library.cards.card_file import LARGEST_FILE
-from core.library.refusal import FileRefusedError
+from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.cli.commands.library.files import PASTE, read_any
 from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.running import say, say_error

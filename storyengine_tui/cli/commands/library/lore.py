@@ -14,11 +14,11 @@ from core.domain.session.profile import GENERAL
 from core.engine.library.lorebooks import LoreKind
 from core.exchange.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.card_lore import LoreFile, read_lore_file
-from core.library.cards.card_file import LARGEST_FILE
 from core.library.lore.activation.result import ActiveEntry, Outcome
 from core.library.lore.book import LoreEntry
 from core.library.lore.kept import KeptLorebook
 from core.library.lore.key_line import shown_keys
+from core.library.refusal import LARGEST_FILE
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import confirm

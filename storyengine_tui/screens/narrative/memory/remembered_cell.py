@@ -143,11 +143,6 @@ class RememberedCell(MemoryCell):
         self._list.unmark()
         self._show_heading()
 
-    @property
-    def list_rows(self) -> Sequence[BankRow]:
-        """The rows that show."""
-        return self._list.rows
-
     # Going to a place
 
     def go_to_block(self, number: int, find: Callable[[Sequence[Paragraph]], Place | None]) -> None:

@@ -9,7 +9,7 @@ from core.engine.engine import Engine
 from core.engine.scripts.lore import attach_lore_of
 from core.exchange.scripts.chapter_script import ChapterScript, ChapterScriptError, parse_chapter_script
 from core.providers.scripted.provider import ScriptedProvider
-from tests.store.memory_store import MemoryStore
+from tests.store.in_memory.memory_store import MemoryStore
 
 BASE = """
 {}

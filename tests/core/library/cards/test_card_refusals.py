@@ -10,10 +10,10 @@ from time import perf_counter
 
 import pytest
 
-from core.library.cards.card_file import LARGEST_FILE, read_card
+from core.library.cards.card_file import read_card
 from core.library.cards.png import LARGEST_TEXT, SIGNATURE, written
 from core.library.json_document import LARGEST_JSON, MAX_DEPTH
-from core.library.refusal import FileRefusedError
+from core.library.refusal import LARGEST_FILE, FileRefusedError
 from tests.core.library.cards.card_samples import V2, V3, archive, packed, picture, t_ext, text_of, z_txt
 
 SECONDS = 10.0

@@ -28,7 +28,7 @@ from tests.core.library.cards.card_samples import (
     text_of,
     z_txt,
 )
-from tests.core.library.lore.activation_case import entry
+from tests.core.library.lore.activation.activation_case import entry
 from tests.core.library.lore.lore_samples import WORLD, read
 
 LINE = WORDS.map(lambda text: " ".join(clean(text).split()))

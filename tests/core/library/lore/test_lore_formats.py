@@ -25,7 +25,7 @@ from tests.core.library.cards.card_samples import (
     t_ext,
     text_of,
 )
-from tests.core.library.lore.activation_case import entry
+from tests.core.library.lore.activation.activation_case import entry
 from tests.core.library.lore.lore_samples import WORLD, read
 
 FULL = LoreEntry(

@@ -52,7 +52,7 @@ class Tab:
 
     @property
     def names(self) -> list[str]:
-        return [row.item.name for row in self.cell.list_rows]
+        return [row.item.name for row in self.cell.query_one(ItemList).rows]
 
     @property
     def title(self) -> str:

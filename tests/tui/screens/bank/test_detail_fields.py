@@ -19,7 +19,7 @@ from storyengine_tui.screens.bank.detail_fields import (
 )
 from storyengine_tui.screens.bank.item_numbers import NO_SHARE
 from tests.core.bank_samples import WHOLE
-from tests.store.test_details_in_rows import details
+from tests.store.bank.test_details_in_rows import details
 
 AGE = Attribute(name="age", value="sixty")
 

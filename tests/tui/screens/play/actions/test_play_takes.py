@@ -1,5 +1,7 @@
 """Tab 2: re-rolling, choosing a take, undo and redo (design 12)."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
@@ -55,6 +57,29 @@ async def reroll(table: Table, take: int) -> None:
     await table.until(lambda: not table.transcript.is_streaming)
 
 
+@asynccontextmanager
+async def at_two_takes(desktop: Desktop) -> AsyncIterator[Table]:
+    """Sit at a table where one prompt was played twice."""
+    desktop.script = TAKES
+    async with at_table(desktop) as table:
+        await table.play("Who is there?")
+        await reroll(table, 2)
+        yield table
+
+
+@asynccontextmanager
+async def at_stopped_take(desktop: Desktop) -> AsyncIterator[Table]:
+    """Sit at a table where another take was stopped while it came."""
+    desktop.script = SLOW_TAKE
+    async with at_table(desktop) as table:
+        await table.play("Who is there?")
+        await table.pilot.press("f9")
+        await table.until(lambda: table.transcript.text.endswith("Second"))
+        await table.pilot.press("escape")
+        await table.until(table.banner)
+        yield table
+
+
 async def test_a_chapter_without_takes_has_no_line_about_them(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         await table.play("Who is there?")
@@ -64,10 +89,7 @@ async def test_a_chapter_without_takes_has_no_line_about_them(desktop: Desktop) 
 
 
 async def test_f9_adds_a_take_which_replaces_the_reply_on_screen(desktop: Desktop) -> None:
-    desktop.script = TAKES
-    async with at_table(desktop) as table:
-        await table.play("Who is there?")
-        await reroll(table, 2)
+    async with at_two_takes(desktop) as table:
         assert table.transcript.text == "1) Who is there?\n\nMira: Second."
         assert said(table) == "Take 2 of 2"
         assert buttons(table) == ["←", "→", "Re-roll (F9)", "Undo (^o)"]
@@ -76,10 +98,7 @@ async def test_f9_adds_a_take_which_replaces_the_reply_on_screen(desktop: Deskto
 
 
 async def test_left_and_right_choose_a_take_in_an_empty_panel_and_in_the_transcript(desktop: Desktop) -> None:
-    desktop.script = TAKES
-    async with at_table(desktop) as table:
-        await table.play("Who is there?")
-        await reroll(table, 2)
+    async with at_two_takes(desktop) as table:
         await reroll(table, 3)
         await table.pilot.press("left", "left")
         await table.until(lambda: said(table) == "Take 1 of 3")
@@ -93,10 +112,7 @@ async def test_left_and_right_choose_a_take_in_an_empty_panel_and_in_the_transcr
 
 
 async def test_left_moves_the_cursor_while_a_panel_has_text(desktop: Desktop) -> None:
-    desktop.script = TAKES
-    async with at_table(desktop) as table:
-        await table.play("Who is there?")
-        await reroll(table, 2)
+    async with at_two_takes(desktop) as table:
         await table.type("ac")
         await table.pilot.press("left")
         await table.type("b")
@@ -106,10 +122,7 @@ async def test_left_moves_the_cursor_while_a_panel_has_text(desktop: Desktop) ->
 
 
 async def test_left_while_marking_moves_the_cursor_of_the_transcript(desktop: Desktop) -> None:
-    desktop.script = TAKES
-    async with at_table(desktop) as table:
-        await table.play("Who is there?")
-        await reroll(table, 2)
+    async with at_two_takes(desktop) as table:
         table.transcript.focus()
         await table.pilot.press("v", "left")
         await table.pilot.pause()
@@ -117,10 +130,7 @@ async def test_left_while_marking_moves_the_cursor_of_the_transcript(desktop: De
 
 
 async def test_a_button_chooses_a_take(desktop: Desktop) -> None:
-    desktop.script = TAKES
-    async with at_table(desktop) as table:
-        await table.play("Who is there?")
-        await reroll(table, 2)
+    async with at_two_takes(desktop) as table:
         await table.pilot.click(table.pane.query_one(TakeLine).query(Button).first())
         await table.until(lambda: said(table) == "Take 1 of 2")
         assert table.transcript.text.endswith("Mira: First.")
@@ -142,26 +152,14 @@ async def test_the_old_take_is_hidden_while_another_streams_and_returns_when_tha
 
 
 async def test_a_take_that_was_stopped_is_kept_as_far_as_it_came(desktop: Desktop, gate: Gate) -> None:
-    desktop.script = SLOW_TAKE
-    async with at_table(desktop) as table:
-        await table.play("Who is there?")
-        await table.pilot.press("f9")
-        await table.until(lambda: table.transcript.text.endswith("Second"))
-        await table.pilot.press("escape")
-        await table.until(table.banner)
+    async with at_stopped_take(desktop) as table:
         table.pane.takes.action_keep_partial()
         await table.until(lambda: said(table) == "Take 2 of 2")
         assert table.transcript.text == "1) Who is there?\n\nMira: Second"
 
 
 async def test_a_take_that_is_withdrawn_puts_no_text_into_a_panel(desktop: Desktop, gate: Gate) -> None:
-    desktop.script = SLOW_TAKE
-    async with at_table(desktop) as table:
-        await table.play("Who is there?")
-        await table.pilot.press("f9")
-        await table.until(lambda: table.transcript.text.endswith("Second"))
-        await table.pilot.press("escape")
-        await table.until(table.banner)
+    async with at_stopped_take(desktop) as table:
         [request] = table.snapshot.failed(ReplyRequest)
         await table.pane.sender.withdraw(request)
         await table.until(lambda: not table.banner())
@@ -169,13 +167,7 @@ async def test_a_take_that_is_withdrawn_puts_no_text_into_a_panel(desktop: Deskt
 
 
 async def test_a_take_that_failed_is_given_up_when_its_prompt_is_undone(desktop: Desktop, gate: Gate) -> None:
-    desktop.script = SLOW_TAKE
-    async with at_table(desktop) as table:
-        await table.play("Who is there?")
-        await table.pilot.press("f9")
-        await table.until(lambda: table.transcript.text.endswith("Second"))
-        await table.pilot.press("escape")
-        await table.until(table.banner)
+    async with at_stopped_take(desktop) as table:
         await table.pilot.press("ctrl+o")
         await table.until(lambda: said(table) == "Prompt 1 is undone")
         await table.until(lambda: not table.banner())

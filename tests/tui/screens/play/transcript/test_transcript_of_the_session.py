@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -108,9 +109,9 @@ def _row(lines: TranscriptLines, y: int) -> str:
     return "" if found is None else found[0].text[found[1].begin : found[1].end].strip()
 
 
-async def test_a_chapter_that_is_restored_while_tab_2_is_hidden_shows_no_prompt_of_the_one_before(
-    desktop: Desktop,
-) -> None:
+@asynccontextmanager
+async def reading_the_second(desktop: Desktop) -> AsyncIterator[tuple[Pilot[Any], Reader, list[SessionId]]]:
+    """Open a chapter that has ended, beside a draft, and give the ids of both."""
     ids: list[SessionId] = []
 
     async def make(engine: Engine) -> None:
@@ -120,6 +121,13 @@ async def test_a_chapter_that_is_restored_while_tab_2_is_hidden_shows_no_prompt_
     async with desktop.app().run_test(size=SIZE) as pilot:
         reader = Reader(pilot, await opened(pilot), ids[1])
         await reader.open(ids[1])
+        yield pilot, reader, ids
+
+
+async def test_a_chapter_that_is_restored_while_tab_2_is_hidden_shows_no_prompt_of_the_one_before(
+    desktop: Desktop,
+) -> None:
+    async with reading_the_second(desktop) as (pilot, reader, ids):
         await pilot.press("f3")
         await reader.check()
         await pilot.press("f4")
@@ -135,15 +143,7 @@ async def test_a_chapter_that_is_restored_while_tab_2_is_hidden_shows_no_prompt_
 async def test_another_session_opens_at_its_end_and_the_same_one_keeps_the_place_of_its_reader(
     desktop: Desktop,
 ) -> None:
-    ids: list[SessionId] = []
-
-    async def make(engine: Engine) -> None:
-        ids.extend([await make_draft(engine), await make_ended(engine)])
-
-    await desktop.prepare(make)
-    async with desktop.app().run_test(size=SIZE) as pilot:
-        reader = Reader(pilot, await opened(pilot), ids[1])
-        await reader.open(ids[1])
+    async with reading_the_second(desktop) as (pilot, reader, _):
         await pilot.press("f3", "pageup")
         view = reader.app.chapter.query_one(TranscriptView)
         await until(pilot, lambda: not view.is_following)

@@ -1,0 +1,169 @@
+"""The GM's search: what is found where, and in which order."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.changes import Changes
+from core.domain.audience import Audience
+from core.domain.bank.details import PersonDetails
+from core.domain.bank.pieces import PieceVector
+from core.domain.bank.recall import ItemVector
+from core.domain.ids import SessionId
+from core.domain.slot import Slot
+from core.engine.recall.asking import Meaning
+from core.engine.recall.search import excerpt_of, matcher_of, search
+from core.engine.recall.texts import Place, lacking_pieces
+from core.snapshot import Snapshot
+from core.text.cleaning import clean_line
+from tests.core.bank_samples import fact
+from tests.store import chapters
+from tests.store.in_memory.memory_store import MemoryStore
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_words_are_found_in_story_memory_and_bank_whoever_may_know_them() -> None:
+    store = MemoryStore()
+    session, lease = await chapters.locked_session(store, keeps_bank=True)
+    session = await chapters.play(store, session, lease, 3)
+    private = fact(1, session_id=session.id, label=Audience.of((Slot.BLUE,)), text="The brass KEY is his.")
+    await store.commit(Changes(session_id=session.id, items=(private,)), lease)
+    [prompt, *_] = [event for event in await store.canon(session.id) if event.prompt_index == 2]
+    word = prompt.text.split()[-1].strip(".")
+    hits = await search(store, [session.id], f"{word[:3].upper()} ")
+    assert {hit.place for hit in hits} >= {Place.TRANSCRIPT}
+    said = next(hit for hit in hits if hit.place is Place.TRANSCRIPT)
+    assert said.text[said.start : said.end].casefold().startswith(word[:3].casefold())
+    assert (said.prompt, int(said.source)) in {event.place for event in await store.canon(session.id)}
+    numbers = [hit.prompt for hit in hits if hit.place is Place.TRANSCRIPT]
+    assert numbers == sorted(numbers, key=lambda number: -(number or 0)), "the newest come first"
+    [found] = await search(store, [session.id], "brass key")
+    assert (found.place, found.prompt, found.text) == (Place.BANK, 3, private.text)
+    assert found.source == str(private.id)
+    assert not await search(store, [session.id], "  ")
+    assert not await search(store, [session.id], "zeppelin")
+    await lease.aclose()
+
+
+async def test_items_are_found_by_meaning_and_come_first_and_lead_to_the_events_that_prove_them() -> None:
+    store = MemoryStore()
+    session, lease = await chapters.locked_session(store, keeps_bank=True)
+    session = await chapters.play(store, session, lease, 3)
+    item = fact(1, session_id=session.id)
+    await store.commit(Changes(session_id=session.id, items=(item,)), lease)
+    vector = ItemVector(session_id=session.id, item_id=item.id, version=1, vector=(1.0, 0.0))
+    await store.bank.put_vectors("m", [vector])
+
+    async def embed(text: str) -> Meaning:
+        return Meaning((1.0, 0.0), "m")
+
+    [found, said] = await search(store, [session.id], "something that opens a door", embed)
+    assert found.similarity == pytest.approx(1.0)
+    # The event that proves it is found with it, where its take is canon.
+    [proof] = item.evidence
+    assert (said.place, said.prompt, int(said.source)) == (
+        Place.TRANSCRIPT,
+        proof.prompt_index,
+        proof.ordinal,
+    )
+    assert (said.start, said.end, said.similarity) == (proof.start, proof.end, found.similarity)
+    await lease.aclose()
+
+
+async def test_chapters_of_a_book_are_numbered_and_one_without_a_bank_is_searched_too() -> None:
+    store = MemoryStore()
+    first, first_lease = await chapters.locked_session(store)
+    first = await chapters.play(store, first, first_lease, 1)
+    second, second_lease = await chapters.locked_session(store)
+    second = await chapters.play(store, second, second_lease, 1)
+    [event, *_] = await store.canon(second.id, first=1)
+    hits = await search(store, [first.id, second.id], event.text[:12])
+    assert {hit.chapter for hit in hits if hit.place is Place.TRANSCRIPT} == {1, 2}
+    await first_lease.aclose()
+    await second_lease.aclose()
+
+
+async def test_story_memory_and_drafts_are_found_by_meaning_at_the_nearest_piece() -> None:
+    store = MemoryStore()
+    session, lease = await chapters.locked_session(store, keeps_bank=True)
+    session = await chapters.play(store, session, lease, 3)
+    [(_, gate)] = await lacking_pieces(store, [session.id], "m")
+    assert gate.text == "the gate is shut", "shorter lines say too little"
+    made = [PieceVector(gate.hash, (1.0, 0.0))]
+    await store.bank.put_piece_vectors(session.id, "m", made)
+    assert not await lacking_pieces(store, [session.id], "m"), "each has its vector"
+    assert await lacking_pieces(store, [session.id], "other"), "another model makes others"
+
+    async def embed(text: str) -> Meaning:
+        return Meaning((1.0, 0.0), "m")
+
+    found = await search(store, [session.id], "zeppelins of another word", embed)
+    assert {(hit.place, hit.text, hit.similarity) for hit in found} == {(Place.MEMORY, gate.text, 1.0)}
+    hits = await search(store, [session.id], "gate", embed)
+    assert {hit.similarity for hit in hits} == {None}, "what has the words is there once"
+    await lease.aclose()
+
+
+async def test_a_chapter_without_a_bank_has_no_pieces_to_be_made_into_vectors() -> None:
+    store = MemoryStore()
+    session, lease = await chapters.locked_session(store)
+    session = await chapters.play(store, session, lease, 1)
+    assert not await lacking_pieces(store, [session.id], "m")
+    await lease.aclose()
+
+
+async def test_a_name_that_is_spelled_otherwise_finds_what_has_the_name() -> None:
+    store = MemoryStore()
+    names = {Slot.RED: "Kara", Slot.ORANGE: "Bea"}
+    session, lease = await chapters.locked_session(store, keeps_bank=True, names=names)
+    session = await chapters.play(store, session, lease, 3)
+    item = fact(1, session_id=session.id)
+    person = replace(fact(2, session_id=session.id), name="Old Tobias", details=PersonDetails())
+    await store.commit(Changes(session_id=session.id, items=(item, person)), lease)
+    found = await search(store, [session.id], "Karra hid")
+    assert {hit.instead for hit in found} == {"Kara hid"}
+    assert item.text in {hit.text for hit in found}
+    [said] = {hit.instead for hit in await search(store, [session.id], "tobbias")}
+    assert said == "Tobias", "the people of the bank have names too"
+    assert not {hit.instead for hit in await search(store, [session.id], "Kara hid")} - {""}
+    assert not await search(store, [session.id], "zeppelin")
+    await lease.aclose()
+
+
+async def test_each_chapter_is_loaded_once_for_a_search_whatever_it_finds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = MemoryStore()
+    session, lease = await chapters.locked_session(store, keeps_bank=True, names={Slot.RED: "Kara"})
+    await lease.aclose()
+    loads: list[object] = []
+    load = store.load
+
+    async def noted(session_id: SessionId) -> Snapshot:
+        loads.append(session_id)
+        return await load(session_id)
+
+    monkeypatch.setattr(store, "load", noted)
+    await search(store, [session.id], "Karra hid")
+    assert loads == [session.id]
+
+
+@given(text=st.text(max_size=80), words=st.text(max_size=20))
+def test_a_search_never_fails_and_finds_what_it_says(text: str, words: str) -> None:
+    matches = matcher_of(clean_line(words))
+    place = matches(text) if matches else None
+    if place is not None:
+        assert 0 <= place[0] < place[1] <= len(text)
+        assert excerpt_of(text, place[0]) is not None
+    assert matcher_of("   ") is None
+
+
+def test_all_words_must_begin_a_word() -> None:
+    matches = matcher_of("bra key")
+    assert matches is not None
+    assert matches("The Brass keys") == (4, 9), "the whole word is found"
+    assert matches("umbra key") is None
+    assert matches("brass") is None

@@ -1,0 +1,138 @@
+"""Branches of a session, and chapter scripts that re-roll and undo, on a store in memory (design 12)."""
+
+import pytest
+
+from core.config.models.assignments import defaults_for
+from core.domain.errors import IllegalCommandError
+from core.domain.session.session import SessionState
+from core.domain.story.event import Role
+from core.domain.story.memory import BlockType
+from core.engine.engine import Engine
+from core.engine.scripts.player import ScriptPlayer
+from core.engine.session.session_handle import SessionHandle
+from core.exchange.scripts.chapter_script import ChapterScriptError, parse_chapter_script
+from core.exchange.session_export import read_body, to_json
+from core.providers.scripted.provider import ScriptedProvider
+from tests.core.room import Room
+from tests.core.simulation import Simulation, active, with_limits
+from tests.core.takes_model import CHUNK, play, room
+from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore, Rows
+
+pytestmark = pytest.mark.anyio
+
+SCRIPT = """
+world = "A sea of glass."
+chapter = "The lamp is out."
+[[agent]]
+name = "Kara"
+[[prompt]]
+text = "Who is there?"
+takes = 3
+[[prompt]]
+text = "Jump."
+undo = true
+[[prompt]]
+text = "What now?"
+"""
+
+
+async def test_a_branch_has_canon_and_memory_up_to_its_prompt_and_says_where_it_came_from() -> None:
+    snapshot = with_limits(active(), chunk_size=CHUNK).snapshot
+    rows = Rows(snapshot.session, snapshot.tab1)
+    store = MemoryStore(MemoryDatabase({snapshot.session.id: rows}))
+    rows.blocks = {block.id: block for block in snapshot.blocks}
+    rows.canon_blocks = {block.place: block.id for block in snapshot.blocks}
+    engine = Engine(store, ScriptedProvider(), defaults_for("scripted"), label="here")
+    session = await engine.open(snapshot.session.id)
+    await play(session, *(f"Prompt {number}" for number in range(1, CHUNK + 2)))
+    await session.takes.correct_reply("By hand.")
+    await session.correct_canon("Made after prompt 4.")
+    await play(session, "Prompt 5")
+    before = to_json(await read_body(store, session.id))
+    branched = await engine.branch(session.id, CHUNK + 1)
+    early = await engine.branch(session.id, CHUNK - 1)
+    assert to_json(await read_body(store, session.id)) == before, "the session stays as it is"
+    for at, fresh, kinds in (
+        (CHUNK + 1, branched, [BlockType.TURN_DELTA, BlockType.CANON_CORRECTION]),
+        (CHUNK - 1, early, []),
+    ):
+        made = (await store.load(fresh)).session
+        assert (made.branched_from, made.branched_at) == (session.id, at)
+        assert (made.prompt_index, made.canon_version, made.state) == (at, 0, SessionState.ACTIVE)
+        canon = [(event.prompt_index, event.text) for event in await store.canon(fresh)]
+        assert canon == [(e.prompt_index, e.text) for e in await store.canon(session.id, last=at)]
+        assert {event.take for event in await store.log(fresh)} == {1}
+        blocks = await store.blocks(fresh)
+        assert [block.type for block in blocks] == [BlockType.WORLD_CHAPTER_LOCK, *kinds]
+        opened = await engine.open(fresh)
+        await play(opened, "And on")
+        await opened.aclose()
+    with pytest.raises(IllegalCommandError, match="it has prompts 1 to 5"):
+        await engine.branch(session.id, 6)
+    await session.aclose()
+    await engine.aclose()
+
+
+async def played(scene: Room) -> SessionHandle:
+    async with scene.opened() as session:
+        await ScriptPlayer(session, parse_chapter_script(SCRIPT), lambda _: None).play()
+        return session
+
+
+async def test_a_script_rolls_again_and_takes_back_and_a_second_run_does_nothing_twice() -> None:
+    scene = room()
+    scene.store = type(scene.store)(Simulation().snapshot)
+    session = await played(scene)
+    canon = [event.text for event in await session.canon() if event.role is Role.USER]
+    assert canon == ["Who is there?", "What now?"]
+    log = await scene.store.log(session.id)
+    takes = [(event.prompt_index, event.take, event.text) for event in log if event.ordinal == 0]
+    assert takes == [
+        (1, 1, "Who is there?"),
+        (1, 2, "Who is there?"),
+        (1, 3, "Who is there?"),
+        (2, 1, "Jump."),
+        (2, 2, "What now?"),
+    ]
+    await played(scene)
+    assert await scene.store.log(session.id) == log
+
+
+@pytest.mark.parametrize("calls", range(1, 8))
+async def test_a_script_that_stopped_anywhere_goes_on_to_the_same_log(calls: int) -> None:
+    """A run that stops after some of its commits is run again."""
+
+    class StopsError(Exception):
+        pass
+
+    scene = room()
+    scene.store = type(scene.store)(Simulation().snapshot)
+    steps: list[str] = []
+
+    def count(step: object) -> None:
+        steps.append(str(step))
+        if len(steps) == calls:
+            raise StopsError
+
+    async with scene.opened() as session:
+        with pytest.raises(StopsError):
+            await ScriptPlayer(session, parse_chapter_script(SCRIPT), count).play()
+        await session.wait_idle()
+    session = await played(scene)
+    log = await scene.store.log(session.id)
+    assert [(event.prompt_index, event.take) for event in log if event.ordinal == 0] == [
+        (1, 1),
+        (1, 2),
+        (1, 3),
+        (2, 1),
+        (2, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [("takes = 0", "from 1 to 20"), ("takes = true", "from 1"), ('undo = "yes"', "true or")],
+)
+def test_takes_and_undo_of_a_script_have_bounds(line: str, problem: str) -> None:
+    with pytest.raises(ChapterScriptError, match=problem):
+        parse_chapter_script(SCRIPT.replace("takes = 3", line))

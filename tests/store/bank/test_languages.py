@@ -1,0 +1,212 @@
+"""The words of the memory bank are those of each chapter's language, also after it was changed."""
+
+from dataclasses import replace
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from core.changes import Changes
+from core.domain.bank.details import PersonDetails
+from core.domain.bank.recall import Query, Scope, query_words
+from core.domain.ids import SessionId
+from core.domain.session.language import Language
+from core.domain.session.session import Session
+from core.domain.slot import Slot
+from core.engine.recall.asking import Asked
+from core.engine.recall.reading import BankReader
+from core.engine.recall.search import search
+from core.store import Lease
+from db.store import PostgresStore, open_store
+from tests.core.bank_samples import NOW, fact
+from tests.store import chapters
+from tests.store.schema.older_schema import make_old
+from tests.store.servers import plain_url
+
+pytestmark = pytest.mark.anyio
+HOUSES, RUNNING = 1, 2
+TEXTS = {HOUSES: "Die Häuser am Hafen brennen.", RUNNING: "The bells were ringing in the harbours."}
+
+
+async def told_in(store: PostgresStore, language: Language) -> tuple[Session, Lease]:
+    """Store a chapter of this language with two items."""
+    session, lease = await chapters.locked_session(store, keeps_bank=True, language=language)
+    session = await chapters.play(store, session, lease, 3)
+    items = []
+    for number, text in TEXTS.items():
+        item = fact(number, session_id=session.id, prompt_index=number, name=f"Number {number}", text=text)
+        items.append(replace(item, evidence=(replace(item.evidence[0], words=text),)))
+    await store.commit(Changes(session_id=session.id, items=tuple(items)), lease)
+    return session, lease
+
+
+async def found(store: PostgresStore, text: str, *sessions: Session) -> list[tuple[SessionId, int]]:
+    """Return of which chapters which items have words of a text."""
+    scopes = tuple(Scope(session_id=one.id, mask=1, now=9, language=one.language) for one in sessions)
+    words = query_words([(text, 1.0)])
+    query = Query(session_id=sessions[0].id, scopes=scopes, words=words, limit=10)
+    return sorted((one.item.session_id, one.item.id.int) for one in await store.bank.recall(query))
+
+
+async def change(store: PostgresStore, session: Session, lease: Lease, language: Language) -> Session:
+    changed = replace(session, language=language)
+    await store.commit(Changes(session_id=session.id, session=changed), lease)
+    return changed
+
+
+def words(url: str, session_id: SessionId) -> set[tuple[object, ...]]:
+    with psycopg.connect(plain_url(url)) as raw:
+        statement = "SELECT word, item_id FROM bank_word WHERE session_id = %s"
+        return set(raw.execute(statement, [session_id]).fetchall())
+
+
+async def test_forms_of_a_word_are_found_in_the_language_of_the_chapter_alone(store: PostgresStore) -> None:
+    for language, haus, bell in (
+        (Language.GERMAN, [HOUSES], []),
+        (Language.ENGLISH, [], [RUNNING]),
+        (Language.SIMPLE, [], []),
+    ):
+        session, lease = await told_in(store, language)
+        assert (await store.load(session.id)).session.language is language
+        assert [one for _, one in await found(store, "ein haus", session)] == haus
+        assert [one for _, one in await found(store, "it rings", session)] == bell
+        assert [one for _, one in await found(store, "am hafen", session)] == [HOUSES]
+        await lease.aclose()
+
+
+async def test_of_a_book_each_chapter_is_asked_in_its_own_language(store: PostgresStore) -> None:
+    german, one = await told_in(store, Language.GERMAN)
+    english, other = await told_in(store, Language.ENGLISH)
+    both = (german, english)
+    assert await found(store, "ein haus", *both) == [(german.id, HOUSES)]
+    assert await found(store, "it rings", *both) == [(english.id, RUNNING)]
+    every = sorted((chapter.id, HOUSES) for chapter in both)
+    assert await found(store, "brennen", *both) == every
+    # A name is found as it is written, whatever the language.
+    assert await found(store, "nach Hafen", *both) == every
+    for lease in (one, other):
+        await lease.aclose()
+
+
+async def test_the_search_of_the_gm_asks_each_chapter_in_its_own_language(store: PostgresStore) -> None:
+    german, one = await told_in(store, Language.GERMAN)
+    english, other = await told_in(store, Language.ENGLISH)
+    for text, chapter, item in (("haus", german, HOUSES), ("rings", english, RUNNING)):
+        [hit] = await search(store, [german.id, english.id], text)
+        assert (hit.session_id, hit.source) == (chapter.id, str(UUID(int=item)))
+    for lease in (one, other):
+        await lease.aclose()
+
+
+async def test_the_words_are_made_again_when_the_language_changes_and_when_an_item_does(
+    store: PostgresStore, url: str
+) -> None:
+    english, lease = await told_in(store, Language.ENGLISH)
+    german, other = await told_in(store, Language.GERMAN)
+    assert words(url, english.id) != words(url, german.id)
+    changed = await change(store, english, lease, Language.GERMAN)
+    assert words(url, english.id) == words(url, german.id)
+    assert [one for _, one in await found(store, "ein haus", changed)] == [HOUSES]
+    for chapter in (changed, german):
+        [item] = [one for one in await store.bank.items(chapter.id) if one.id.int == HOUSES]
+        edited = replace(item.next_version(NOW), text="Die Brücken stehen.", evidence=())
+        await store.bank.put([replace(edited, evidence=item.evidence)])
+    assert words(url, english.id) == words(url, german.id)
+    assert [one for _, one in await found(store, "eine brücke", changed)] == [HOUSES]
+    again = await change(store, changed, lease, Language.ENGLISH)
+    assert not await found(store, "eine brücke", again)
+    assert [one for _, one in await found(store, "it rings", again)] == [RUNNING]
+    for one in (lease, other):
+        await one.aclose()
+
+
+async def test_a_misspelled_name_is_found_beside_forms_of_words_in_one_recall(store: PostgresStore) -> None:
+    session, lease = await told_in(store, Language.GERMAN)
+    name = replace(fact(3, session_id=session.id, prompt_index=1), name="Wilhelmine", text="Sie ist alt.")
+    name = replace(name, details=PersonDetails(), evidence=(replace(name.evidence[0], words="alt"),))
+    await store.bank.put([name])
+    asked = Asked(text="Sah Wilhelmiene das Haus?", recent_from=9)
+    found = (await BankReader(store).read(await store.load(session.id), Slot.RED, asked)).recalled
+    assert {(one.found.item.id.int, one.words) for one in found} == {
+        (HOUSES, ("haus",)),
+        (3, ("wilhelmine",)),
+    }
+    await lease.aclose()
+
+
+async def test_russian_takes_latin_words_as_english_as_the_server_does(store: PostgresStore) -> None:
+    session, lease = await told_in(store, Language.RUSSIAN)
+    assert [one for _, one in await found(store, "it rings", session)] == [RUNNING]
+    await lease.aclose()
+
+
+async def test_a_change_of_an_item_and_one_of_the_language_wait_for_each_other(
+    store: PostgresStore, url: str
+) -> None:
+    """Else the words of an item could be of the language before, which no later change would take away."""
+    session, lease = await told_in(store, Language.ENGLISH)
+    edit = "UPDATE bank_item SET version = 2, text = 'Zwei Häuser.' WHERE session_id = %s AND item_id = %s"
+    with psycopg.connect(plain_url(url)) as one, psycopg.connect(plain_url(url)) as other:
+        one.execute("SET CONSTRAINTS ALL DEFERRED")
+        one.execute(edit, [session.id, UUID(int=HOUSES)])
+        other.execute("SET lock_timeout = '100ms'")
+        with pytest.raises(errors.LockNotAvailable):
+            other.execute("UPDATE session SET language = 'german' WHERE id = %s", [session.id])
+        other.rollback()
+        one.rollback()
+        other.execute("UPDATE session SET language = 'german' WHERE id = %s", [session.id])
+        one.execute("SET lock_timeout = '100ms'")
+        with pytest.raises(errors.LockNotAvailable):
+            one.execute(edit, [session.id, UUID(int=HOUSES)])
+        one.rollback()
+        other.rollback()
+    await lease.aclose()
+
+
+def test_the_languages_are_those_that_every_server_has(raw: psycopg.Connection) -> None:
+    """Estonian came with version 18 of the server."""
+    rows = raw.execute("SELECT cfgname FROM pg_ts_config WHERE cfgnamespace = 'pg_catalog'::regnamespace")
+    there = {name for (name,) in rows}
+    assert there - {"estonian"} == {*Language}
+
+
+async def test_the_database_refuses_a_language_that_there_is_not(
+    store: PostgresStore, raw: psycopg.Connection
+) -> None:
+    session, lease = await told_in(store, Language.ENGLISH)
+    with pytest.raises(errors.CheckViolation):
+        raw.execute("UPDATE session SET language = 'klingon' WHERE id = %s", [session.id])
+    await lease.aclose()
+
+
+_OLDER_ITEM = """
+WITH told AS (
+    INSERT INTO bank_revision (session_id, item_id, version, content, updated_at)
+    SELECT id, id, 1, '{}', now() FROM session RETURNING session_id, item_id
+)
+INSERT INTO bank_item (session_id, item_id, version, kind, name, text, details, importance, confidence,
+    sentiment, decay_rate, validation, is_pinned, is_by_gm, origin, prompt_index, evidence, created_at,
+    updated_at)
+SELECT session_id, item_id, 1, 'fact', 'The Bells', 'Two bells were ringing.', '{}', 0.5, 1, 0, 0.1, 'none',
+    false, true, 'gm', 1, '[]', now(), now() FROM told
+RETURNING session_id
+"""
+
+
+async def test_an_older_chapter_is_english_and_keeps_the_words_of_its_items(empty_url: str) -> None:
+    await make_old(empty_url, "story_0029")
+    with psycopg.connect(plain_url(empty_url)) as raw:
+        [(session_id,)] = raw.execute(_OLDER_ITEM).fetchall()
+    before = words(empty_url, session_id)
+    assert {word for word, _ in before} >= {"bell", "bells", "ring"}
+    store = await open_store(empty_url)
+    assert (await store.load(session_id)).session.language is Language.ENGLISH
+    assert words(empty_url, session_id) == before
+    with psycopg.connect(plain_url(empty_url)) as raw:
+        raw.execute("UPDATE session SET language = 'simple'")
+    assert {word for word, _ in words(empty_url, session_id)} == {"the", "two", "bells", "were", "ringing"}
+    with psycopg.connect(plain_url(empty_url)) as raw:
+        raw.execute("UPDATE session SET language = 'english'")
+    assert words(empty_url, session_id) == before
+    await store.aclose()

@@ -1,0 +1,327 @@
+"""A store in memory that keeps what `core.store.SessionStore` promises, for tests of something else.
+
+The tests of `tests/store/contract` run on it and on PostgreSQL. What only a database holds (constraints,
+triggers, what another program does) is not in it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from types import coroutine
+
+from core.changes import Changes
+from core.domain.errors import ErrorCode, SessionLockedError, StorageError
+from core.domain.ids import ArtifactId, RequestId, SessionId
+from core.domain.requests.request import Artifact, Content, Request, total_cost
+from core.domain.requests.request_kinds import RequestKind
+from core.domain.save_point import SavePoint
+from core.domain.session.session import Session, SessionSummary, Tab1Inputs
+from core.domain.slot import Slot
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.lore_use import LoreUse, uses_in
+from core.domain.story.memory import MemoryBlock, compact_old_deltas
+from core.snapshot import Snapshot, full_deltas_from
+from core.store import BrokenRule, Lease, WriterInfo
+from tests.store.in_memory.memory_bank import MemoryBank
+from tests.store.in_memory.memory_library import MemoryLibrary
+from tests.store.in_memory.memory_queue import MemoryQueue, SharedQueue
+from tests.store.in_memory.memory_rows import MemoryLease as MemoryLease
+from tests.store.in_memory.memory_rows import Rows as Rows
+
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@coroutine
+def give_way() -> Generator[None, None, None]:
+    """Let other tasks run once, as a call to a server does; a test may count what sleeps."""
+    yield
+
+
+@dataclass
+class MemoryDatabase:
+    """What several stores share, as windows share a server."""
+
+    sessions: dict[SessionId, Rows] = field(default_factory=dict)
+    followers: list[tuple[SessionId, asyncio.Event]] = field(default_factory=list)
+    queue: SharedQueue = field(default_factory=SharedQueue)
+    library: MemoryLibrary = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.library = MemoryLibrary(self.create)
+
+    def create(self, changes: Changes) -> None:
+        """Store a new session."""
+        if changes.session is None or changes.tab1 is None:
+            raise ValueError("a new session needs its row and its tab 1")
+        runs = self.runs(changes.session.script_key)
+        rows = Rows(changes.session, changes.tab1, script_run=runs[-1].script_run + 1 if runs else 1)
+        rows.change(changes)
+        self.sessions[changes.session.id] = rows
+
+    def notify(self, session_id: SessionId) -> None:
+        """Tell everyone who follows the session."""
+        for followed, news in self.followers:
+            if followed == session_id:
+                news.set()
+
+    def runs(self, script_key: str) -> list[Rows]:
+        """Return the sessions of a script, newest last."""
+        runs = (
+            rows for rows in self.sessions.values() if script_key and rows.session.script_key == script_key
+        )
+        return sorted(runs, key=lambda rows: rows.script_run)
+
+
+class MemoryStore:
+    """One window's store. Every method gives way once, as a call to a server does."""
+
+    def __init__(self, database: MemoryDatabase | None = None) -> None:
+        self.database = MemoryDatabase() if database is None else database
+        self.library = self.database.library
+        self.bank = MemoryBank(self.database.sessions, self.library)
+        self.is_closed = False
+        self._leases: list[MemoryLease] = []
+        self.queue = MemoryQueue(self.database.queue, self.database.sessions)
+
+    async def create(self, changes: Changes) -> None:
+        await give_way()
+        self.database.create(changes)
+
+    async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
+        if changes.session is None or not changes.session.script_key:
+            raise ValueError("only a session of a script can be found")
+        known = await self.find_script(changes.session.script_key)
+        if known is None:
+            self.database.create(changes)
+        return known or changes.session_id, known is None
+
+    async def commit(self, changes: Changes, lease: Lease) -> None:
+        if lease.session_id != changes.session_id:
+            raise ValueError("the lease is another session's")
+        rows = await self._rows(changes.session_id)
+        if lease.epoch != rows.epoch or (isinstance(lease, MemoryLease) and lease.is_closed):
+            raise SessionLockedError()
+        self.apply(changes)
+
+    def apply(self, changes: Changes) -> None:
+        """Make changes true, whoever decided them, and tell followers."""
+        try:
+            self.database.sessions[changes.session_id].change(changes)
+        except (ValueError, TypeError) as error:
+            raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False) from error
+        self.library.add_proposals(changes.proposals)
+        self.database.notify(changes.session_id)
+
+    async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
+        rows = await self._rows(session_id)
+        return rows.holder or self.take(session_id, label)
+
+    def take(self, session_id: SessionId, label: str) -> MemoryLease:
+        """Take the writer's lock, whatever it takes: who has it is fenced out."""
+        lease = MemoryLease(self.database.sessions[session_id], label)
+        self._leases.append(lease)
+        return lease
+
+    async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
+        return (await self._rows(session_id)).holder
+
+    async def load(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
+        return (await self._rows(session_id)).snapshot(recent_prompts)
+
+    async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
+        rows = await self._rows(session_id)
+        return compact_old_deltas(tuple(rows.memory), full_deltas_from(rows.session))
+
+    async def blocks(
+        self, session_id: SessionId, *, after: int = -1, ordinal: int = 0
+    ) -> Sequence[MemoryBlock]:
+        memory = (await self._found(session_id)).memory
+        return [block for block in memory if (block.last, block.ordinal) > (after, ordinal)]
+
+    async def revisions(self, session_id: SessionId) -> Sequence[MemoryBlock]:
+        rows = await self._found(session_id)
+        past = rows.blocks.keys() - set(rows.canon_blocks.values())
+        return sorted((rows.blocks[id] for id in past), key=lambda block: (block.place, block.revision))
+
+    async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
+        await give_way()
+        listed = [rows.summary for rows in self.database.sessions.values()]
+        listed = [one for one in listed if is_archived == (one.archived_at is not None)]
+        return sorted(listed, key=lambda one: (one.updated_at, one.id), reverse=True)
+
+    async def find_script(self, script_key: str) -> SessionId | None:
+        await give_way()
+        runs = [rows for rows in self.database.runs(script_key) if rows.session.archived_at is None]
+        return runs[-1].session.id if runs else None
+
+    async def archive(self, session_id: SessionId, at: datetime | None) -> None:
+        rows = await self._rows(session_id)
+        rows.session = replace(rows.session, archived_at=at)
+        self.database.notify(session_id)
+
+    async def purge(self, session_id: SessionId) -> None:
+        rows = await self._rows(session_id)
+        if rows.writer is not None:
+            raise SessionLockedError("Another window has this chapter open; close it there, then delete it.")
+        if rows.session.archived_at is None:
+            raise StorageError(
+                ErrorCode.STORAGE_SAVE_FAILED,
+                "Only an archived chapter is deleted; archive it first.",
+                is_transient=False,
+            )
+        del self.database.sessions[session_id]
+        self.database.notify(session_id)
+
+    async def log(self, session_id: SessionId, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
+        end = float("inf") if last is None else last
+        log = (await self._found(session_id)).log
+        return [event for event in log if first <= event.prompt_index <= end]
+
+    async def takes(self, session_id: SessionId) -> Sequence[int]:
+        takes = (await self._found(session_id)).takes
+        return [takes[index] for index in sorted(takes) if index]
+
+    async def canon(
+        self, session_id: SessionId, *, first: int = 0, last: int | None = None
+    ) -> Sequence[Event]:
+        rows = await self._found(session_id)
+        end = rows.session.prompt_index if last is None else min(last, rows.session.prompt_index)
+        return [event for event in rows.canon if first <= event.prompt_index <= end]
+
+    async def newest_canon(
+        self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
+    ) -> Sequence[Event]:
+        newest: list[Event] = []
+        for event in reversed(await self.canon(session_id)):
+            if known_to is not None and known_to not in event.audience:
+                continue
+            if sum(len(newer.text) for newer in newest) > max_chars:
+                break
+            newest.append(event)
+        return newest[::-1]
+
+    async def last_replies(self, session_id: SessionId) -> Mapping[Slot, tuple[int, datetime]]:
+        canon = await self.canon(session_id)
+        return {event.slot: (event.prompt_index, event.created_at) for event in canon if event.slot}
+
+    async def lore_uses(self, session_id: SessionId) -> Sequence[LoreUse]:
+        return tuple(uses_in(await self.canon(session_id)))
+
+    async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
+        drafts = (await self._found(session_id)).drafts.values()
+        return sorted(drafts, key=lambda draft: draft.version)
+
+    async def requests(self, session_id: SessionId) -> Sequence[Request]:
+        requests = (await self._found(session_id)).requests.values()
+        return sorted(requests, key=lambda request: request.id)
+
+    async def artifacts(
+        self,
+        session_id: SessionId,
+        *,
+        request_id: RequestId | None = None,
+        agent_id: int | None = None,
+        kind: RequestKind | None = None,
+        newest: int | None = None,
+    ) -> Sequence[Artifact]:
+        rows = await self._found(session_id)
+        artifacts = rows.artifacts.values()
+        chosen = [
+            artifact
+            for artifact in sorted(artifacts, key=lambda artifact: artifact.id)
+            if request_id in (None, artifact.request_id)
+            and agent_id in (None, artifact.agent_id)
+            and kind in (None, rows.requests[artifact.request_id].kind)
+        ]
+        return chosen if newest is None else chosen[len(chosen) - min(newest, len(chosen)) :]
+
+    async def spent(
+        self,
+        session_id: SessionId | None = None,
+        *,
+        since: datetime | None = None,
+        but_for: Collection[ArtifactId] = (),
+    ) -> Decimal:
+        await give_way()
+        chosen = [rows for id, rows in self.database.sessions.items() if session_id in (None, id)]
+        artifacts = [artifact for rows in chosen for artifact in rows.artifacts.values()]
+        return total_cost(
+            [
+                artifact
+                for artifact in artifacts
+                if artifact.id not in but_for and (since is None or artifact.created_at >= since)
+            ]
+        )
+
+    async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
+        contents = (await self._found(session_id)).contents
+        return {key: contents[key] for key in hashes if key in contents}
+
+    async def contents_after(self, session_id: SessionId, hash: str, *, most: int) -> Sequence[Content]:
+        contents = (await self._found(session_id)).contents
+        return [Content(key, contents[key]) for key in sorted(contents) if key > hash][:most]
+
+    async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
+        await give_way()
+        return ()  # Only a database has rules of tables.
+
+    async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
+        slots = (await self._found(session_id)).save_points
+        return [slots[number] for number in sorted(slots)]
+
+    async def put_save_point(self, slot: SavePoint) -> None:
+        (await self._rows(slot.session_id)).save_points[slot.number] = slot
+
+    async def delete_save_point(self, session_id: SessionId, number: int) -> None:
+        (await self._found(session_id)).save_points.pop(number, None)
+
+    def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:
+        return self._following(session_id)
+
+    @asynccontextmanager
+    async def _following(self, session_id: SessionId) -> AsyncIterator[AsyncIterator[None]]:
+        follower = (session_id, asyncio.Event())
+        self.database.followers.append(follower)
+        try:
+            yield _each(follower[1])
+        finally:
+            self.database.followers.remove(follower)
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+        for lease in self._leases:
+            await lease.aclose()
+
+    async def _rows(self, session_id: SessionId) -> Rows:
+        """Return what is stored of a session.
+
+        Raises:
+            StorageError: There is no such session.
+        """
+        await give_way()
+        if session_id not in self.database.sessions:
+            sentence = f"There is no chapter {session_id} in this database."
+            raise StorageError(
+                ErrorCode.STORAGE_LOAD_FAILED,
+                sentence,
+                "The chapter list shows those that are there.",
+                is_transient=False,
+            )
+        return self.database.sessions[session_id]
+
+    async def _found(self, session_id: SessionId) -> Rows:
+        """Return the rows of a session; of one that is not there, none."""
+        await give_way()
+        nothing = Rows(Session(id=session_id, created_at=LONG_AGO, updated_at=LONG_AGO), Tab1Inputs())
+        return self.database.sessions.get(session_id, nothing)
+
+
+async def _each(news: asyncio.Event) -> AsyncIterator[None]:
+    while True:
+        await news.wait()
+        news.clear()
+        yield
