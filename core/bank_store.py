@@ -75,12 +75,14 @@ class BankStore(Protocol):
         session_id: SessionId,
         *,
         with_all: bool = False,
+        of_canon: bool = False,
         kinds: Collection[ItemKind] | None = None,
     ) -> Sequence[Item]:
         """Return the items of a chapter that count, as they are now, by the prompts they are from.
 
         Those that the GM rejected or merged are not among them. With `with_all` every item of the chapter is,
-        also what an undone prompt had. `kinds` limits them to those about such things.
+        also what an undone prompt had; with `of_canon` every one but that. `kinds` limits them to those about
+        such things.
         """
 
     async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
@@ -89,8 +91,10 @@ class BankStore(Protocol):
     async def earlier_chapters(self, session_id: SessionId) -> Sequence[EarlierChapter]:
         """Return the chapters before this one in its book, in order; nothing for one that is in no book."""
 
-    async def replacements(self, session_ids: Sequence[SessionId]) -> Sequence[Replacement]:
-        """Return what items of these chapters replace of others of them; both are of canon.
+    async def replacements(
+        self, session_ids: Sequence[SessionId], item_ids: Collection[ItemId] | None = None
+    ) -> Sequence[Replacement]:
+        """Return what items of these chapters replace of others of them: of all, or of those that are named.
 
         Within a chapter `items` sees to it. As everywhere, no words of a model replace the GM's.
         """

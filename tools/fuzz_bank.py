@@ -2,15 +2,20 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
+from core.domain.bank.checks import LAST_PROMPT
 from core.domain.bank.details import (
+    Attribute,
     Details,
     EventDetails,
+    FactDetails,
     PersonDetails,
     StateDetails,
     ThreadDetails,
     TraitDetails,
+    texts_of,
 )
 from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, Item
 from core.domain.errors import StoryEngineError
@@ -21,8 +26,9 @@ from core.domain.story.event import Event, Role
 from core.engine.bank.changes import edited, quote_of, require_storable
 from core.text.cleaning import clean, clean_line, is_blank
 from storyengine_tui.screens.bank.bank_rows import cells_of, columns_of, rows_of
-from storyengine_tui.screens.bank.detail_fields import read_share
+from storyengine_tui.screens.bank.detail_fields import read, typed_fields
 from storyengine_tui.screens.bank.item_details import evidence_line, passages_of
+from storyengine_tui.screens.bank.item_numbers import read_decay, read_prompt, read_share
 from tests.bad_text import acts
 from tools.fuzz_texts import require_sentence
 
@@ -46,15 +52,35 @@ def check_bank_edit(content: bytes) -> None:
     except StoryEngineError as error:
         require_sentence(error)
         share = 0.5
+    try:
+        last = read_prompt(number)
+        assert last is None or 0 <= last <= LAST_PROMPT, f"{number!r} is read as prompt {last}"
+        assert 0 <= read_decay(number, 0.5) <= 1, f"{number!r} is no rate"
+    except StoryEngineError as error:
+        require_sentence(error)
     for details in (
-        PersonDetails(relationship=text),
-        EventDetails(participants=(name, text), outcome=number),
-        ThreadDetails(stakes=text),
-        TraitDetails(strength=share),
+        PersonDetails(relationship=text, **_typed(PersonDetails(), text)),
+        EventDetails(participants=(name, text), outcome=number, **_typed(EventDetails(), number)),
+        ThreadDetails(stakes=text, **_typed(ThreadDetails(), number)),
+        TraitDetails(strength=share, steps=(text, name)),
+        FactDetails(attributes=(Attribute(name=name, value=text),)),
         StateDetails(other=name),
     ):
         _edit(name, text, details, share)
     _quote(said or text, words or text)
+
+
+def _typed(details: Details, text: str) -> dict[str, Any]:
+    """Return what is read of a text for each field that is neither a text nor a choice; refusals are none."""
+    values: dict[str, Any] = {}
+    for name, before in typed_fields(details):
+        if isinstance(before, str) or name == "participants":
+            continue
+        try:
+            values[name] = read(name, text, before)
+        except StoryEngineError as error:
+            require_sentence(error)
+    return values
 
 
 def _edit(name: str, text: str, details: Details, share: float) -> None:
@@ -76,6 +102,7 @@ def _edit(name: str, text: str, details: Details, share: float) -> None:
     else:
         assert clean_line(after.name) == after.name, "a name that is not clean got in"
         assert clean(after.text) == after.text, "a text that is not clean got in"
+        assert all(clean_line(one) == one for one in texts_of(after.details)), "a detail that is not clean"
         assert 0 < len(after.name) <= LONGEST_NAME
         assert 0 < len(after.text) <= LONGEST_TEXT
         assert not is_blank(after.name), "an item without a name"
@@ -111,6 +138,6 @@ def _show(item: Item) -> None:
     rows = rows_of([item], {}, 1)
     columns = columns_of(rows, 80, kind="Kind")
     cells = cells_of(rows[0], _SESSION, columns, is_marked=True)
-    passages = passages_of(item, [item, replace(item, version=2)], None, _SESSION)
+    passages = passages_of(item, [item, replace(item, version=2)], None, _SESSION, is_out=False)
     for text in (*cells, *(one.text for one in passages), *map(evidence_line, item.evidence)):
         assert not acts(text), f"something in it acts: {text!r}"

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from core.domain.audience import Audience
@@ -35,6 +35,7 @@ class BankChapter:
     """Of its cast, those who play here too: the slot there, and the one here."""
     never_sent: frozenset[LogPlace] = frozenset()
     """The places of its events that no model is sent."""
+    _labels: dict[Audience, Audience] = field(default_factory=dict, compare=False, repr=False)
 
     def may_send(self, item: Item) -> bool:
         """Whether models may be sent an item of it: not the words of a quote whose events are never sent.
@@ -49,7 +50,11 @@ class BankChapter:
 
         What everyone knew in an earlier chapter is known to those who were in its cast.
         """
-        return session.audience_of(self.slots[slot] for slot in item.label if slot in self.slots)
+        label = self._labels.get(item.label)
+        if label is None:
+            label = session.audience_of(self.slots[slot] for slot in item.label if slot in self.slots)
+            self._labels[item.label] = label
+        return label
 
     def audience_there(self, audience: Audience, session: Session) -> Audience | None:
         """Return who in this chapter are those of `audience`; None where not all of them play in it."""

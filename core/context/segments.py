@@ -106,6 +106,11 @@ def kind_of(name: SegmentName) -> SegmentKind:
     return _KINDS[name]
 
 
+def priority_of(name: str) -> int:
+    """Return the place of a part with this name in the order in which a budget reduces an input."""
+    return _PRIORITIES.get(SegmentName(name), KEPT_WHOLE) if name in list(SegmentName) else KEPT_WHOLE
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """One part of an input. `text` is what is sent, delimiters included; `tokens` is an estimate."""

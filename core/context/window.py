@@ -8,13 +8,21 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from string import ascii_uppercase
-from typing import Final
+from typing import Any, Final
 
-from core.context.segments import KEPT_WHOLE, Compression, CompressionMethod, Context, Segment, kind_of
+from core.context.segments import (
+    KEPT_WHOLE,
+    Compression,
+    CompressionMethod,
+    Context,
+    Segment,
+    kind_of,
+    priority_of,
+)
 from core.text.delimiters import SegmentName
 
 WINDOW_NOTES: Final = "WINDOW_NOTES"
-"""The name under which the parts of an input list those that were made shorter; no model is sent it."""
+"""The name under which the parts of an input list what is known of some of them; no model is sent it."""
 _LONGEST_NOTES: Final = 10_000
 _MOST_TOKENS: Final = 1_000_000_000
 _BAR: Final = 60
@@ -31,7 +39,8 @@ class WindowPart:
     tokens: int
     compression: Compression | None = None
     place: str = field(default="", compare=False)
-    """When it goes where room is short, and what speaks for it; known of an input that is being made."""
+    """When it goes where room is short, and what speaks for it; known of an input that is being made, and of
+    a call whose input recalled something."""
 
 
 def parts_of(context: Context) -> tuple[WindowPart, ...]:
@@ -42,15 +51,24 @@ def parts_of(context: Context) -> tuple[WindowPart, ...]:
 
 
 def _place(one: Segment) -> str:
-    """Return priority, recency and relevance of a part that a budget may reduce; empty for the others."""
-    if one.priority >= KEPT_WHOLE:
+    percent = None if one.relevance is None else round(100 * one.relevance)
+    return _place_text(one.name.value, one.recency, percent)
+
+
+def _place_text(name: str, recency: int | None, relevance: int | None) -> str:
+    """Return priority, recency and relevance of a part that a budget may reduce; empty for the others.
+
+    `recency` is in prompts, `relevance` in percent.
+    """
+    priority = priority_of(name)
+    if priority >= KEPT_WHOLE:
         return ""
-    said = [f"reduced {_ORDER[one.priority - 1]}"]
-    if one.recency is not None:
-        prompts = "prompt" if one.recency == 1 else "prompts"
-        said.append(f"newest {one.recency:,} {prompts} ago" if one.recency else "up to now")
-    if one.relevance is not None:
-        said.append(f"{_percent(round(100 * one.relevance), 100)} for this prompt")
+    said = [f"reduced {_ORDER[priority - 1]}"]
+    if recency is not None:
+        prompts = "prompt" if recency == 1 else "prompts"
+        said.append(f"newest {recency:,} {prompts} ago" if recency else "up to now")
+    if relevance is not None:
+        said.append(f"{_percent(relevance, 100)} for this prompt")
     return ", ".join(said)
 
 
@@ -80,30 +98,58 @@ def compression_text(made: Compression, tokens: int) -> str:
 
 
 def notes_of(segments: Sequence[Segment]) -> str:
-    """Return what is kept with a call of the parts that were made shorter; empty where all are whole."""
-    kept = [
+    """Return what is kept with a call: the parts that were made shorter, and where something was recalled
+    also how recent and how relevant each part was. Empty where there is nothing to keep.
+    """
+    kept: list[list[str | int | None]] = [
         [one.name.value, one.compression.method.value, one.compression.original_tokens, one.tokens]
         for one in segments
         if one.compression is not None
     ]
+    if any(one.name is SegmentName.RECALLED for one in segments):
+        kept += [
+            [one.name.value, one.recency, None if one.relevance is None else round(100 * one.relevance)]
+            for one in segments
+            if one.priority < KEPT_WHOLE
+        ]
     return json.dumps(kept) if kept else ""
 
 
 def read_notes(text: str) -> tuple[WindowPart, ...]:
     """Return the parts that were made shorter, as it was kept; what is no note is left out."""
-    try:
-        rows = json.loads(text) if len(text) <= _LONGEST_NOTES else []
-    except (ValueError, RecursionError):
-        return ()
     return tuple(
         WindowPart(row[0], row[3], Compression(CompressionMethod(row[1]), row[2]))
-        for row in (rows if isinstance(rows, list) else [])
-        if isinstance(row, list)
-        and [type(value) for value in row] == [str, str, int, int]
+        for row in _rows(text)
+        if [type(value) for value in row] == [str, str, int, int]
         and row[1] in list(CompressionMethod)
         and 0 <= row[3] <= row[2] <= _MOST_TOKENS
         and row[2]
     )
+
+
+def read_places(text: str) -> dict[str, str]:
+    """Return by their names when parts were to go and what spoke for them, as it was kept."""
+    return {
+        row[0]: _place_text(*row)
+        for row in _rows(text)
+        if len(row) == 3
+        and isinstance(row[0], str)
+        and _is_number(row[1], _MOST_TOKENS)
+        and _is_number(row[2], 100)
+    }
+
+
+def _rows(text: str) -> list[list[Any]]:
+    """Return the rows of notes; none where these cannot be read."""
+    try:
+        rows = json.loads(text) if len(text) <= _LONGEST_NOTES else []
+    except (ValueError, RecursionError):
+        return []
+    return [row for row in rows if isinstance(row, list)] if isinstance(rows, list) else []
+
+
+def _is_number(value: object, most: int) -> bool:
+    return value is None or (type(value) is int and 0 <= value <= most)
 
 
 def kept_share(shortened: Sequence[WindowPart]) -> float | None:

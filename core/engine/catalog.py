@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import groupby
@@ -36,7 +37,7 @@ from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import ImportRefusedError, SessionBody, read_body, to_json
 from core.ledger.sums import Entry, entries_of
 from core.snapshot import Snapshot
-from core.store import SessionStore, WriterInfo, written_elsewhere
+from core.store import Lease, SessionStore, WriterInfo, written_elsewhere
 
 if TYPE_CHECKING:
     from core.engine.library.service import Library
@@ -65,7 +66,13 @@ class SessionCatalog:
 
     def bank(self, session_id: SessionId) -> Bank:
         """Return the memory bank of a chapter, to read and to change its items."""
-        return Bank(self.store.bank, session_id, self._clock)
+
+        @asynccontextmanager
+        async def writing() -> AsyncIterator[None]:
+            async with self._held(session_id, "change it there"):
+                yield
+
+        return Bank(self.store.bank, session_id, self._clock, writing)
 
     async def create(self, *, script_key: str = "", carried: CarryOver = NOTHING_CARRIED) -> SessionId:
         """Store a new session, empty but for what it takes over, and return its id."""
@@ -126,13 +133,19 @@ class SessionCatalog:
 
         Raises SessionLockedError, with the advice `elsewhere`, when it is open in another window.
         """
+        async with self._held(session_id, elsewhere) as lease:
+            load = self.load_with_memory if needs_memory else self.store.load
+            snapshot = await load(session_id)
+            await self.store.commit(decide(snapshot), lease)
+
+    @asynccontextmanager
+    async def _held(self, session_id: SessionId, elsewhere: str) -> AsyncIterator[Lease]:
+        """Hold the writer's lock of a session that is not open here; raises SessionLockedError."""
         acquired = await self.store.acquire(session_id, self._label)
         if isinstance(acquired, WriterInfo):
             raise SessionLockedError(f"This chapter is open elsewhere ({acquired.label}); {elsewhere}.")
         try:
-            load = self.load_with_memory if needs_memory else self.store.load
-            snapshot = await load(session_id)
-            await self.store.commit(decide(snapshot), acquired)
+            yield acquired
         finally:
             await acquired.aclose()
 

@@ -214,19 +214,26 @@ class Engine(SessionCatalog):
         knowledge = snapshot.known_to(slot, await self._bank.read(snapshot, slot, asked))
         return await input_of(builder, knowledge, prompt_text)
 
-    async def search(self, chapters: Sequence[SessionId], text: str) -> tuple[Hit, ...]:
+    async def search(
+        self, chapters: Sequence[SessionId], text: str, *, start_seconds: float = 0.0
+    ) -> tuple[Hit, ...]:
         """Return where words are in chapters, and items of their banks with such a meaning; for the GM.
 
-        Raises StorageError.
+        Where a chapter keeps a bank, it waits so many seconds for the model of meanings to start. Raises
+        StorageError.
         """
-        embed = partial(self._meaning_of, chapters[0]) if chapters else None
+        embed = partial(self._meaning_of, chapters[0], start_seconds=start_seconds) if chapters else None
         return await search(self.store, chapters, text, embed)
 
-    async def _meaning_of(self, session_id: SessionId, text: str) -> Meaning | None:
+    async def _meaning_of(
+        self, session_id: SessionId, text: str, *, start_seconds: float = 0.0
+    ) -> Meaning | None:
         """Return the vector of a text that no call is about; None where it would leave this machine."""
         model = self.embeddings.model
         if model is None or not self.embeddings.stays_here:
             return None
+        if start_seconds:
+            await self.embeddings.ready(start_seconds)
         made = await self.embeddings.embed_query(text, look_up(session_id, self._clock()))
         return None if made.vector is None else Meaning(made.vector, model)
 

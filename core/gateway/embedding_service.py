@@ -106,6 +106,13 @@ class EmbeddingService:
         """Whether vectors can be made here; a look, which starts nothing and sends nothing."""
         return self._plan is not None and await self._embedder(self._plan).is_here()
 
+    async def ready(self, seconds: float) -> bool:
+        """Wait until what makes vectors on this machine has started; return whether it has in so long."""
+        if self._plan is None or not self.stays_here or not await self.is_available():
+            return False
+        done, _ = await asyncio.wait({self._started_by(self._embedder(self._plan))}, timeout=seconds)
+        return bool(done)
+
     async def embed_query(
         self, text: str, request: Request, number: int = 1, cancellation: Cancellation | None = None
     ) -> Embedded:
@@ -245,12 +252,16 @@ class EmbeddingService:
 
     async def _start(self, embedder: Embedder) -> None:
         """Wait until the embedder is ready. When this is cancelled, the start goes on."""
+        await asyncio.shield(self._started_by(embedder))
+
+    def _started_by(self, embedder: Embedder) -> asyncio.Task[None]:
+        """Return the start of the embedder, which begins where none is under way and none went well."""
         starting = self._starting
         if starting is None or (starting.done() and (starting.cancelled() or starting.exception())):
             starting = asyncio.create_task(embedder.start(), name="start embedding")
             starting.add_done_callback(_look_at)
             self._starting = starting
-        await asyncio.shield(starting)
+        return starting
 
     def _keep(self, text: str, vector: Vector) -> None:
         self._queries[text] = vector

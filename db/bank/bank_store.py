@@ -22,7 +22,7 @@ from db.bank.names import names_of, read_names
 from db.bank.piece_vectors import missing_pieces, near, put_pieces
 from db.bank.recall import drawn_of, statement_of
 from db.bank.recall_connection import RecallConnection
-from db.bank.validity import counts, is_in, replacing
+from db.bank.validity import counts, is_in, is_of_canon, replacing
 from db.bank.vectors import VectorTable, missing
 from db.library.library_store import Change, Read, rows_of
 from db.reads.chapter_lists import statuses_of
@@ -61,12 +61,13 @@ class PostgresBank:
         session_id: SessionId,
         *,
         with_all: bool = False,
+        of_canon: bool = False,
         kinds: Collection[ItemKind] | None = None,
     ) -> Sequence[Item]:
         """Return the items of a chapter; see `core.bank_store.BankStore.items`."""
         query = select(BANK_ITEM).where(BANK_ITEM.c.session_id == session_id)
         if not with_all:
-            query = query.where(counts(BANK_ITEM.c))
+            query = query.where(is_of_canon(BANK_ITEM.c) if of_canon else counts(BANK_ITEM.c))
         if kinds is not None:
             query = query.where(BANK_ITEM.c.kind.in_(sorted(kinds)))
         query = query.order_by(BANK_ITEM.c.prompt_index, BANK_ITEM.c.item_id)
@@ -85,9 +86,13 @@ class PostgresBank:
         rows = await self._recalls.rows(_EARLIER, {"session": session_id})
         return [to_earlier_chapter(row) for row in rows]
 
-    async def replacements(self, session_ids: Sequence[SessionId]) -> Sequence[Replacement]:
+    async def replacements(
+        self, session_ids: Sequence[SessionId], item_ids: Collection[ItemId] | None = None
+    ) -> Sequence[Replacement]:
         """Return what is replaced across chapters; see `core.bank_store.BankStore.replacements`."""
-        return [to_replacement(row) for row in await self._rows(replacing(session_ids))]
+        values = {"sessions": list(session_ids), "items": list(item_ids or ())}
+        query = replacing(of_some=item_ids is not None)
+        return [to_replacement(row) for row in await self._recalls.rows(query, values)]
 
     async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
         """Return the requests that have drawn items from play."""

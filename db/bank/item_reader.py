@@ -28,9 +28,13 @@ class ItemReader:
     def __init__(self, connection: RecallConnection) -> None:
         self._connection: Final = connection
         self._kept: OrderedDict[ItemKey, Item] = OrderedDict()
+        self._opened = connection.opened
 
     async def read(self, found: Iterable[Mapping[str, Any]]) -> Mapping[ItemKey, Item]:
         """Return the items of rows that have their ids and versions; one that was deleted is left out."""
+        if self._opened != self._connection.opened:
+            self._opened = self._connection.opened
+            self._kept.clear()
         items: dict[ItemKey, Item] = {}
         missing: list[ItemKey] = []
         for row in found:

@@ -104,7 +104,6 @@ def _values(query: Query) -> dict[str, object]:
         "weights": [one.weight for one in query.words],
         "are_names": [one.is_name for one in query.words],
         "bits": [Int8(1 << place) for place in range(len(query.words))],
-        "without": list(query.without),
         "model": query.model,
         "vector": text_of(query.vector or ()),
         "most": query.candidates,

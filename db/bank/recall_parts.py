@@ -3,7 +3,7 @@
 Each gives ids with a score or a distance; label, chapters and validity are conditions before its limit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -198,12 +198,10 @@ def by_index(scope: Any, dimensions: int) -> Any:
 
 def kept(scope: Any) -> Any:
     """Return what the GM pinned or confirmed that is nearest by meaning."""
-    item = BANK_ITEM.alias("kept_item")
+    item = _of_each(scope, "kept_item", is_kept)
     near = (
         select(item.c.session_id, item.c.item_id, _distance().label("distance"))
-        .select_from(scope.join(item, item.c.session_id == scope.c.session_id))
-        .join(BANK_VECTOR, _is_its_vector(item.c))
-        .where(is_kept(item.c))
+        .select_from(scope.join(item, sa.true()).join(BANK_VECTOR, _is_its_vector(item.c)))
         .order_by(sa.text("distance"), item.c.item_id.desc())
         .subquery("near_kept")
     )
@@ -212,18 +210,28 @@ def kept(scope: Any) -> Any:
 
 def pinned(scope: Any, *, by_meaning: bool) -> Any:
     """Return what the GM pinned, the nearest first, also what is near to nothing."""
-    item = BANK_ITEM.alias("pinned_item")
-    asked = scope.join(item, item.c.session_id == scope.c.session_id)
+    item = _of_each(scope, "pinned_item", lambda item: sa.and_(item.is_pinned, is_kept(item)))
+    asked = scope.join(item, sa.true())
     asked = asked.outerjoin(BANK_VECTOR, _is_its_vector(item.c)) if by_meaning else asked
     distance = _distance() if by_meaning else sa.null().cast(sa.Float)
     near = (
         select(item.c.session_id, item.c.item_id, distance.label("distance"))
         .select_from(asked)
-        .where(item.c.is_pinned, is_kept(item.c))
         .order_by(sa.text("distance NULLS LAST"), item.c.prompt_index.desc(), item.c.item_id.desc())
         .subquery("near_pinned")
     )
     return _nearest(near, scope, "pinned", "most_pinned", least=None)
+
+
+def _of_each(scope: Any, name: str, condition: Callable[[Any], ColumnElement[bool]]) -> Any:
+    """Return the items of each chapter that meet a condition which has an index."""
+    item = BANK_ITEM.alias(f"{name}_there")
+    return (
+        select(item.c.session_id, item.c.item_id, item.c.prompt_index)
+        .where(item.c.session_id == scope.c.session_id, condition(item.c))
+        .offset(0)  # each chapter by the beginning of the index, and vectors of its items alone
+        .lateral(name)
+    )
 
 
 def _distance() -> Any:
@@ -300,5 +308,4 @@ def _is_asked(item: Any, scope: Any) -> ColumnElement[bool]:
         item.label.op("&")(scope.mask) == scope.mask,
         or_(scope.before.is_(None), begins <= scope.before, item.take.is_(None), item.is_by_gm),
         or_(item.expires_at.is_(None), item.expires_at >= scope.now, is_kept(item)),
-        func.array_position(_given("without", ARRAY(sa.Uuid())), item.item_id).is_(None),
     )

@@ -1,10 +1,22 @@
 """Which items of a memory bank count, as conditions of SQL (design 15)."""
 
-from collections.abc import Sequence
+from functools import cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, and_, exists, literal_column, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Uuid,
+    and_,
+    any_,
+    bindparam,
+    exists,
+    literal_column,
+    or_,
+    select,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from core.domain.bank.item import Validation
 from db.tables import BANK_ITEM, CANON, SESSION
@@ -22,16 +34,26 @@ def counts(item: Any, played: Any = None) -> ColumnElement[bool]:
     return is_in(item) & is_of_canon(item, played) & ~is_superseded
 
 
-def replacing(session_ids: Sequence[UUID]) -> Select[Any]:
-    """Return the query for what items of some of these chapters replace of other ones of them."""
+@cache
+def replacing(*, of_some: bool) -> Select[Any]:
+    """Return the query for what items of the chapters `sessions` replace of other ones of them.
+
+    With `of_some` of the items `items`, each of which is looked for in each chapter. It is built once, which
+    takes longer than it runs.
+    """
     newer, item = BANK_ITEM.alias("newer"), BANK_ITEM.alias("older")
-    ids = list(session_ids)
-    return (
+    query = (
         select(item.c.item_id, item.c.session_id, newer.c.session_id.label("replaced_in"), newer.c.label)
         .join_from(newer, item, newer.c.supersedes == item.c.item_id)
-        .where(newer.c.session_id.in_(ids), item.c.session_id.in_(ids))
-        .where(newer.c.session_id != item.c.session_id, _replaces(newer.c, item.c))
+        .where(newer.c.supersedes.is_not(None), newer.c.session_id != item.c.session_id)
+        .where(_is_one(newer.c.session_id, "sessions"), _is_one(item.c.session_id, "sessions"))
+        .where(_replaces(newer.c, item.c))
     )
+    return query.where(_is_one(newer.c.supersedes, "items")) if of_some else query
+
+
+def _is_one(column: ColumnElement[UUID], parameter: str) -> ColumnElement[bool]:
+    return column == any_(bindparam(parameter, type_=ARRAY(Uuid())))
 
 
 def _replaces(newer: Any, item: Any, played: Any = None) -> ColumnElement[bool]:

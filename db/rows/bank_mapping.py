@@ -127,11 +127,11 @@ def to_earlier_chapter(row: Mapping[str, Any]) -> EarlierChapter:
     )
 
 
-def to_replacement(row: Any) -> Replacement:
+def to_replacement(row: Mapping[str, Any]) -> Replacement:
     """Return what an item of a later chapter replaces."""
     return Replacement(
-        item_id=ItemId(row.item_id),
-        session_id=SessionId(row.session_id),
-        replaced_in=SessionId(row.replaced_in),
-        label=Audience.of_mask(row.label),
+        item_id=ItemId(row["item_id"]),
+        session_id=SessionId(row["session_id"]),
+        replaced_in=SessionId(row["replaced_in"]),
+        label=Audience.of_mask(row["label"]),
     )

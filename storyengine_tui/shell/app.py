@@ -34,9 +34,8 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.shell.engine_lifecycle import Runtime
 from storyengine_tui.shell.overlay_app import OverlayApp
 from storyengine_tui.shell.terminal_window import Terminal
-from storyengine_tui.textual_ext.parts import Part, is_enabled
+from storyengine_tui.shell.themed_app import ThemedApp
 from storyengine_tui.textual_ext.terminal.unix_driver import resilient
-from storyengine_tui.theme import STORY_THEME, theme_variables
 
 if TYPE_CHECKING:
     from core.engine.engine import Engine
@@ -62,7 +61,7 @@ LATER_STYLES = (
 StartEngine = Callable[[Configuration], AbstractAsyncContextManager["Engine"]]
 
 
-class StoryEngineApp(OverlayApp):
+class StoryEngineApp(OverlayApp, ThemedApp):
     """Paints at once, and starts the engine behind the first paint."""
 
     TITLE = "Story Engine"
@@ -88,18 +87,6 @@ class StoryEngineApp(OverlayApp):
     ) -> None:
         """Make an app; `after` is the bug that ended the app before it, and is reported after the start."""
         super().__init__()
-        if is_enabled(Part.STYLE_CACHE):
-            # Imported here: another version may lack the private parts that it uses.
-            from storyengine_tui.textual_ext.painting.style_cache import CachingStylesheet
-
-            self.stylesheet = CachingStylesheet()
-        # The line that slides below the tabs would be painted for half a second.
-        self.animation_level = "none"
-        # Before anything is styled: a later theme parses every style sheet twice more.
-        self.register_theme(STORY_THEME)
-        self.theme = STORY_THEME.name
-        self._styled_with = self.get_css_variables()
-        self.stylesheet.set_variables(self._styled_with)
         self.bug: Exception | None = None
         """The bug that ended this app; another app continues."""
         self.refusal: StoryEngineError | None = None
@@ -117,10 +104,6 @@ class StoryEngineApp(OverlayApp):
             self._apply_configuration(configuration)
         self._terminal = Terminal(self, partial(self.action_leave, is_forced=True))
         self._is_leaving = False
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Return our variables for every theme, in colours that the terminal supports."""
-        return theme_variables(self.console.color_system, has_colour=not self.no_color)
 
     def get_driver_class(self) -> type[Driver]:
         """Return the platform's driver, made to survive the loss of its terminal."""
@@ -142,13 +125,6 @@ class StoryEngineApp(OverlayApp):
 
         # Without an id: the palette before may still be closing, and ids are unique.
         self.push_screen(StoryPalette())
-
-    def refresh_css(self, animate: bool = True) -> None:
-        """Restyle everything if colours changed; Textual calls this at the start as well."""
-        variables = self.get_css_variables()
-        if variables != self._styled_with:
-            self._styled_with = variables
-            super().refresh_css(animate)
 
     def get_key_display(self, binding: Binding) -> str:
         """Return a key as our texts name it: F3, not f3."""

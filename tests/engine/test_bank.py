@@ -1,13 +1,18 @@
 """A chapter that keeps a memory bank, on PostgreSQL: switched on, by a script, from chapter to chapter."""
 
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
 import pytest
 
-from core.domain.bank.details import Aspect, StateDetails
+from core.domain.bank.details import Aspect, FactDetails, StateDetails
+from core.domain.errors import SessionLockedError
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import RequestState
 from core.domain.session.language import Language
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
+from core.engine.bank.service import Bank
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.scripts.player import ScriptPlayer
 from core.exchange.scripts.chapter_script import ChapterScriptError, parse_chapter_script
@@ -142,3 +147,30 @@ async def test_a_chapter_without_a_bank_asks_the_database_nothing_about_one(
         await play(session, 1)
     assert sent
     assert not [one for one in sent if "bank_" in one]
+
+
+async def test_a_window_that_only_reads_changes_no_item_nor_does_a_command_meanwhile(
+    store: PostgresStore,
+) -> None:
+    async with chapter(store) as session:
+        await session.keeping.keep(is_on=True)
+        await play(session, 1)
+        here, said = session.snapshot.session, (await session.canon())[1]
+        item = await session.bank.add(here, name="The inn", text="A cellar.", details=FactDetails())
+        async with window(store, None, session.id, label="second window") as reader:
+            changes: list[Callable[[Bank], Awaitable[object]]] = [
+                lambda bank: bank.confirm([item], is_on=False),
+                lambda bank: bank.reject([item]),
+                lambda bank: bank.edit(item, replace(item, text="Two cellars.")),
+                lambda bank: bank.add(here, name="A rule", text="No magic.", details=FactDetails()),
+                lambda bank: bank.quote(here, said, said.text),
+                lambda bank: bank.undo(),
+            ]
+            for bank in (reader.bank, engine_on(store, label="a command").bank(session.id)):
+                for change in changes:
+                    with pytest.raises(SessionLockedError):
+                        await change(bank)
+            assert list(await reader.bank.items(with_all=True)) == [item]
+        await session.bank.undo()
+    await engine_on(store).bank(session.id).redo()
+    assert [one.name for one in await store.bank.items(session.id)] == ["The inn"]

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from html import unescape
 from typing import Any, Protocol
 
@@ -44,8 +45,8 @@ def _still_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _styles_parsed_once() -> Iterator[None]:
-    """Parse each style sheet once for all apps: parsing is half of a start."""
+def _styles_found_once() -> Iterator[None]:
+    """Parse each style sheet, and match its rules, once for all apps: that is half of a start."""
     parse = Stylesheet._parse_rules
     parsed: dict[tuple[object, ...], list[RuleSet]] = {}
 
@@ -57,6 +58,12 @@ def _styles_parsed_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", parse_once)
+        if parts.is_enabled(parts.Part.STYLE_CACHE):
+            from storyengine_tui.textual_ext.painting import style_cache
+
+            # The rules of all apps are the same objects, so that what is known of one holds for the next.
+            caching = partial(style_cache.CachingStylesheet, known={})
+            patch.setattr(style_cache, "CachingStylesheet", caching)
         yield
 
 

@@ -7,9 +7,10 @@ from textual.containers import Horizontal
 from textual.widgets import Static
 
 from core.domain.slot import Slot
+from storyengine_tui.shell.themed_app import ThemedApp
 from storyengine_tui.textual_ext.painting.diff_display import DiffDisplayApp
 from storyengine_tui.textual_ext.terminal.clipboard import ClipboardApp
-from storyengine_tui.theme import STORY_THEME, slot_class, theme_variables
+from storyengine_tui.theme import slot_class
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.capped_text_area import ComposerTextArea
@@ -21,7 +22,7 @@ from tests.tui import chapter
 from tests.tui.widget_app import WIDGET_STYLES
 
 
-class GalleryApp(DiffDisplayApp, ClipboardApp):
+class GalleryApp(DiffDisplayApp, ClipboardApp, ThemedApp):
     """Plays a page of a chapter that stands still."""
 
     CSS_PATH: ClassVar = WIDGET_STYLES
@@ -33,9 +34,6 @@ class GalleryApp(DiffDisplayApp, ClipboardApp):
     #more { width: auto; margin-right: 2; color: $tone-info; }
     ComposerTextArea { height: 5; }
     """
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return theme_variables()
 
     def compose(self) -> ComposeResult:
         yield TranscriptView()
@@ -52,8 +50,6 @@ class GalleryApp(DiffDisplayApp, ClipboardApp):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self.register_theme(STORY_THEME)
-        self.theme = STORY_THEME.name
         self.screen.add_class("page")
         self.query_one("#more").display = False
         view = self.query_one(TranscriptView)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 
 import storyengine_tui
 from core.domain.errors import StoryEngineError
@@ -15,7 +15,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import WriterChanged
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.shared.session_tab import SessionTab
-from storyengine_tui.theme import STORY_THEME, theme_variables
+from storyengine_tui.shell.themed_app import ThemedApp
 from storyengine_tui.widgets.key_line import KeyLine
 
 
@@ -58,7 +58,7 @@ def styles_of(page: str) -> list[str | PurePath]:
     return [package / name for name in names]
 
 
-class PageApp(App[None]):
+class PageApp(ThemedApp):
     """One tab alone, on an open session: what the screen around it does, without its other tabs."""
 
     PAGE: ClassVar[type[SessionTab]]
@@ -70,9 +70,6 @@ class PageApp(App[None]):
         self.has_begun = False
         self._session = session
 
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return theme_variables()
-
     def compose(self) -> ComposeResult:
         page = self.PAGE()
         page.folder = None if self.configuration is None else self.configuration.paths.data
@@ -80,8 +77,6 @@ class PageApp(App[None]):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self.register_theme(STORY_THEME)
-        self.theme = STORY_THEME.name
         self.hearing = self.run_worker(self._hear())
 
     async def _hear(self) -> None:

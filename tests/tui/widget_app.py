@@ -5,13 +5,13 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path, PurePath
 from typing import ClassVar, TypeVar
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.message import Message
 from textual.pilot import Pilot
 from textual.widget import Widget
 
 import storyengine_tui.widgets
-from storyengine_tui.theme import STORY_THEME, theme_variables
+from storyengine_tui.shell.themed_app import ThemedApp
 
 MessageType = TypeVar("MessageType", bound=Message)
 
@@ -19,7 +19,7 @@ _PACKAGE = Path(storyengine_tui.widgets.__file__).parent
 WIDGET_STYLES: list[str | PurePath] = [_PACKAGE / "notes.tcss", _PACKAGE / "widgets.tcss"]
 
 
-class WidgetApp(App[None]):
+class WidgetApp(ThemedApp):
     """Shows what `build` returns."""
 
     CSS_PATH: ClassVar[list[str | PurePath] | None] = WIDGET_STYLES
@@ -30,13 +30,6 @@ class WidgetApp(App[None]):
         self.heard: list[Message] = []
         self.bells = 0
         self.copied: list[str] = []
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return theme_variables()
-
-    def on_mount(self) -> None:
-        self.register_theme(STORY_THEME)
-        self.theme = STORY_THEME.name
 
     def compose(self) -> ComposeResult:
         yield from self._build()

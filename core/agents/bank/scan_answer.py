@@ -264,7 +264,7 @@ def _attributes(entry: Mapping[str, object]) -> tuple[Attribute, ...]:
         Attribute(name=line(one, "name", LONGEST_NAME), value=line(one, "value", LONGEST_VALUE))
         for one in _entries(entry, "attributes")
     )
-    return tuple(one for one in found if one.name and one.value)
+    return tuple(dict.fromkeys(one for one in found if one.name and one.value))
 
 
 def _relationships(entry: Mapping[str, object]) -> tuple[Relationship, ...]:
@@ -272,7 +272,7 @@ def _relationships(entry: Mapping[str, object]) -> tuple[Relationship, ...]:
         Relationship(relation=line(one, "relation", LONGEST_NAME), target=line(one, "target", LONGEST_NAME))
         for one in _entries(entry, "relationships")
     )
-    return tuple(one for one in found if one.relation and one.target)
+    return tuple(dict.fromkeys(one for one in found if one.relation and one.target))
 
 
 def _texts(entry: Mapping[str, object], key: str, longest: int, most: int) -> tuple[str, ...]:

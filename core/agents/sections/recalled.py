@@ -8,11 +8,11 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from itertools import accumulate, chain
 from math import log
-from typing import Final
+from typing import Final, NamedTuple
 
 from core.agents.role.setup import AgentSetup, total
 from core.context.bank import Recalled
@@ -57,13 +57,15 @@ class RecalledItems:
     on_sheet: tuple[Recalled, ...] = ()
     dropped: tuple[Recalled, ...] = ()
     """Those that had no room."""
+    lines: Mapping[int, "_Line"] = field(default_factory=dict)
+    """The lines of all that were found, by their ranks."""
 
     def segments(self, setup: AgentSetup) -> tuple[Segment, ...]:
         """Return the section; nothing where nothing is recalled."""
         if not self.kept:
             return ()
-        lines = (_line(one) for one in sorted(self.kept, key=_in_play))
-        section = setup.fenced(SegmentName.RECALLED, "\n".join((LEAD, *lines)))
+        lines = sorted(self.lines[one.rank] for one in self.kept)
+        section = setup.fenced(SegmentName.RECALLED, "\n".join((LEAD, *(line.text for line in lines))))
         return (replace(section, relevance=sum(map(_fits, self.kept)) / len(self.kept)),)
 
     def within(self, setup: AgentSetup, room: int) -> "RecalledItems":
@@ -83,6 +85,8 @@ class RecalledItems:
         if not self.kept:
             return self
         said = _said_by([_lines(memory), *(_sentences(event.text) for event in events)], self.kept)
+        if not said:
+            return self
         told = tuple(one for one in self.kept if one.found.item.id in said)
         left = tuple(one for one in self.kept if one.found.item.id not in said)
         return replace(self, kept=left, told=told)
@@ -123,29 +127,36 @@ def recalled_of(setup: AgentSetup, knowledge: CharacterKnowledge, percent: float
         return NOTHING_RECALLED
     sheet = {line.item.id for line in bank.sheet}
     found = RecalledItems(
-        kept=tuple(one for one in bank.recalled if one.found.item.id not in sheet),
-        on_sheet=tuple(one for one in bank.recalled if one.found.item.id in sheet),
+        kept=tuple(one for one in bank.recalled if not sheet or one.found.item.id not in sheet),
+        on_sheet=tuple(one for one in bank.recalled if sheet and one.found.item.id in sheet),
+        lines={one.rank: _line(one) for one in bank.recalled},
     )
     return found.within(setup, int(setup.budget * percent / 100))
 
 
-def _line(one: Recalled) -> str:
+class _Line(NamedTuple):
+    """A line of the section; lines are in the order of play."""
+
+    chapter: int
+    prompt: int
+    item_id: ItemId
+    text: str
+
+
+def _line(one: Recalled) -> _Line:
     item = one.found.item
     speaker = item.details.speaker if isinstance(item.details, QuoteDetails) else None
-    return f"- {_told_as(item.name, item.text, speaker)} ({one.found.place})"
+    text = f"- {_told_as(item.name, item.text, speaker)} ({one.found.place})"
+    # The chapter that is played has the number 0, and comes last.
+    return _Line(one.found.chapter or 1_000_000, item.proved_at, item.id, text)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4_096)
 def _told_as(name: str, text: str, speaker: str | None) -> str:
     name, text = clean_line(name), clean_line(text)
     if speaker is not None:
         return f"{clean_line(speaker) or name}: “{text}”"
     return text if name.casefold() in text.casefold() else f"{name}: {text}"
-
-
-def _in_play(one: Recalled) -> tuple[int, int, ItemId]:
-    # The chapter that is played has the number 0, and comes last.
-    return one.found.chapter or 1_000_000, one.found.item.proved_at, one.found.item.id
 
 
 def _name(item: Item) -> str:
@@ -203,26 +214,40 @@ def _sentences(text: str) -> Lines:
 def _said_by(told: Sequence[Lines], items: Iterable[Recalled]) -> set[ItemId]:
     """Return those of the items that some line says."""
     count = sum(len(lines.words) for lines in told)
+    having = [lines.having for lines in told]
+
+    @cache
+    def lines_with(word: str) -> int:
+        return sum([len(one[word]) for one in having if word in one])
 
     @cache
     def weight(word: str) -> float:
-        return log(1 + count / (1 + sum(len(lines.having.get(word, ())) for lines in told)))
+        return log(1 + count / (1 + lines_with(word)))
 
     said: set[ItemId] = set()
     for one in items:
-        words = sorted(_words(one.found.item.text), key=lambda word: (-weight(word), word))
+        words = sorted(_words_of(one.found.item.text), key=lambda word: (-weight(word), word))
         if len(words) < _FEWEST_WORDS:
             continue
         # Few lines are looked at: those that have one of the words without which none says enough.
-        whole = sum(map(weight, words))
-        sums = accumulate(map(weight, words))
-        needed = words[: 1 + sum(1 for so_far in sums if so_far <= (1 - SAID) * whole)]
+        weights = [weight(word) for word in words]
+        whole = sum(weights)
+        enough = SAID * whole
+        sums = accumulate(weights)
+        needed = words[: 1 + sum(1 for so_far in sums if so_far <= whole - enough)]
+        needed = [word for word in needed if lines_with(word)]
         candidates = (
-            lines.words[number] for lines in told for word in needed for number in lines.having.get(word, ())
+            lines.words[number] for word in needed for lines in told for number in lines.having.get(word, ())
         )
-        if any(sum(weight(word) for word in words if word in line) >= SAID * whole for line in candidates):
+        if any(sum(weight(word) for word in words if word in line) >= enough for line in candidates):
             said.add(one.found.item.id)
     return said
+
+
+@lru_cache(maxsize=4_096)
+def _words_of(text: str) -> frozenset[str]:
+    """Return the words of an item, which most inputs recall again."""
+    return _words(text)
 
 
 def _words(text: str) -> frozenset[str]:

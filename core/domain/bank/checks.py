@@ -18,6 +18,8 @@ from core.domain.bank.evidence import LONGEST_WORDS
 from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, MOST_EVIDENCE, MOST_PARTICIPANTS, Item
 from core.text.cleaning import is_blank
 
+LAST_PROMPT = 1_000_000_000
+"""The greatest number of a prompt up to which an item is recalled."""
 LONGEST_DETAIL = 500
 """Characters of one field of an item's details."""
 _MOST_COUNTED = 2**31 - 1
@@ -42,8 +44,8 @@ def problems_of(item: Item) -> Iterator[str]:
         yield "Prompts, takes and versions are counted from 1."
     if item.undoes is not None and not 1 <= item.undoes < item.version:
         yield "A version takes back one that is older."
-    if item.expires_at is not None and item.expires_at < 0:
-        yield "An item expires at a prompt."
+    if item.expires_at is not None and not 0 <= item.expires_at <= LAST_PROMPT:
+        yield f"An item is recalled up to a prompt from 0 to {LAST_PROMPT:,}."
     if item.id in (item.supersedes, item.merged_into):
         yield "An item does not replace itself."
     yield from _problems_of_details(item)

@@ -115,6 +115,8 @@ class Item:
     @property
     def proved_at(self) -> int:
         """The last prompt of its evidence; for one without, the one that it is from."""
+        if len(self.evidence) == 1:  # as most have
+            return self.evidence[0].prompt_index
         return max((one.prompt_index for one in self.evidence), default=self.prompt_index)
 
     @property

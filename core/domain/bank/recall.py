@@ -5,7 +5,7 @@ the items that the label and the chapters of the query allow.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import log
@@ -77,8 +77,6 @@ class Query:
     limit: int
     at: datetime | None = None
     """The time that it is, where items fade by hours; None where they fade by prompts."""
-    without: tuple[ItemId, ...] = ()
-    """Items that are not found: those of earlier chapters that were replaced in a later one."""
     is_for_input: bool = False
     """Whether what the GM pinned or confirmed has places of its own among what is found."""
 
@@ -133,13 +131,13 @@ class Found:
     access_count: int = 0
 
 
-def _fit(one: Candidate, query: Query) -> float:
+def _fit(one: Candidate, size: int) -> float:
     """Return how much the words of an item tell, 0 to 1: all where it has a rare one, such as a name.
 
     Words that many items have are met by chance; without this the best of them would count as much as the
     item that is nearest by meaning.
     """
-    rare = log(1 + query.size / (_RARE * query.size + 0.5))
+    rare = log(1 + size / (_RARE * size + 0.5))
     return float(min(1.0, (one.score or 0.0) / rare) ** 2)
 
 
@@ -161,21 +159,21 @@ def merged(candidates: Iterable[Candidate], query: Query) -> tuple[Found, ...]:
     own (`_with_places`) pinned ones come first.
     """
     listed = list(candidates)
-    by_words = _ranks((one for one in listed if one.score is not None), lambda one: one.score or 0.0)
+    by_words = _ranks(listed, [one.score for one in listed])
     by_meaning = _ranks(
-        (one for one in listed if one.similarity is not None and one.similarity >= LEAST_SIMILARITY),
-        lambda one: one.similarity or 0.0,
+        listed,
+        [None if (one.similarity or 0.0) < LEAST_SIMILARITY else one.similarity for one in listed],
     )
     found: list[tuple[tuple[bool, float, int, float, ItemId], Found]] = []
     kept: list[tuple[Candidate, Found]] = []
     scopes = query.scopes_by_id()
-    asks = scopes.get(query.session_id)
-    for one in listed:
+    asks, size = scopes.get(query.session_id), query.size
+    for place, one in enumerate(listed):
         share = 0.0
-        if one.item.id in by_words:
-            share += _fit(one, query) / (_RANKS + by_words[one.item.id])
-        if one.item.id in by_meaning:
-            share += 1 / (_RANKS + by_meaning[one.item.id])
+        if place in by_words:
+            share += _fit(one, size) / (_RANKS + by_words[place])
+        if place in by_meaning:
+            share += 1 / (_RANKS + by_meaning[place])
         if not share and not (query.is_for_input and one.item.is_pinned):
             continue
         strength = _strength(one, scopes[one.item.session_id], asks, query.at)
@@ -200,16 +198,16 @@ def _with_places(found: Sequence[Found], kept: Sequence[Found], limit: int) -> l
     They are spread over the list, so that whatever has room of it has its share of them.
     """
     pinned, confirmed, left = iter([one for one in kept if one.item.is_pinned]), iter(kept), iter(found)
-    listed: dict[ItemId, Found] = {}
+    listed: dict[int, Found] = {}  # by the object: ids take long to compare
     while len(listed) < limit:
         place = len(listed)
         is_for_kept = place % KEPT_EVERY == KEPT_EVERY // 2
         order = [confirmed, left] if is_for_kept else [left, confirmed]
         order = [pinned, left, confirmed] if place % PINNED_EVERY == 0 else order
-        one = next((one for each in order for one in each if one.item.id not in listed), None)
+        one = next((one for each in order for one in each if id(one) not in listed), None)
         if one is None:
             break
-        listed[one.item.id] = one
+        listed[id(one)] = one
     return list(listed.values())
 
 
@@ -261,13 +259,15 @@ def _told_by(one: Sought) -> float:
     return one.weight * (2.0 if is_telling else min(len(one.word), 8) / 5)
 
 
-def _ranks(candidates: Iterable[Candidate], value: Callable[[Candidate], float]) -> dict[ItemId, int]:
-    """Return the rank of each candidate, from 1; those of one value share a rank."""
-    ordered = sorted(candidates, key=lambda one: (-value(one), *_newest_first(one.item)))
-    ranks: dict[ItemId, int] = {}
-    for place, one in enumerate(ordered, start=1):
-        is_same = place > 1 and value(ordered[place - 2]) == value(one)
-        ranks[one.item.id] = ranks[ordered[place - 2].item.id] if is_same else place
+def _ranks(candidates: Sequence[Candidate], values: Sequence[float | None]) -> dict[int, int]:
+    """Return the ranks of the candidates with a value, by their places; those of one value share a rank."""
+    with_values = [(value, place) for place, value in enumerate(values) if value is not None]
+    with_values.sort(key=lambda pair: (-pair[0], *_newest_first(candidates[pair[1]].item)))
+    ranks: dict[int, int] = {}
+    rank, last = 0, None
+    for number, (value, place) in enumerate(with_values, start=1):
+        rank, last = (rank if value == last else number), value
+        ranks[place] = rank
     return ranks
 
 

@@ -8,7 +8,14 @@ from typing import Any, Final
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.checks import problems_of
-from core.domain.bank.details import Attribute, Details, QuoteDetails, Relationship, ThreadDetails
+from core.domain.bank.details import (
+    Attribute,
+    Details,
+    ItemKind,
+    QuoteDetails,
+    Relationship,
+    ThreadDetails,
+)
 from core.domain.bank.evidence import LONGEST_WORDS, Evidence, find_words
 from core.domain.bank.item import LONGEST_NAME, MOST_EVIDENCE, Item, ItemOrigin, Validation
 from core.domain.bank.joining import filled, proved_by
@@ -25,6 +32,9 @@ OTHER_KIND: Final = "Only items of one kind can be merged: a person with a perso
 OTHER_CHAPTER: Final = "Only items of one chapter can be merged."
 NO_WIDER: Final = "They cannot be merged: a character would be told what it may not know."
 NO_WORDS: Final = f"A quote has the words of one event, from a few letters up to {LONGEST_WORDS} characters."
+NOBODY_KNOWS: Final = "No character would know it: choose one."
+KEPT_ALREADY: Final = "These words are kept as a quote already; it is among the quotes."
+OTHER_WORDS: Final = "A quote has words of its proof. Keep other words of the story as another quote."
 GM: Final = "The GM"
 _RANKS: Final = {Validation.NONE: 0, Validation.SEEN: 1, Validation.CONFIRMED: 2, Validation.REJECTED: -1}
 
@@ -63,25 +73,37 @@ def closed(item: Item, *, is_on: bool = True) -> Item:
 
 
 def edited(item: Item, typed: Item) -> Item:
-    """Return it with the words that the GM typed, which no model replaces.
+    """Return it with what the GM typed; no model replaces the GM's words, or says whose they are.
 
-    Its label stays: it says who was given what it was made from.
+    Its label stays: it says who was given what it was made from. Raises IllegalCommandError for other words
+    of a quote than its proof has.
     """
     changed = replace(
         item,
         name=clean_line(typed.name).strip(),
         text=clean(typed.text).strip(),
         details=_cleaned(typed.details) if typed.kind is item.kind else item.details,
+        about=typed.about,
         importance=typed.importance,
+        confidence=typed.confidence,
         sentiment=typed.sentiment,
+        decay_rate=typed.decay_rate,
+        expires_at=typed.expires_at,
     )
-    says_other = (changed.name, changed.text, changed.details) != (item.name, item.text, item.details)
-    return replace(changed, is_by_gm=item.is_by_gm or says_other)
+    is_quoted = item.kind is ItemKind.QUOTE and item.evidence and changed.text != item.text
+    if is_quoted and all(find_words(proof.words, changed.text) is None for proof in item.evidence):
+        raise IllegalCommandError(OTHER_WORDS)
+    return replace(changed, is_by_gm=item.is_by_gm or _said(changed) != _said(item))
+
+
+def _said(item: Item) -> tuple[object, ...]:
+    return item.name, item.text, item.details, item.about
 
 
 def words_of(item: Item) -> tuple[object, ...]:
     """Return what of an item is edited."""
-    return item.name, item.text, item.details, item.importance, item.sentiment
+    shares = item.importance, item.confidence, item.sentiment, item.decay_rate
+    return *_said(item), *shares, item.expires_at
 
 
 def merged(items: Sequence[Item]) -> list[Item]:
@@ -132,7 +154,12 @@ def own_item(
     label: Audience = EVERYONE,
     about: Slot | None = None,
 ) -> Item:
-    """Return an item that the GM adds: it is confirmed, and no prompt takes it back."""
+    """Return an item that the GM adds: it is confirmed, and no prompt takes it back.
+
+    Raises IllegalCommandError where no one of the cast is in the label.
+    """
+    if frozenset(label).isdisjoint(session.slots):
+        raise IllegalCommandError(NOBODY_KNOWS)
     return _own(
         session.id,
         now,

@@ -1,6 +1,7 @@
 """The GM's changes of the memory bank of a chapter: each is stored, kept as a version, and can be undone."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -16,6 +17,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.bank import changes
+from core.engine.bank.hands import Hands, hands_of
 from core.engine.bank.undo import redone, undone
 
 TRIES: Final = 3
@@ -23,13 +25,16 @@ TRIES: Final = 3
 MOST_IDS: Final = 1_000
 """Items whose history is asked for one by one; of more, all of it is read."""
 NO_BANK: Final = "This chapter keeps no memory bank."
+Writing = Callable[[], AbstractAsyncContextManager[None]]
+"""Returns the context in which a change is stored; SessionLockedError where another window writes."""
 
 
 class Bank:
     """The items of one chapter. Changes may be of items of an earlier chapter of its book as well.
 
-    Several items are changed in one transaction. Each method raises StorageError when the store cannot save,
-    and ChangedElsewhereError where another window changed the same words.
+    Several items are changed in one transaction. Each method raises SessionLockedError when another window
+    writes in the chapter, StorageError when the store cannot save, and ChangedElsewhereError where another
+    window changed the same words.
     """
 
     def __init__(
@@ -37,6 +42,7 @@ class Bank:
         store: BankStore,
         session_id: SessionId,
         clock: Clock,
+        writing: Writing,
         on_changed: Callable[[], object] = lambda: None,
         make_vectors: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
@@ -44,6 +50,7 @@ class Bank:
 
         `make_vectors` is called after one by which other words count: they are to be found by their meaning.
         """
+        self._writing = writing
         self._store = store
         self._session_id = session_id
         self._clock = clock
@@ -64,6 +71,17 @@ class Bank:
         """Return all items of the chapter that an item is from, by id; also those that do not count."""
         items = await self._store.items(item.session_id, with_all=True)
         return {one.id: one for one in items}
+
+    async def hands(self, items: Sequence[Item]) -> Mapping[ItemId, Hands]:
+        """Return by whom the bank learned of items of this chapter, and who changed them last."""
+        if not items:
+            return {}
+        others = {one.id: one for one in await self.items(with_all=True)}
+        ids = [item.id for item in items] if len(items) <= MOST_IDS else None
+        versions: dict[ItemId, list[Item]] = {}
+        for version in await self._store.history(self._session_id, ids):
+            versions.setdefault(version.id, []).append(version)
+        return {item.id: hands_of(versions[item.id], others) for item in items if item.id in versions}
 
     async def accesses(self) -> Mapping[ItemId, ItemAccess]:
         """Return which items this chapter recalled, and how often."""
@@ -130,27 +148,32 @@ class Bank:
         return await self._add(session, made)
 
     async def quote(self, session: Session, event: Event, words: str) -> Item:
-        """Keep words of an event as a quote, for those who heard them; it names the items that they prove."""
+        """Keep words of an event as a quote, once, for those who heard them; it names what they prove."""
         items = await self.items() if session.keeps_bank else ()
-        return await self._add(session, changes.quote_of(session, event, words, self._clock(), items))
+        made = changes.quote_of(session, event, words, self._clock(), items)
+        if any(one.kind is ItemKind.QUOTE and made.evidence[0] in one.evidence for one in items):
+            raise IllegalCommandError(changes.KEPT_ALREADY)
+        return await self._add(session, made)
 
     async def _add(self, session: Session, item: Item) -> Item:
         if not session.keeps_bank:
             raise IllegalCommandError(NO_BANK)
         changes.require_storable([item])
-        await self._store.put([item])
+        await self._store_as_writer([item])
         await self._tell(has_other_words=True)
         return item
 
     async def undo(self) -> Sequence[Item]:
-        """Undo the newest change that the GM made in this chapter, and return its items as they are now."""
+        """Undo the newest change that the GM made of what is of canon; return its items as they are now."""
         return await self._take_back(undone)
 
     async def redo(self) -> Sequence[Item]:
         """Redo what was undone last, unless something was changed since."""
         return await self._take_back(redone)
 
-    async def _take_back(self, decide: Callable[[Iterable[Item], datetime], list[Item]]) -> Sequence[Item]:
+    async def _take_back(
+        self, decide: Callable[[Iterable[Item], datetime, Collection[ItemId]], list[Item]]
+    ) -> Sequence[Item]:
         for tries in range(1, TRIES + 1):
             items = await self.items(with_all=True)
             ids = [item.id for item in items if item.version > 1 or item.origin is ItemOrigin.GM]
@@ -159,9 +182,10 @@ class Bank:
                 if ids
                 else ()
             )
-            made = decide(history, self._clock())
+            of_canon = {item.id for item in await self._store.items(self._session_id, of_canon=True)}
+            made = decide(history, self._clock(), of_canon)
             try:
-                await self._store.put(made)
+                await self._store_as_writer(made)
             except ChangedElsewhereError:
                 if tries == TRIES:
                     raise
@@ -187,12 +211,16 @@ class Bank:
         made = [item.next_version(now) for item in after if item != known[item.id]]
         changes.require_storable(made)
         if made:
-            await self._store.put(made)
+            await self._store_as_writer(made)
             words = {item.id: (item.name, item.text, item.is_out) for item in before}
             await self._tell(
                 has_other_words=any(words[one.id] != (one.name, one.text, one.is_out) for one in made)
             )
         return made
+
+    async def _store_as_writer(self, made: Sequence[Item]) -> None:
+        async with self._writing():
+            await self._store.put(made)
 
     async def _tell(self, *, has_other_words: bool) -> None:
         self._on_changed()

@@ -5,7 +5,7 @@ own, which says in `undoes` what it takes back; to redo is to take back an undo 
 lost, and it works after a restart.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
@@ -31,31 +31,37 @@ class _Step:
     content: Item
 
 
-def undone(history: Iterable[Item], now: datetime) -> list[Item]:
-    """Return the versions that undo the newest change; raise IllegalCommandError without one."""
+def undone(history: Iterable[Item], now: datetime, of_canon: Collection[ItemId]) -> list[Item]:
+    """Return the versions that undo the newest change; raise IllegalCommandError without one.
+
+    A change of nothing but what an undone prompt had is passed over: the GM does not see these items.
+    """
     steps = [step for versions in _by_item(history) if (step := _to_undo(versions)) is not None]
-    return _taken_back(steps, now, NOTHING_TO_UNDO)
+    return _taken_back(steps, now, of_canon, NOTHING_TO_UNDO)
 
 
-def redone(history: Iterable[Item], now: datetime) -> list[Item]:
+def redone(history: Iterable[Item], now: datetime, of_canon: Collection[ItemId]) -> list[Item]:
     """Return the versions that redo what was undone last, unless something was changed since then."""
     all_versions = _by_item(history)
+    shown = [one for one in all_versions if one[-1].id in of_canon]
     newest = max(
-        (one[-1] for one in all_versions if is_change(one, len(one)) or one[-1].undoes is not None),
+        (one[-1] for one in shown if is_change(one, len(one)) or one[-1].undoes is not None),
         key=lambda item: item.updated_at,
         default=None,
     )
     if newest is None or newest.undoes is None:
         raise IllegalCommandError(NOTHING_TO_REDO)
     steps = [step for versions in all_versions if (step := _to_redo(versions)) is not None]
-    return _taken_back(steps, now, NOTHING_TO_REDO)
+    return _taken_back(steps, now, of_canon, NOTHING_TO_REDO)
 
 
-def _taken_back(steps: Sequence[_Step], now: datetime, refusal: str) -> list[Item]:
+def _taken_back(
+    steps: Sequence[_Step], now: datetime, of_canon: Collection[ItemId], refusal: str
+) -> list[Item]:
     """Return the versions that take back those of `steps` that were stored together, and last."""
-    if not steps:
+    when = max((step.version.updated_at for step in steps if step.now.id in of_canon), default=None)
+    if when is None:
         raise IllegalCommandError(refusal)
-    when = max(step.version.updated_at for step in steps)
     return [
         replace(
             seen(step.content),

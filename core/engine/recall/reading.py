@@ -6,7 +6,7 @@ that keeps no bank nothing is read.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -87,14 +87,25 @@ class BankReader:
             chapters, meant = told.result()
             name, limit = session.name_of(slot), self._most_items
             query = query_of(asked, meaning.result(), events, chapters, slot, name, limit)
-            replaced = await replaced_in_book(self._store, chapters, Audience.of((slot,)), session)
-            query = replace(with_names(query, meant), at=self._fades_at(), without=tuple(sorted(replaced)))
+            # Some of what earlier chapters have was replaced since, and leaves room for others.
+            spare = limit // 2 if len(chapters) > 1 else 0
+            query = replace(with_names(query, meant), at=self._fades_at(), limit=limit + spare)
         by_id = {chapter.session_id: chapter for chapter in chapters}
         sheets = [
             (id, there) for id, one in by_id.items() for there, here in one.slots.items() if here is slot
         ]
         drawn = await self._store.bank.draw(sheets, query)
         lines = [by_id[item.session_id].remembered(item, session) for item in drawn.states]
+        # A state of an earlier chapter counts there still when a later chapter has replaced it.
+        newest = {line.item.id for line in newest_states(lines, slot)}
+        outdated = {line.item.id for line in lines if line.about is slot} - newest
+        ids = [one.item.id for one in drawn.found if one.item.session_id != session.id]
+        outdated |= await replaced_in_book(self._store, chapters, Audience.of((slot,)), session, ids)
+        found = [
+            one
+            for one in drawn.found
+            if one.item.id not in outdated and by_id[one.item.session_id].may_send(one.item)
+        ][: self._most_items]
         recalled = (
             Recalled(
                 found=by_id[one.item.session_id].remembered(one.item, session),
@@ -104,17 +115,9 @@ class BankReader:
                 strength=one.strength,
                 access_count=one.access_count,
             )
-            for rank, one in enumerate(drawn.found, start=1)
+            for rank, one in enumerate(found, start=1)
         )
-        # A state of an earlier chapter counts there still when a later chapter has replaced it.
-        newest = {line.item.id for line in newest_states(lines, slot)}
-        outdated = {line.item.id for line in lines if line.about is slot} - newest
-        found = tuple(
-            one
-            for one in recalled
-            if one.found.item.id not in outdated and by_id[one.found.item.session_id].may_send(one.found.item)
-        )
-        return ChapterBank(sheet=sheet_of(lines, slot), recalled=found)
+        return ChapterBank(sheet=sheet_of(lines, slot), recalled=tuple(recalled))
 
     async def _told(
         self, snapshot: Snapshot, slot: Slot, asked: Asked
@@ -133,12 +136,16 @@ class BankReader:
 
 
 async def replaced_in_book(
-    store: SessionStore, chapters: Sequence[BankChapter], audience: Audience, session: Session
+    store: SessionStore,
+    chapters: Sequence[BankChapter],
+    audience: Audience,
+    session: Session,
+    item_ids: Collection[ItemId],
 ) -> frozenset[ItemId]:
-    """Return the items of earlier chapters in whose place `audience` knows newer ones."""
-    if len(chapters) == 1:
+    """Return which of these items of earlier chapters `audience` knows newer ones in place of."""
+    if not item_ids:
         return frozenset()
-    replacements = await store.bank.replacements([one.session_id for one in chapters])
+    replacements = await store.bank.replacements([one.session_id for one in chapters], item_ids)
     return replaced_for(audience, replacements, chapters, session)
 
 

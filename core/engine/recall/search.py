@@ -19,6 +19,7 @@ from core.domain.bank.recall import Found, Query, Scope, query_words
 from core.domain.ids import SessionId
 from core.engine.recall.asking import Embed, Meaning
 from core.engine.recall.texts import PLACES, ChapterTexts, Place, Text, read_texts
+from core.snapshot import Snapshot
 from core.store import SessionStore
 from core.text.cleaning import clean_line
 from core.text.graphemes import head, tail
@@ -73,14 +74,17 @@ async def search(
 ) -> tuple[Hit, ...]:
     """Return what is found in these chapters; raises StorageError."""
     text = head(clean_line(text), LONGEST_SEARCH)
-    hits, has_words = await _search(store, chapters, text, embed)
-    if has_words or not text:
+    if not text:
+        return ()
+    loaded = [await store.load(one) for one in chapters]
+    hits, has_words = await _search(store, loaded, text, embed)
+    if has_words:
         return hits
-    names = await _names(store, chapters)
+    names = await _names(store, loaded)
     other = await asyncio.to_thread(respelled, text, names)
     if other == text:
         return hits
-    found, _ = await _search(store, chapters, other, None)
+    found, _ = await _search(store, loaded, other, None)
     places = {hit.where for hit in found}
     return (
         *(replace(hit, instead=other) for hit in found),
@@ -97,28 +101,27 @@ def respelled(text: str, names: Collection[str]) -> str:
     )
 
 
-async def _names(store: SessionStore, chapters: Sequence[SessionId]) -> Collection[str]:
+async def _names(store: SessionStore, chapters: Sequence[Snapshot]) -> Collection[str]:
     """Return the words of the names of the cast, and of the people and places of the banks."""
     names: list[str] = []
-    for one in chapters:
-        snapshot = await store.load(one)
+    for snapshot in chapters:
         for character in snapshot.cast.playing:
             names += (character.name, *character.profile.aliases)
         if snapshot.session.keeps_bank:
-            items = await store.bank.items(one, kinds={ItemKind.PERSON, ItemKind.PLACE})
+            items = await store.bank.items(snapshot.session.id, kinds={ItemKind.PERSON, ItemKind.PLACE})
             names += (item.name for item in items)
     words = (word.strip(_MARKS) for name in names for word in clean_line(name).split())
     return {word for word in words if len(word) >= FEWEST_LETTERS - 1}
 
 
 async def _search(
-    store: SessionStore, chapters: Sequence[SessionId], text: str, embed: Embed | None
+    store: SessionStore, chapters: Sequence[Snapshot], text: str, embed: Embed | None
 ) -> tuple[tuple[Hit, ...], bool]:
     """Return what is found, and whether some of it has the words."""
     matches = matcher_of(text)
     if matches is None:
         return (), False
-    sessions = [(await store.load(one)).session for one in chapters]
+    sessions = [one.session for one in chapters]
     scopes = [
         Scope(session_id=one.id, mask=0, now=0, language=one.language) for one in sessions if one.keeps_bank
     ]
@@ -127,12 +130,12 @@ async def _search(
         meaning = await embed(text)
     items = await _recalled(store, scopes, text, meaning)
     near = await _near(store, [one.session_id for one in scopes], meaning)
-    hits = [_of_item(one, chapters) for one in items]
-    for number, session_id in enumerate(chapters, start=1):
-        found = _Chapter(session_id, number, await read_texts(store, session_id))
+    hits = [_of_item(one, [session.id for session in sessions]) for one in items]
+    for number, session in enumerate(sessions, start=1):
+        found = _Chapter(session.id, number, await read_texts(store, session))
         # A long chapter takes some tenths of a second.
-        hits += await asyncio.to_thread(found.hits, matches, near.get(session_id, {}))
-        proved = [one for one in items if one.item.session_id == session_id]
+        hits += await asyncio.to_thread(found.hits, matches, near.get(session.id, {}))
+        proved = [one for one in items if one.item.session_id == session.id]
         hits += found.of_proofs(proved, hits)
     order = list(Place)
     # The bank is searched for some of the words; here all of them count.

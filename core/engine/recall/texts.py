@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from core.domain.bank.pieces import Piece, pieces_of
 from core.domain.ids import SessionId
+from core.domain.session.session import Session
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import MemoryBlock
@@ -77,8 +78,9 @@ async def lacking_pieces(
     """
     lacking: list[tuple[SessionId, Piece]] = []
     for session_id in chapters:
-        if (await store.load(session_id)).session.keeps_bank:
-            pieces = await asyncio.to_thread(_pieces_in, await read_texts(store, session_id))
+        session = (await store.load(session_id)).session
+        if session.keeps_bank:
+            pieces = await asyncio.to_thread(_pieces_in, await read_texts(store, session))
             missing = await store.bank.unembedded_pieces(session_id, model, pieces.keys())
             lacking += [(session_id, piece) for key, piece in pieces.items() if key in missing]
     return lacking
@@ -90,14 +92,13 @@ def _pieces_in(read: ChapterTexts) -> dict[str, Piece]:
     return {piece.hash: piece for piece in pieces}
 
 
-async def read_texts(store: SessionStore, session_id: SessionId) -> ChapterTexts:
+async def read_texts(store: SessionStore, session: Session) -> ChapterTexts:
     """Read the texts of a chapter; raises StorageError."""
-    names = (await store.load(session_id)).session.roster
     return ChapterTexts(
-        {int(slot): name for slot, name in names},
-        await store.canon(session_id),
-        await store.blocks(session_id),
-        await store.drafts(session_id),
+        {int(slot): name for slot, name in session.roster},
+        await store.canon(session.id),
+        await store.blocks(session.id),
+        await store.drafts(session.id),
     )
 
 

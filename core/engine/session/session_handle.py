@@ -1,8 +1,8 @@
 """A session that is open in this window: the commands of the GM, and notifications."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -106,7 +106,13 @@ class SessionHandle(SessionEdits):
     def bank(self) -> Bank:
         """What the GM does with the items of this chapter; made where it is used first."""
         told = partial(self._writer.listeners.publish, BankChanged())
-        return Bank(self._store.bank, self.id, self._clock, told, self.make_vectors)
+        return Bank(self._store.bank, self.id, self._clock, self._writing, told, self.make_vectors)
+
+    @asynccontextmanager
+    async def _writing(self) -> AsyncIterator[None]:
+        if self.is_read_only:
+            raise SessionLockedError()
+        yield
 
     async def create_save_point(self, occasion: str) -> None:
         """Create an automatic save point before the current state is replaced."""

@@ -68,7 +68,7 @@ class BankDesk:
     def mark_seen(self, items: Sequence[Item]) -> None:
         """Say of new items of this chapter that the GM has looked at them."""
         own = [item for item in items if item.session_id == self._session().id]
-        if own:
+        if own and not self._session().is_read_only:
             self._do(self._see(self._session().bank, own))
 
     async def _see(self, bank: "Bank", items: Sequence[Item]) -> str:
@@ -135,7 +135,8 @@ class BankDesk:
             self._owner.notify(ONE_TO_EDIT, severity="warning", markup=False)
             return
         (item,) = items
-        dialog = ItemModal(item, partial(self._session().bank.edit, item))
+        session = self._session()
+        dialog = ItemModal(item, session.snapshot.session.roster, partial(session.bank.edit, item))
         self._push(dialog, partial(self._stored, "Stored; u undoes it"))
 
     def _add(self, kind: ItemKind) -> None:

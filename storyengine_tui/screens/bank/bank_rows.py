@@ -1,7 +1,7 @@
 """What the lists of the memory bank show of an item; pure (design 15)."""
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -51,19 +51,19 @@ class Wanted(StrEnum):
     OUT = "taken out"
     """Rejected, or merged into another; only these do not count."""
 
-    def has(self, item: Item) -> bool:
+    def has(self, row: "BankRow") -> bool:
         """Whether an item is one of them."""
         match self:
             case Wanted.OUT:
-                return item.is_out
+                return row.is_out
             case Wanted.NEW:
-                return item.validation is Validation.NONE and not item.is_out
+                return row.item.validation is Validation.NONE and not row.is_out
             case Wanted.CONFIRMED:
-                return item.validation is Validation.CONFIRMED and not item.is_out
+                return row.item.validation is Validation.CONFIRMED and not row.is_out
             case Wanted.PINNED:
-                return item.is_pinned and not item.is_out
+                return row.item.is_pinned and not row.is_out
             case _:
-                return not item.is_out
+                return not row.is_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,8 @@ class BankRow:
     words: str
     chapter: int = 0
     """The number in the book of the earlier chapter that it is from; 0 for this one."""
+    is_out: bool = False
+    """It was taken out. What was merged counts again while the item in which it goes on does not."""
 
     @property
     def place(self) -> tuple[bool, int, int, ItemId]:
@@ -88,13 +90,15 @@ def rows_of(
     prompt_index: int,
     earlier: Iterable[tuple[BankChapter, Sequence[Remembered]]] = (),
     at: datetime | None = None,
+    counting: Collection[ItemId] = (),
 ) -> list[BankRow]:
     """Return the rows of items, the newest first, and after them those of earlier chapters of the book.
 
-    An item of an earlier chapter has the label and the character that it has in this one. `at` is the time
-    that it is, where items fade by hours.
+    `counting` are the ids of those that count, also where they were merged. An item of an earlier chapter has
+    the label and character that it has in this one. `at` is the time that it is, where items fade by hours.
     """
     rows = [_row(item, accesses.get(item.id), prompt_index, at) for item in items]
+    rows = [replace(row, is_out=row.item.is_out and row.item.id not in counting) for row in rows]
     for chapter, found in earlier:
         for one in found:
             seen = replace(one.item, label=one.label, about=one.about)
@@ -126,7 +130,7 @@ def found(
         row
         for row in rows
         if row.item.kind in kinds
-        and wanted.has(row.item)
+        and wanted.has(row)
         and (viewpoint is None or viewpoint in row.item.label)
         and all(needle in row.words for needle in needles)
     ]
@@ -139,7 +143,7 @@ def _key(text: str) -> str:
 
 def to_confirm(rows: Iterable[BankRow]) -> int:
     """Return how many items of this chapter are new: the GM has not looked at them yet."""
-    return sum(Wanted.NEW.has(row.item) for row in rows if not row.chapter)
+    return sum(Wanted.NEW.has(row) for row in rows if not row.chapter)
 
 
 def columns_of(rows: Sequence[BankRow], width: int, *, kind: str) -> list[Column]:
@@ -180,12 +184,16 @@ def cells_of(row: BankRow, session: Session, columns: Sequence[Column], *, is_ma
         "Known to": "" if item.label.is_everyone else names_of(item.label, session),
         "Left": "1.0" if row.strength >= 0.995 else f"{row.strength:.2f}"[-3:],
     }
-    return ["*" if is_marked else "", mark_of(item), *(texts[one.title] for one in columns[2:])]
+    return [
+        "*" if is_marked else "",
+        mark_of(item, is_out=row.is_out),
+        *(texts[one.title] for one in columns[2:]),
+    ]
 
 
-def mark_of(item: Item) -> str:
-    """Return what the GM made of an item, in eight cells."""
-    if item.merged_into is not None:
+def mark_of(item: Item, *, is_out: bool) -> str:
+    """Return what the GM made of an item, in eight cells; `is_out` says that it does not count for that."""
+    if is_out and item.merged_into is not None:
         return "merged"
     if item.validation is Validation.REJECTED:
         return "rejected"

@@ -6,7 +6,6 @@ What the program counts itself, such as the uses of a skill, is shown and not ty
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
-from math import nan
 from typing import Any, Final
 
 from core.domain.bank.details import (
@@ -22,10 +21,8 @@ from core.domain.errors import IllegalCommandError
 from core.domain.ids import ItemId
 from core.text.cleaning import clean_line
 from core.text.name_list import shown_names, typed_names
+from storyengine_tui.screens.bank.item_numbers import read_number, read_share, shown_share
 
-NO_SHARE: Final = (
-    "Importance, strength and exposure are numbers from 0 to 1, a feeling from -1 to 1, such as 0.5."
-)
 NO_TIME: Final = "A time in the story is a number with d, h, min or s, such as “1 h 30 min”."
 NO_PAIR: Final = "Attributes and relationships are pairs with a colon, and a semicolon between two of them."
 CHOICES: Final[dict[str, tuple[str, ...]]] = {
@@ -68,7 +65,7 @@ def typed_fields(details: Details) -> Iterator[tuple[str, object]]:
     """Yield the fields of details that are typed, with what is in them."""
     for one in fields(details):
         value = getattr(details, one.name)
-        if one.name not in _COUNTED and not isinstance(value, bool):
+        if one.name not in _COUNTED:
             yield one.name, value
 
 
@@ -86,7 +83,7 @@ def lines_of(details: Details, names: Mapping[ItemId, str]) -> Iterator[str]:
                 continue
         elif one.name == "participants":
             value = ", ".join(value)
-        yield f"{label_of(one.name)}: {'yes' if value is True else shown(one.name, value)}"
+        yield f"{label_of(one.name)}: {'yes' if value is True else clean_line(shown(one.name, value))}"
 
 
 def shown(name: str, value: object) -> str:
@@ -99,7 +96,7 @@ def shown(name: str, value: object) -> str:
         return _uses(value)
     if isinstance(value, tuple):
         return shown_names(map(_shown_part, value))
-    return f"{value:g}" if isinstance(value, float) else clean_line(str(value))
+    return shown_share(value) if isinstance(value, float) else clean_line(str(value))
 
 
 def read(name: str, typed: str, before: Any) -> object:
@@ -121,23 +118,8 @@ def read(name: str, typed: str, before: Any) -> object:
     if isinstance(before, tuple):
         return typed_names(typed, before)
     if name in _EXPOSURES:
-        return _share(typed, 0) if typed.strip() else None
+        return read_number(typed) if typed.strip() else None
     return read_share(typed, before) if isinstance(before, float) else typed
-
-
-def read_share(typed: str, before: float, least: float = 0) -> float:
-    """Return a number from `least` to 1; one that was not edited is as exact as it was."""
-    return before if typed == shown("", before) else _share(typed, least)
-
-
-def _share(typed: str, least: float) -> float:
-    try:
-        share = float(typed.strip().replace(",", ".")) if typed.isascii() else nan
-    except ValueError:
-        share = nan
-    if not least <= share <= 1:
-        raise IllegalCommandError(NO_SHARE)
-    return share
 
 
 def _shown_part(part: object) -> str:

@@ -15,6 +15,7 @@ from core.engine.bank.hands import Hand, Hands
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.bank.bank_rows import mark_of
 from storyengine_tui.screens.bank.detail_fields import lines_of
+from storyengine_tui.screens.bank.item_numbers import shown_decay, shown_prompt
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
 NOT_PROVED = "No line of the story is named as proof: you wrote it."
@@ -27,19 +28,20 @@ def passages_of(
     session: Session,
     at: datetime | None = None,
     *,
+    is_out: bool,
     hands: Hands | None = None,
     names: Mapping[ItemId, str] | None = None,
 ) -> list[Passage]:
     """Return what an item says, who may know it, how strong it is, and how it was changed.
 
-    `at` is the time that it is, where items fade by hours; `hands` says who made it, and `names` how the
-    items are called that a quote proves.
+    `at` is the time that it is, where items fade by hours; `is_out` says that it does not count as the GM
+    took it out; `hands` says who made it, and `names` how the items are called that a quote proves.
     """
     made = [_passage("What it says", [clean(item.text), *lines_of(item.details, names or {})])]
-    known = [*_facts(item, access, session, at), *(() if hands is None else _hands(hands))]
+    known = [*_facts(item, access, session, at, is_out=is_out), *(() if hands is None else _hands(hands))]
     made.append(_passage("What is known of it", known))
     if len(history) > 1:
-        made.append(_passage("How it was changed", [*_changes(history)]))
+        made.append(_passage("How it was changed", [*_changes(history, session)]))
     return made
 
 
@@ -53,7 +55,9 @@ def _passage(heading: str, lines: Sequence[str]) -> Passage:
     return Passage("\n".join((heading, *filter(None, lines))), heading=len(heading))
 
 
-def _facts(item: Item, access: ItemAccess | None, session: Session, at: datetime | None) -> Iterator[str]:
+def _facts(
+    item: Item, access: ItemAccess | None, session: Session, at: datetime | None, *, is_out: bool
+) -> Iterator[str]:
     last = None if access is None else access.last_accessed
     origin = "you wrote it" if item.origin is ItemOrigin.GM else "drawn from play"
     if item.source_origin is SourceOrigin.LEARNED:
@@ -63,15 +67,21 @@ def _facts(item: Item, access: ItemAccess | None, session: Session, at: datetime
     if item.about is not None:
         yield f"About: {session.name_of(item.about)}"
     yield f"Known to: {names_of(item.label, session)}"
-    mark = mark_of(item).replace("✓", "confirmed")
+    mark = mark_of(item, is_out=is_out).replace("✓", "confirmed")
     if mark:
         yield f"State: {mark}"
     if item.session_id != session.id:
         yield f"Importance: {item.importance:.2f}; it is from an earlier chapter of the book"
     else:
         left = strength_of(item, session.prompt_index, last, at)
-        fades = "" if item.is_fading else ", and it does not fade"
-        yield f"Importance: {item.importance:.2f}, of which {left:.2f} is left{fades}"
+        yield f"Importance: {item.importance:.2f}, of which {left:.2f} is left"
+    yield f"Confidence: {item.confidence:.2f}"
+    if not item.is_fading:
+        yield "Fading: never, as you pinned or confirmed it"
+    elif not item.decay_rate:
+        yield "Fading: never"
+    else:
+        yield f"Fading: {shown_decay(item.decay_rate)} of it with each {'prompt' if at is None else 'hour'}"
     if isinstance(item.details, Exposed) and (exposure := item.details.exposure_current) is not None:
         yield f"Exposure: {exposure:.2f}{_left_of_exposure(item, last, session, at)}"
     if item.sentiment:
@@ -103,14 +113,14 @@ def _hand(hand: Hand) -> str:
     return f"{'you' if hand.is_gm else f'agent 8, which read up to prompt {hand.prompt_index:,}'}, {when}"
 
 
-def _changes(history: Sequence[Item]) -> Iterator[str]:
+def _changes(history: Sequence[Item], session: Session) -> Iterator[str]:
     for before, after in itertools.pairwise(history):
         when = after.updated_at.astimezone().strftime("%Y-%m-%d %H:%M")
         undone = "" if after.undoes is None else f" (takes version {after.undoes} back)"
-        yield f"{when}: {'; '.join(_change(before, after)) or 'as it was'}{undone}"
+        yield f"{when}: {'; '.join(_change(before, after, session)) or 'as it was'}{undone}"
 
 
-def _change(before: Item, after: Item) -> Iterator[str]:
+def _change(before: Item, after: Item, session: Session) -> Iterator[str]:
     if before.validation is not after.validation:
         yield {"none": "new again"}.get(after.validation.value, after.validation.value)
     if before.is_pinned is not after.is_pinned:
@@ -123,8 +133,16 @@ def _change(before: Item, after: Item) -> Iterator[str]:
         yield f"text, before “{clean_line(before.text)}”"
     if before.details != after.details:
         yield "details"
+    if before.about != after.about:
+        yield f"about, before {'no one' if before.about is None else session.name_of(before.about)}"
     if before.importance != after.importance:
         yield f"importance, before {before.importance:.2f}"
+    if before.confidence != after.confidence:
+        yield f"confidence, before {before.confidence:.2f}"
+    if before.decay_rate != after.decay_rate:
+        yield f"fading, before {shown_decay(before.decay_rate)}"
+    if before.expires_at != after.expires_at:
+        yield f"last prompt, before {shown_prompt(before.expires_at) or 'none'}"
     if before.sentiment != after.sentiment:
         yield f"feeling, before {before.sentiment:+.2f}"
     if before.evidence != after.evidence:

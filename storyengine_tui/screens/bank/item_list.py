@@ -75,7 +75,7 @@ class ItemList(RowList[BankRow]):
 
     def __init__(self, session: Callable[[], Session], *, kind: str = "", id: str) -> None:
         """Make a list; `kind` is the title of the column that says what kind an item is of."""
-        super().__init__(self._cells, lambda row: row.item.is_out, id=id)
+        super().__init__(self._cells, lambda row: row.is_out, id=id)
         self._session = session
         self.kind = kind
         self._marked: set[ItemId] = set()

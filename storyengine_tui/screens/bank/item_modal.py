@@ -1,10 +1,11 @@
 """Edits an item of the bank, or adds one of the GM's own."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -16,17 +17,18 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.checks import LONGEST_DETAIL
 from core.domain.bank.details import DETAILS_OF, ItemKind
 from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, MOST_PARTICIPANTS, Item
-from core.domain.errors import IllegalCommandError, StoryEngineError
+from core.domain.errors import StoryEngineError
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
-from storyengine_tui.screens.bank.detail_fields import (
-    CHOICES,
-    label_of,
-    read,
+from storyengine_tui.screens.bank.detail_fields import CHOICES, label_of, read, shown, typed_fields
+from storyengine_tui.screens.bank.item_numbers import (
+    read_decay,
+    read_prompt,
     read_share,
-    shown,
-    typed_fields,
+    shown_decay,
+    shown_prompt,
+    shown_share,
 )
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs import line_modal
@@ -35,7 +37,7 @@ from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 
-NOBODY_KNOWS: Final = "No character would know it: choose one."
+YES_OR_NO: Final[list[tuple[str, Any]]] = [("no", False), ("yes", True)]
 
 
 class ItemFieldsModal(OverlayModal[bool]):
@@ -62,8 +64,15 @@ class ItemFieldsModal(OverlayModal[bool]):
             yield Static(label, classes="dialog--label")
             yield LineField(text, limit=max(limit, len(text)), id=name)
 
+    def compose_numbers(self, *numbers: tuple[str, str, str]) -> ComposeResult:
+        """Compose fields with short texts on one line: name, label and text of each."""
+        with Horizontal(classes="dialog--choice"):
+            for name, label, text in numbers:
+                yield Static(label, classes="dialog--label")
+                yield LineField(text, limit=max(12, len(text)), id=name)
+
     def compose_choice(
-        self, name: str, label: str, options: list[tuple[str, Any]], value: Any
+        self, name: str, label: str, options: Sequence[tuple[str | Text, Any]], value: Any
     ) -> ComposeResult:
         """Compose a label and a choice."""
         with Horizontal(classes="dialog--choice"):
@@ -120,29 +129,50 @@ class ItemModal(ItemFieldsModal):
     SAVE = "Save"
     HELP = (
         "What you write here stays: no model replaces it. Ctrl+S stores it, u in the list undoes it. Who may "
-        "know it does not change: that follows from what it was made from."
+        "know it does not change: that follows from what it was made from.\n\n"
+        "Fading is what a prompt takes of the importance of an item that is not recalled: 0.002 leaves half "
+        "of it after 350 prompts, “never” leaves all. An item with a last prompt is not recalled after it, "
+        "unless you pinned or confirmed it."
     )
 
-    def __init__(self, item: Item, store: Callable[[Item], Awaitable[object]]) -> None:
+    def __init__(
+        self,
+        item: Item,
+        roster: Sequence[tuple[Slot, str]],
+        store: Callable[[Item], Awaitable[object]],
+    ) -> None:
+        """Edit an item; `roster` are the characters that it can be about."""
         super().__init__()
         self._item = item
+        self._roster = roster
         self._store = store
 
     def compose(self) -> ComposeResult:
-        """Compose name, text, details and importance."""
+        """Compose name, text, details, whom it is about, and how it is recalled."""
         item = self._item
         with Vertical(classes="dialog--box"):
             yield Static(Content(f"Edit this {item.kind.value}"), classes="dialog--title")
             yield from self.compose_fields(clean_line(item.name), item.text)
             for name, value in typed_fields(item.details):
-                if name in CHOICES:
+                if isinstance(value, bool):
+                    yield from self.compose_choice(name, label_of(name), YES_OR_NO, value)
+                elif name in CHOICES:
                     options = [(text, text) for text in CHOICES[name]]
                     yield from self.compose_choice(name, label_of(name), options, str(value))
                 else:
                     limit = MOST_PARTICIPANTS * LONGEST_DETAIL if isinstance(value, tuple) else LONGEST_DETAIL
                     yield from self.compose_line(name, label_of(name), shown(name, value), limit)
-            yield from self.compose_line("importance", "Importance", shown("", item.importance), 8)
-            yield from self.compose_line("sentiment", "Feeling", shown("", item.sentiment), 8)
+            about = 0 if item.about is None else item.about.value
+            yield from self.compose_choice("about", "About", _about(self._roster), about)
+            yield from self.compose_numbers(
+                ("importance", "Importance", shown_share(item.importance)),
+                ("confidence", "Confidence", shown_share(item.confidence)),
+            )
+            yield from self.compose_numbers(
+                ("decay", "Fading", shown_decay(item.decay_rate)),
+                ("until", "Last prompt", shown_prompt(item.expires_at)),
+            )
+            yield from self.compose_numbers(("sentiment", "Feeling", shown_share(item.sentiment)))
             yield from self.compose_answers()
 
     async def store(self) -> None:
@@ -159,11 +189,17 @@ class ItemModal(ItemFieldsModal):
             name=self.typed("name"),
             text=self.typed("text"),
             details=replace(self._item.details, **values),
+            about=_slot_of(self.query_one("#about", GuardedSelect).value),
             importance=read_share(self.typed("importance"), self._item.importance),
+            confidence=read_share(self.typed("confidence"), self._item.confidence),
+            decay_rate=read_decay(self.typed("decay"), self._item.decay_rate),
+            expires_at=read_prompt(self.typed("until")),
             sentiment=read_share(self.typed("sentiment"), self._item.sentiment, least=-1),
         )
 
     def _value(self, name: str, before: object) -> object:
+        if isinstance(before, bool):
+            return self.query_one(f"#{name}", GuardedSelect).value is True
         if name in CHOICES:
             return read(name, str(self.query_one(f"#{name}", GuardedSelect).value), before)
         return read(name, self.typed(name), before)
@@ -185,12 +221,11 @@ class AddItemModal(ItemFieldsModal):
     def compose(self) -> ComposeResult:
         """Compose kind, character, name, text, and who knows it."""
         roster = self._session.roster
-        about = [("no character of the cast", 0), *((clean_line(name), slot.value) for slot, name in roster)]
         with Vertical(classes="dialog--box"):
             yield Static(self.HEADING, classes="dialog--title")
             kinds = [(kind.value, kind.value) for kind in ItemKind]
             yield from self.compose_choice("kind", "Kind", kinds, self._kind.value)
-            yield from self.compose_choice("about", "About", about, 0)
+            yield from self.compose_choice("about", "About", _about(roster), 0)
             yield from self.compose_fields("", "")
             yield Static("Known to", classes="dialog--muted")
             yield SlotChecks(roster, EVERYONE, id="known-to")
@@ -199,9 +234,6 @@ class AddItemModal(ItemFieldsModal):
     async def store(self) -> None:
         """Store it."""
         audience: Audience = self.query_one(SlotChecks).audience
-        if not audience.slots:
-            raise IllegalCommandError(NOBODY_KNOWS)
-        about = self.query_one("#about", GuardedSelect).value
         details = DETAILS_OF[ItemKind(str(self.query_one("#kind", GuardedSelect).value))]()
         await self._store(
             self._session,
@@ -209,5 +241,16 @@ class AddItemModal(ItemFieldsModal):
             text=self.typed("text"),
             details=details,
             label=audience,
-            about=Slot(about) if isinstance(about, int) and about else None,
+            about=_slot_of(self.query_one("#about", GuardedSelect).value),
         )
+
+
+def _about(roster: Sequence[tuple[Slot, str]]) -> list[tuple[str | Text, Any]]:
+    """Return the choice of the character that an item is about; 0 is no one."""
+    # A Text: names of characters are not markup, and a letter that is typed goes to one of them.
+    names = ((Text(clean_line(name)), slot.value) for slot, name in roster)
+    return [("no character of the cast", 0), *names]
+
+
+def _slot_of(chosen: object) -> Slot | None:
+    return Slot(chosen) if isinstance(chosen, int) and chosen else None

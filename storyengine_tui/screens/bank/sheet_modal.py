@@ -84,7 +84,8 @@ class SheetModal(OverlayModal[None]):
         ids = {line.item.id for line in sheet}
         others = [(one, [line for line in lines if line.item.id in ids]) for one, lines in earlier]
         now, at = session.prompt_index, self._session.fades_at()
-        rows = await asyncio.to_thread(rows_of, own, accesses, now, others, at)
+        counting = {item.id for item in own}
+        rows = await asyncio.to_thread(rows_of, own, accesses, now, others, at, counting)
         self._list.show_items(rows)
         nothing.update(Content("" if rows else NOTHING))
         nothing.display = not rows

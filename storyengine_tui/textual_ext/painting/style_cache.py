@@ -5,10 +5,11 @@ of tab asks for it six times. Uses private parts of Textual's style sheet (`Part
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from textual.css.model import RuleSet
+from textual.css.model import RuleSet, SelectorType
 from textual.css.styles import RenderStyles, RulesMap
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
@@ -16,24 +17,78 @@ from textual.widget import Widget
 
 MOST_STATES: Final = 8
 """States of one widget that are cached: with the focus and without, read only, under the mouse."""
+MOST_ALIKE: Final = 64
+"""States of all widgets with the same rules that are cached."""
+MOST_KNOWN: Final = 1_000
+"""Sets of rules whose styles are cached; one theme needs some two hundred."""
 
-_OF_PLACE: Final = frozenset(
+OF_PLACE: Final = frozenset(
     {"first-of-type", "last-of-type", "first-child", "last-child", "odd", "even", "empty"}
 )
 """Pseudo classes that depend on sibling or child widgets; where a rule does, nothing is cached."""
 
 State = tuple[object, ...]
-"""Classes and pseudo classes of a widget and of its ancestors."""
+"""What the rules ask of a widget and of its ancestors."""
 
 
-class _Rules(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What some rules ask of a widget, or of an ancestor."""
+
+    types: frozenset[str]
+    classes: frozenset[str]
+    ids: frozenset[str]
+    pseudo_classes: tuple[str, ...]
+    depends_on_place: bool
+
+    @classmethod
+    def by(cls, rules: Iterable[RuleSet]) -> "_Asked":
+        names: dict[SelectorType, set[str]] = {kind: set() for kind in SelectorType}
+        pseudo_classes: set[str] = set()
+        for rule in rules:
+            pseudo_classes |= rule.pseudo_classes
+            for selector_set in rule.selector_set:
+                for selector in selector_set.selectors:
+                    names[selector.type].add(selector.name)
+        return cls(
+            frozenset(names[SelectorType.TYPE]),
+            frozenset(names[SelectorType.CLASS]),
+            frozenset(names[SelectorType.ID]),
+            tuple(sorted(pseudo_classes)),
+            not pseudo_classes.isdisjoint(OF_PLACE),
+        )
+
+
+class _Flags(NamedTuple):
+    """What Textual notes on a widget of the pseudo classes of its rules."""
+
+    hover: bool
+    focus_within: bool
+    order: bool
+    odd_or_even: bool
+
+    @classmethod
+    def of(cls, node: DOMNode) -> "_Flags":
+        return cls(
+            node._has_hover_style, node._has_focus_within, node._has_order_style, node._has_odd_or_even
+        )
+
+    def restore(self, node: DOMNode) -> None:
+        (node._has_hover_style, node._has_focus_within, node._has_order_style, node._has_odd_or_even) = self
+
+
+@dataclass(frozen=True, eq=False)
+class _Rules:
     """The rules that may match widgets of some type, id and classes."""
 
     rules: list[RuleSet]
     by_name: dict[str, list[RuleSet]]
-    pseudo_classes: tuple[str, ...]
-    """Those that the rules use, of a widget or of an ancestor."""
-    depend_on_place: bool
+    of_parts: list[RuleSet]
+    """Those that may match what such a widget consists of."""
+    asked: _Asked
+    """What both of them ask."""
+    alike: dict[State, tuple[RulesMap, _Flags]] = field(default_factory=dict)
+    """The styles of all such widgets, by state."""
 
 
 class _CachedStyles(NamedTuple):
@@ -41,23 +96,31 @@ class _CachedStyles(NamedTuple):
 
     rules: RulesMap
     components: dict[str, RenderStyles]
-    flags: tuple[bool, bool, bool, bool]
+    flags: _Flags
+
+
+StylesOfRules = dict[tuple[object, ...], _Rules]
+"""What is known by the rules, which are others after a change of theme, and by the id that they name."""
 
 
 class CachingStylesheet(Stylesheet):
     """Computes the same styles as Textual's style sheet, from its caches where they are known."""
 
-    def __init__(self, *, variables: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, *, variables: dict[str, str] | None = None, known: StylesOfRules | None = None
+    ) -> None:
+        """Make a style sheet; `known` is what those of other apps found."""
         super().__init__(variables=variables)
+        self._known: StylesOfRules = {} if known is None else known
         self._known_for: list[RuleSet] | None = None
         """The rules for which the caches are valid; a change of theme parses others."""
-        self._order: dict[RuleSet, int] = {}
-        """The places of those rules: of two that fit equally well the later one counts."""
+        self._order: dict[int, int] = {}
+        """The places of those rules, by their identity: of two that fit equally well the later one counts."""
         self._narrow: _Rules | None = None
         self._narrowed: dict[frozenset[str], _Rules] = {}
         self._looks: WeakKeyDictionary[DOMNode, dict[State, _CachedStyles]] = WeakKeyDictionary()
-        self._states: dict[tuple[DOMNode, tuple[str, ...]], State] | None = None
-        """States of ancestors, while many widgets are styled at once."""
+        self._states: dict[tuple[DOMNode, _Asked | tuple[str, ...]], State] | None = None
+        """States of ancestors, and their pseudo classes, while many widgets are styled at once."""
 
     @property
     def rules(self) -> list[RuleSet]:
@@ -80,20 +143,23 @@ class CachingStylesheet(Stylesheet):
     def apply(
         self, node: DOMNode, *, animate: bool = False, cache: dict[tuple[Any, ...], RulesMap] | None = None
     ) -> None:
-        """Style one widget, from the cache where it was in this state before."""
+        """Style one widget, from the cache where it, or one like it, was in this state before."""
         outer, self._narrow = self._narrow, None
         try:
             self._forget_other_rules()
             narrow = self._narrow_for(node)
-            if narrow.depend_on_place or not self._is_worth_caching(node):
+            if narrow.asked.depends_on_place:
                 self._narrow = narrow
                 super().apply(node, animate=animate, cache=cache)
                 return
-            looks, state = self._looks.setdefault(node, {}), self._state_of(node, narrow.pseudo_classes)
+            state = self._state_of(node, narrow.asked)
+            if not self._is_worth_caching(node):
+                self._match(node, narrow, state, animate=animate)
+                return
+            looks = self._looks.setdefault(node, {})
             look = looks.get(state)
             if look is None:
-                self._narrow = narrow
-                super().apply(node, animate=animate, cache=cache)
+                self._match(node, narrow, state, animate=animate)
                 self._remember(node, looks, state)
             else:
                 self._restore(node, look, animate=animate)
@@ -105,11 +171,32 @@ class CachingStylesheet(Stylesheet):
         """Whether it is styled often, or at length; most widgets are styled once, when they are mounted."""
         return isinstance(node, Widget) and (node.is_mounted or bool(node._get_component_classes()))
 
+    def _match(self, node: DOMNode, narrow: _Rules, state: State, *, animate: bool) -> None:
+        """Find the rules that hold for a widget, unless they are known of one like it."""
+        if known := narrow.alike.get(state):
+            rules, flags = known
+            flags.restore(node)
+            if node.styles.base._rules or node._is_mounted:
+                self.replace_rules(node, rules, animate=animate)
+            else:
+                # Nothing has to be painted again, so that the rules need not be set one by one.
+                node.styles.base.merge_rules(rules)
+                node.notify_style_update()
+            self._process_component_classes(node)
+            return
+        self._narrow = narrow
+        super().apply(node, animate=animate)
+        rules = node.styles.base._rules
+        if "transitions" not in rules:
+            if len(narrow.alike) >= MOST_ALIKE:
+                narrow.alike.clear()
+            narrow.alike[state] = (rules.copy(), _Flags.of(node))
+
     def _forget_other_rules(self) -> None:
         rules = super().rules
         if rules is not self._known_for:
             self._known_for = rules
-            self._order = {rule: place for place, rule in enumerate(rules)}
+            self._order = {id(rule): place for place, rule in enumerate(rules)}
             self._narrowed.clear()
             self._looks.clear()
 
@@ -117,28 +204,56 @@ class CachingStylesheet(Stylesheet):
         names = frozenset(node._selector_names)
         known = self._narrowed.get(names)
         if known is None:
-            of_name = super().rules_map
-            found = {rule for name in names for rule in of_name.get(name, ())}
-            wanted = sorted(found, key=self._order.__getitem__)
-            by_name = {"*": wanted}
-            if node.id is not None and f"#{node.id}" in of_name:
-                # Rules for its id say that others of its type may look different.
-                by_name[f"#{node.id}"] = []
-            asked: set[str] = set().union(*(rule.pseudo_classes for rule in wanted))
-            known = _Rules(wanted, by_name, tuple(sorted(asked)), not asked.isdisjoint(_OF_PLACE))
+            wanted = self._wanted(names)
+            parts = [
+                rule
+                for part in sorted(node._get_component_classes())
+                for rule in self._wanted(frozenset({"*", f".{part}"}))
+            ]
+            named = f"#{node.id}" if f"#{node.id}" in super().rules_map else None
+            # The identities of objects that are kept belong to no other.
+            key = (named, len(wanted), *map(id, wanted), *map(id, parts))
+            known = self._known.get(key)
+            if known is None:
+                if len(self._known) >= MOST_KNOWN:
+                    self._known.clear()
+                by_name = {"*": wanted}
+                if named is not None:
+                    # Rules for its id say that others of its type may look different.
+                    by_name[named] = []
+                known = self._known[key] = _Rules(wanted, by_name, parts, _Asked.by([*wanted, *parts]))
             self._narrowed[names] = known
         return known
 
-    def _state_of(self, node: DOMNode, asked: tuple[str, ...]) -> State:
+    def _wanted(self, names: frozenset[str]) -> list[RuleSet]:
+        """Return the rules that select one of these names, in their order."""
+        of_name = super().rules_map
+        found = {id(rule): rule for name in names for rule in of_name.get(name, ())}
+        return [found[number] for number in sorted(found, key=self._order.__getitem__)]
+
+    def _state_of(self, node: DOMNode, asked: _Asked) -> State:
         known = None if self._states is None else self._states.get((node, asked))
         if known is None:
-            checks = node._PSEUDO_CLASSES
-            holds = tuple(name for name in asked if name in checks and checks[name](node))  # type: ignore[arg-type]  # a widget's
             parent = node._parent
-            around = self._state_of(parent, asked) if isinstance(parent, DOMNode) else ()
-            known = (frozenset(node._classes), holds, around)
+            known = (
+                asked.types & node._css_type_names,
+                asked.classes & node._classes,
+                node._id if node._id in asked.ids else None,
+                self._holding(node, asked.pseudo_classes),
+                self._state_of(parent, asked) if isinstance(parent, DOMNode) else (),
+            )
             if self._states is not None:
                 self._states[node, asked] = known
+        return known
+
+    def _holding(self, node: DOMNode, pseudo_classes: tuple[str, ...]) -> State:
+        """Return those that hold for a widget; widgets of many types are asked for the same ones."""
+        known = None if self._states is None else self._states.get((node, pseudo_classes))
+        if known is None:
+            checks = node._PSEUDO_CLASSES
+            known = tuple(name for name in pseudo_classes if name in checks and checks[name](node))  # type: ignore[arg-type]  # a widget's
+            if self._states is not None:
+                self._states[node, pseudo_classes] = known
         return known
 
     def _remember(self, node: DOMNode, looks: dict[State, _CachedStyles], state: State) -> None:
@@ -147,18 +262,19 @@ class CachingStylesheet(Stylesheet):
             return  # The styles may be in the middle of a transition.
         if len(looks) >= MOST_STATES:
             looks.clear()
-        flags = node._has_hover_style, node._has_focus_within, node._has_order_style, node._has_odd_or_even
-        looks[state] = _CachedStyles(rules.copy(), node._component_styles.copy(), flags)
+        looks[state] = _CachedStyles(rules.copy(), node._component_styles.copy(), _Flags.of(node))
 
     def _restore(self, node: DOMNode, look: _CachedStyles, *, animate: bool) -> None:
-        node._has_hover_style, node._has_focus_within, node._has_order_style, node._has_odd_or_even = (
-            look.flags
-        )
+        look.flags.restore(node)
         if node.styles.base._rules != look.rules:
             self.replace_rules(node, look.rules, animate=animate)
         else:
-            # The background may look different.
+            # The background may look different; scroll bars show it, and only here are they told.
             node.notify_style_update()
+            if isinstance(node, Widget):
+                for bar in (node._vertical_scrollbar, node._horizontal_scrollbar):
+                    if bar is not None:
+                        bar.refresh()
         if node._component_styles.keys() != look.components.keys() or any(
             node._component_styles[name] != styles for name, styles in look.components.items()
         ):

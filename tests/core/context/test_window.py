@@ -15,6 +15,7 @@ from core.context.window import (
     notes_of,
     parts_of,
     read_notes,
+    read_places,
     window_text,
 )
 from core.gateway.call_records import input_contents
@@ -89,15 +90,33 @@ def test_what_was_made_shorter_is_kept_with_the_call_and_only_then() -> None:
     assert "extraction" in note
 
 
+def test_how_recent_and_relevant_parts_were_is_kept_with_a_call_that_recalled_something() -> None:
+    mine = session(prompts=30, boundary=28)
+    context = ContextBuilder(choices()).character(known(mine, memory(4), play(22, 30)), "Now?")
+    assert notes_of(context.segments) == "", "without a bank a call has no more to keep than before"
+    [recent] = [one for one in context.segments if one.name is SegmentName.RECENT_CONTEXT]
+    recalled = replace(recent, name=SegmentName.RECALLED, relevance=0.75, recency=None)
+    context = replace(context, segments=(*context.segments, recalled))
+    manifest, parts = input_contents(context)
+    assert f'["note","{WINDOW_NOTES}",' in manifest.text
+    places = read_places(parts[-1].text)
+    assert places == {part.name: part.place for part in parts_of(context) if part.place}
+    assert places["RECALLED"] == "reduced third, 75 % for this prompt"
+    assert read_notes(parts[-1].text) == ()
+
+
 @given(st.text() | st.binary().map(repr))
 def test_notes_from_outside_are_read_without_trouble(text: str) -> None:
     assert isinstance(read_notes(text), tuple)
+    assert isinstance(read_places(text), dict)
 
 
 def test_what_is_no_note_is_left_out() -> None:
     listed = '[["A","extraction",0,0],["B","melted",5,1],["C","summary",5,2],["D","summary",true,1],7,["E"]]'
     assert read_notes(listed) == (WindowPart("C", 2, Compression(CompressionMethod.SUMMARY, 5)),)
     assert read_notes('[["A","summary",5,9]]') == read_notes("[" * 100_000) == ()
+    places = '[["LORE",-1,5],["LORE",true,5],["LORE",1,101],[5,1,1],["OTHER",1,1],["RECALLED",null,null]]'
+    assert read_places(places) == {"OTHER": "", "RECALLED": "reduced third"}
 
 
 def test_what_is_left_is_the_share_of_all_that_was_made_shorter() -> None:

@@ -278,6 +278,43 @@ async def test_an_account_that_takes_one_call_is_asked_one_at_a_time_and_the_pla
     assert embedder.asked == [["one"], ["the key"]]
 
 
+# Ready
+
+
+async def test_a_search_can_wait_for_the_model_on_this_machine_to_start(
+    consent: Consent,
+) -> None:
+    embedder = StepEmbedder(None)
+    way = Way(embedder, consent)
+    embedder.may_start.clear()
+    assert not await way.service.ready(0.01)
+    waiting = asyncio.create_task(way.service.ready(PATIENCE))
+    await until_still()
+    embedder.may_start.set()
+    assert await waiting
+    assert (embedder.starts, embedder.asked) == (1, [])
+
+
+async def test_a_service_elsewhere_is_not_started_by_waiting_for_it(way: Way, embedder: StepEmbedder) -> None:
+    assert not await way.service.ready(PATIENCE)
+    assert embedder.starts == 0
+
+
+# Clauses
+
+
+async def test_a_question_is_asked_about_by_its_clauses_and_has_their_mean(
+    way: Way, embedder: StepEmbedder
+) -> None:
+    text = "What did the baker swear, there where the ships dock?"
+    made = await way.service.embed_query(text, asked())
+    assert embedder.asked == [["What did the baker swear", "there where the ships dock"]]
+    assert made.vector == (1.0, 0.0)
+    assert artifact_of(made).usage.input_tokens == TOKENS
+    assert (await way.service.embed_query(text, asked())).vector == made.vector
+    assert len(embedder.asked) == 1
+
+
 # Not used
 
 

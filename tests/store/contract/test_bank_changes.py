@@ -1,6 +1,7 @@
 """What the GM does with items of the bank, on PostgreSQL and in memory: each change is kept and undone."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
@@ -8,8 +9,16 @@ from itertools import count
 import pytest
 
 from core.changes import Changes
-from core.domain.audience import EVERYONE, Audience
-from core.domain.bank.details import FactDetails, PlaceDetails, QuoteDetails, ThreadDetails
+from core.domain.audience import EVERYONE, NOBODY, Audience
+from core.domain.bank.checks import LAST_PROMPT
+from core.domain.bank.details import (
+    Aspect,
+    FactDetails,
+    PlaceDetails,
+    QuoteDetails,
+    StateDetails,
+    ThreadDetails,
+)
 from core.domain.bank.item import Item, Validation
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.session.session import Session
@@ -39,7 +48,7 @@ async def bank_of(store: SessionStore, *items: Item) -> tuple[Bank, Session]:
     moved = tuple(replace(item, session_id=session.id) for item in items)
     await store.commit(Changes(session_id=session.id, items=moved), lease)
     await lease.aclose()
-    return Bank(store.bank, session.id, ticking()), session
+    return Bank(store.bank, session.id, ticking(), nullcontext), session
 
 
 async def validations(bank: Bank) -> list[str]:
@@ -71,7 +80,7 @@ async def test_changes_are_undone_and_redone_one_after_the_other_by_another_wind
     bank, session = await bank_of(store, fact(1), fact(2))
     await bank.confirm(await bank.items())
     await bank.pin((await bank.items())[:1])
-    again = Bank(store.bank, session.id, ticking())  # As after a restart.
+    again = Bank(store.bank, session.id, ticking(), nullcontext)  # As after a restart.
     again._clock = lambda: NOW + timedelta(hours=1)
     assert len(await again.undo()) == 1
     assert [item.is_pinned for item in await again.items()] == [False, False]
@@ -147,10 +156,86 @@ async def test_the_words_of_the_gm_are_kept_and_the_label_stays(
     assert (await bank.edit(own, replace(own, text="No magic at all.", label=EVERYONE))).label == KARA
 
 
+async def test_the_gm_sets_how_an_item_is_recalled_and_undo_takes_that_back(store: SessionStore) -> None:
+    bank, _ = await bank_of(store, replace(fact(1), details=StateDetails(aspect=Aspect.WOUND)))
+    [drawn] = await bank.items()
+    typed = replace(drawn, confidence=0.9, importance=0.7, decay_rate=0.0, expires_at=40)
+    changed = await bank.edit(drawn, typed)
+    assert list(await bank.items()) == [changed]
+    assert (changed.confidence, changed.importance, changed.decay_rate, changed.expires_at) == (
+        0.9,
+        0.7,
+        0,
+        40,
+    )
+    assert not changed.is_by_gm, "the words are as a model drew them, and newer ones may replace them"
+    over = replace(changed, about=Slot.ORANGE, details=StateDetails(aspect=Aspect.WOUND, is_over=True))
+    stored = await bank.edit(changed, over)
+    assert (stored.about, stored.details, stored.is_by_gm) == (Slot.ORANGE, over.details, True)
+    assert [one.version for one in await bank.history(drawn)] == [1, 2, 3]
+    await bank.undo()
+    await bank.undo()
+    [now] = await bank.items()
+    assert (
+        replace(now, version=1, validation=drawn.validation, updated_at=drawn.updated_at, undoes=None)
+        == drawn
+    )
+    for wrong in (
+        {"confidence": 1.5},
+        {"decay_rate": -0.1},
+        {"expires_at": LAST_PROMPT + 1},
+        {"expires_at": -1},
+    ):
+        with pytest.raises(IllegalCommandError, match="0 to"):
+            await bank.edit(now, replace(now, **wrong))
+    assert list(await bank.items()) == [now]
+
+
+async def test_a_change_of_what_an_undone_prompt_had_is_passed_over_by_undo(store: SessionStore) -> None:
+    bank, session = await bank_of(store, fact(1, prompt_index=1), fact(2, prompt_index=3))
+    early, late = await bank.items()
+    await bank.pin([early])
+    await bank.reject([late])
+    lease = await chapters.taken(store, session.id)
+    undone = replace(session, prompt_index=2, canon_version=session.canon_version + 1)
+    await store.commit(Changes(session_id=session.id, session=undone), lease)
+    await lease.aclose()
+    assert [item.id for item in await bank.undo()] == [early.id]
+    with pytest.raises(IllegalCommandError, match=NOTHING_TO_UNDO):
+        await bank.undo()
+    assert [item.is_pinned for item in await bank.redo()] == [True]
+    stored = {item.id: item.validation for item in await bank.items(with_all=True)}
+    assert stored[late.id] is Validation.REJECTED, "it is as it was when its prompt is done again"
+
+
+async def test_a_quote_is_kept_once_and_has_no_words_but_those_of_its_proof(store: SessionStore) -> None:
+    bank, session = await bank_of(store)
+    event = chapters.reply(session, 3, "I hid it. Nobody will look there, she said.")
+    quote = await bank.quote(session, event, "Nobody will look there")
+    with pytest.raises(IllegalCommandError, match="kept as a quote already"):
+        await bank.quote(session, event, "“Nobody will look there,”")
+    with pytest.raises(IllegalCommandError, match="words of its proof"):
+        await bank.edit(quote, replace(quote, text="Everybody will look there"))
+    shorter = await bank.edit(quote, replace(quote, text="will look there", name="Kara, of the key"))
+    assert [item.text for item in await bank.items()] == [shorter.text] == ["will look there"]
+    await bank.reject([shorter])
+    again = await bank.quote(session, event, "Nobody will look there")
+    assert [item.id for item in await bank.items()] == [again.id], "what was taken out is not in the way"
+
+
+async def test_an_item_that_nobody_would_know_is_refused(store: SessionStore) -> None:
+    bank, session = await bank_of(store)
+    absent = Audience.of(set(Slot) - set(session.slots))
+    for label in (NOBODY, absent):
+        with pytest.raises(IllegalCommandError, match="No character would know it"):
+            await bank.add(session, name="A rule", text="No magic.", details=FactDetails(), label=label)
+    assert not await bank.items(with_all=True)
+
+
 async def test_a_change_is_made_of_what_another_window_made_of_the_item(store: SessionStore) -> None:
     bank, session = await bank_of(store, fact(1))
     old = await bank.items()
-    other = Bank(store.bank, session.id, ticking())
+    other = Bank(store.bank, session.id, ticking(), nullcontext)
     await other.edit(old[0], replace(old[0], text="Other words."))
     await bank.pin(old)
     (item,) = await bank.items()

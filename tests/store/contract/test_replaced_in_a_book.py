@@ -11,7 +11,6 @@ from core.domain.slot import Slot
 from core.store import SessionStore
 from tests.core.bank_samples import NOW, fact
 from tests.store.contract.test_bank_contract import kept
-from tests.store.contract.test_recall_contract import KEY, asked, numbers, told
 
 pytestmark = pytest.mark.anyio
 OLD, NEW = fact(1, prompt_index=1), replace(fact(2, prompt_index=3), supersedes=fact(1).id)
@@ -27,6 +26,8 @@ async def test_what_a_later_chapter_replaces_is_known_while_that_counts_and_the_
     ids = (first.id, second.id)
     expected = Replacement(item_id=OLD.id, session_id=first.id, replaced_in=second.id, label=alone)
     assert list(await store.bank.replacements(ids)) == [expected]
+    assert list(await store.bank.replacements(ids, [OLD.id])) == [expected]
+    assert not await store.bank.replacements(ids, [NEW.id])
     assert not await store.bank.replacements(ids[:1])
     assert not await store.bank.replacements(ids[1:])
     assert [item.id for item in await store.bank.items(first.id)] == [OLD.id]
@@ -52,15 +53,4 @@ async def test_what_was_rejected_replaces_nothing_nor_does_a_model_what_the_gm_w
     [old] = await store.bank.items(first.id)
     await store.bank.put([replace(old.next_version(NOW), is_by_gm=True)])
     assert not await store.bank.replacements(ids)
-    await lease.aclose()
-
-
-async def test_an_item_that_a_query_leaves_out_is_not_found(store: SessionStore) -> None:
-    session, lease = await kept(store, told(KEY))
-    query = asked(session, "Where is the brass key?", vector=None)
-    assert numbers(await store.bank.recall(query)) == [KEY]
-    assert not await store.bank.recall(replace(query, without=(told(KEY).id,)))
-    pinned = replace((await store.bank.items(session.id))[0].next_version(NOW), is_pinned=True)
-    await store.bank.put([pinned])
-    assert not await store.bank.recall(replace(query, without=(told(KEY).id,), is_for_input=True))
     await lease.aclose()

@@ -45,13 +45,15 @@ class MemoryBank:
         session_id: SessionId,
         *,
         with_all: bool = False,
+        of_canon: bool = False,
         kinds: Collection[ItemKind] | None = None,
     ) -> Sequence[Item]:
         rows = self._sessions.get(session_id)
         if rows is None:
             return []
         newest = [versions[-1] for versions in rows.items.values()]
-        found = newest if with_all else list(counting(rows, newest))
+        played = [item for item in newest if of_canon and _is_of_canon(rows, item)]
+        found = newest if with_all else played if of_canon else list(counting(rows, newest))
         kept = (item for item in found if kinds is None or item.kind in kinds)
         return sorted(kept, key=lambda item: (item.prompt_index, item.id))
 
@@ -65,7 +67,9 @@ class MemoryBank:
         earlier = () if book is None else book.chapters[: book.number_of(session_id) - 1]
         return [_earlier(self._sessions[one], number) for number, one in enumerate(earlier, start=1)]
 
-    async def replacements(self, session_ids: Sequence[SessionId]) -> Sequence[Replacement]:
+    async def replacements(
+        self, session_ids: Sequence[SessionId], item_ids: Collection[ItemId] | None = None
+    ) -> Sequence[Replacement]:
         chapters = {one: self._sessions[one] for one in session_ids if one in self._sessions}
         return [
             Replacement(item_id=old.id, session_id=older, replaced_in=later, label=new[-1].label)
@@ -74,7 +78,8 @@ class MemoryBank:
             if _is_in(rows, new[-1])
             for older, others in chapters.items()
             for old in (versions[-1] for versions in others.items.values())
-            if older != later and old.id == new[-1].supersedes and (new[-1].is_by_gm or not old.is_by_gm)
+            if older != later and old.id == new[-1].supersedes and (item_ids is None or old.id in item_ids)
+            if (new[-1].is_by_gm or not old.is_by_gm)
         ]
 
     async def readings(self, session_id: SessionId) -> Sequence[BackgroundRequest]:
@@ -121,7 +126,7 @@ class MemoryBank:
         accesses = await self.accesses(query.session_id)
         for scope in query.scopes:
             for item in await self.items(scope.session_id):
-                if item.id in query.without or not may_be_found(item, scope):
+                if not may_be_found(item, scope):
                     continue
                 words = [
                     one

@@ -52,6 +52,17 @@ def listed(run: Run, *words: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_the_list_as_json_says_who_learned_of_an_item_and_changed_it_last(run: Run, desktop: Desktop) -> None:
+    desktop.prepare_now(make_banked)
+    run("confirm", "last", "00000001")
+    run("edit", "last", "00000003", "--text", "Ninety-one steps.")
+    items = {int(one["id"][-4:], 16): one for one in listed(run)}
+    assert [items[number]["source_origin"] for number in (1, 3)] == ["extracted", "configured"]
+    assert not any(one["learned_by"]["is_gm"] for one in items.values())
+    assert items[1]["last_changed_by"]["is_gm"]
+    assert items[2]["last_changed_by"] is None
+
+
 def test_items_are_listed_by_kind_and_as_one_character_knows_them(run: Run, desktop: Desktop) -> None:
     desktop.prepare_now(make_banked)
     lines = run("list", "last").stdout.splitlines()
@@ -85,6 +96,64 @@ def test_items_are_confirmed_edited_rejected_and_that_is_undone(run: Run, deskto
     assert (first["text"], first["is_by_gm"], first["is_pinned"]) == ("Rows [/x] no more.", True, True)
     assert run("redo", "last").stdout == "Done again: 1.\n"
     assert run("confirm", "last", "00000002", "--off").stdout == "No longer confirmed: 1.\n"
+
+
+def test_an_item_is_added_for_those_who_know_it_and_words_of_the_story_are_kept_as_a_quote(
+    run: Run, desktop: Desktop
+) -> None:
+    desktop.prepare_now(make_banked)
+    said = run(
+        "add", "last", "The inn", "It has a cellar.", "--kind", "place", "--known-to", "2", "--about", "1"
+    )
+    assert said.stdout.startswith("Added: ")
+    inn = next(one for one in listed(run) if one["name"] == "The inn")
+    assert (inn["known_to"], inn["about"], inn["validation"], inn["take"]) == (
+        "Jonas [/x]",
+        1,
+        "confirmed",
+        None,
+    )
+    assert "The inn" not in {one["name"] for one in listed(run, "--as", "Mira")}
+    assert "names no character" in refusal(run("add", "last", "a", "b", "--known-to", "Kara"))
+    assert "a name of 1 to 200" in refusal(run("add", "last", " ", "b"))
+    kept = run("quote", "last", "1", "nobody crosses the bar", "--line", "1")
+    assert kept.stdout.startswith("Kept as a quote of Mira: ")
+    quote = next(one for one in listed(run, "--kind", "quote") if one["text"] == "nobody crosses the bar")
+    assert [(proof["prompt_index"], proof["ordinal"]) for proof in quote["evidence"]] == [(1, 1)]
+    assert "kept as a quote already" in refusal(run("quote", "last", "1", "nobody crosses the bar"))
+    for words in (
+        ("1", "I never said this."),
+        ("1", "nobody crosses the bar", "--line", "0"),
+        ("9", "nobody"),
+    ):
+        assert "has these words" in refusal(run("quote", "last", *words)), words
+
+
+def test_how_an_item_is_recalled_is_edited_by_options(run: Run, desktop: Desktop) -> None:
+    desktop.prepare_now(make_banked)
+    state = listed(run, "--kind", "state")[0]["id"]
+    options = (
+        "--confidence",
+        "0.9",
+        "--importance",
+        "0.7",
+        "--decay",
+        "never",
+        "--until",
+        "40",
+        "--about",
+        "2",
+    )
+    assert run("edit", "last", state, *options, "--over").exit_code == 0
+    stored = next(one for one in listed(run) if one["id"] == state)
+    assert (stored["confidence"], stored["importance"], stored["decay_rate"]) == (0.9, 0.7, 0)
+    assert (stored["expires_at"], stored["about"], stored["details"]["is_over"]) == (40, 2, True)
+    assert run("edit", "last", state, "--until", "never", "--about", "", "--holds").exit_code == 0
+    stored = next(one for one in listed(run) if one["id"] == state)
+    assert (stored["expires_at"], stored["about"], stored["details"]["is_over"]) == (None, None, False)
+    assert "0 to 1" in refusal(run("edit", "last", state, "--decay", "2"))
+    assert "up to a prompt" in refusal(run("edit", "last", state, "--until", "soon"))
+    assert "Only a state" in refusal(run("edit", "last", "00000001", "--over"))
 
 
 def test_what_is_meant_by_no_id_or_by_several_is_refused_in_a_sentence(run: Run, desktop: Desktop) -> None:

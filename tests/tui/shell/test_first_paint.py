@@ -26,10 +26,10 @@ from textual.widgets import Static
 from core.domain.slot import Slot
 from storyengine_tui.screens.chapter.tab_pages import TALL, TITLES, apply_tall_class
 from storyengine_tui.screens.play.composer.prompt_area import PromptArea
+from storyengine_tui.shell.themed_app import ThemedApp
 from storyengine_tui.textual_ext.painting import batched_screen
 from storyengine_tui.textual_ext.painting.batched_screen import BatchedScreen
 from storyengine_tui.textual_ext.parts import Part
-from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.reading.line_view import MOST_STRIPS
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from tests.tui import chapter
@@ -110,15 +110,8 @@ class CountedView(TranscriptView):
         return super().render_line(y)
 
 
-class CountedApp(App[None]):
+class CountedApp(ThemedApp):
     CSS_PATH = WIDGET_STYLES
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return theme_variables()
-
-    def on_mount(self) -> None:
-        self.register_theme(STORY_THEME)
-        self.theme = STORY_THEME.name
 
     def compose(self) -> ComposeResult:
         yield CountedView()

@@ -25,6 +25,7 @@ from core.engine.kinds.bank.embedding import MOST_IN_A_BATCH, keep_calls, meanin
 from core.engine.kinds.bank.sorting import EarlierItem
 from core.engine.kinds.base import Job
 from core.engine.recall.reading import chapters_of, replaced_in_book
+from core.store import SessionStore
 
 NAMED: Final = (ItemKind.PERSON, ItemKind.PLACE)
 """Kinds that are known by their names, of which every one is looked at."""
@@ -38,26 +39,30 @@ MOST_OUT: Final = 32
 class EarlierBank:
     """What the earlier chapters of a book have that an audience may be compared with."""
 
+    store: SessionStore
+    audience: Audience
     session: Session
     chapters: Sequence[BankChapter]
+    """The earlier chapters, and the one that is played."""
     scopes: tuple[Scope, ...]
-    """The chapters in which all of the audience played."""
-    replaced: frozenset[ItemId]
-    named: Sequence[EarlierItem]
+    """The earlier chapters in which all of the audience played."""
+    named: Sequence[EarlierItem] = ()
     """People and places, the oldest first."""
-    taken_out: Sequence[EarlierItem]
+    taken_out: Sequence[EarlierItem] = ()
 
-    def here(self, items: Iterable[Item]) -> list[EarlierItem]:
+    async def here(self, items: Sequence[Item]) -> list[EarlierItem]:
         """Return items as this chapter has them, but for those about characters that do not play in it.
 
         Of items that count, those in whose place a later chapter has a newer one are left out.
         """
         by_id = {chapter.session_id: chapter for chapter in self.chapters}
+        ids = [item.id for item in items if not item.is_out]
+        replaced = await replaced_in_book(self.store, self.chapters, self.audience, self.session, ids)
         found = []
         for item in items:
             chapter = by_id[item.session_id]
             about = None if item.about is None else chapter.slots.get(item.about)
-            if (item.is_out or item.id not in self.replaced) and (about is None) is (item.about is None):
+            if item.id not in replaced and (about is None) is (item.about is None):
                 seen = replace(item, label=chapter.label_of(item, self.session), about=about)
                 found.append(
                     EarlierItem(item=seen, chapter=chapter.number, was_known_to_all=item.label.is_everyone)
@@ -68,7 +73,7 @@ class EarlierBank:
         """Return the earlier chapters with the slot that the character in `slot` has there."""
         return [
             (one.session_id, there)
-            for one in self.chapters
+            for one in self.chapters[:-1]
             for there, here in one.slots.items()
             if here is slot
         ]
@@ -92,20 +97,15 @@ async def earlier_bank(job: Job, audience: Audience) -> EarlierBank:
         there = chapter.audience_there(audience, session)
         if there is not None:
             scopes.append(Scope(session_id=chapter.session_id, mask=there.mask, now=chapter.now))
-    made = EarlierBank(
-        session=session,
-        chapters=earlier,
-        scopes=tuple(scopes),
-        replaced=await replaced_in_book(job.store, chapters, audience, session),
-        named=(),
-        taken_out=(),
+    book = EarlierBank(
+        store=job.store, audience=audience, session=session, chapters=chapters, scopes=tuple(scopes)
     )
     named: list[Item] = []
     taken_out: list[Item] = []
     for chapter in earlier:
         named += await bank.items(chapter.session_id, kinds=NAMED)
         taken_out += await bank.taken_out(chapter.session_id)
-    return replace(made, named=made.here(named), taken_out=made.here(taken_out))
+    return replace(book, named=await book.here(named), taken_out=await book.here(taken_out))
 
 
 Pair = tuple[Item, Vector, Item]
@@ -144,7 +144,7 @@ class Neighbours:
             out = await asyncio.to_thread(nearest_by_words, listed, self._out)
             made = zip(listed, told, strict=False)
             pairs += [(item, one, other) for item, one in made for other in out if other.kind is item.kind]
-        return Near(await self._compared(pairs) if vectors else None, self._book.here(earlier))
+        return Near(await self._compared(pairs) if vectors else None, await self._book.here(earlier))
 
     async def _found(self, item: Item, meaning: Vector | None, model: str) -> list[Found]:
         """Return items near to a new one; of its own chapter by meaning, as all their words are compared."""
@@ -156,8 +156,7 @@ class Neighbours:
         found = [] if meaning is None else list(await bank.recall(query))
         if self._book.scopes:
             words = query_words([(item.name, 1.0), (item.text, 1.0)])
-            without = tuple(sorted(self._book.replaced))
-            query = replace(query, scopes=self._book.scopes, words=words, without=without)
+            query = replace(query, scopes=self._book.scopes, words=words)
             found += await bank.recall(query)
         return found
 

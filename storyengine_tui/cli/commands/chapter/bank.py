@@ -1,7 +1,7 @@
 """`storyengine bank`: whether a chapter keeps a memory bank, what is in it, and changes of that."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Annotated, Protocol
@@ -11,13 +11,17 @@ from rich.table import Table
 from rich.text import Text
 
 from core.context.visibility import names_of
-from core.domain.bank.details import ItemKind
+from core.domain.audience import EVERYONE
+from core.domain.bank.details import DETAILS_OF, Details, ItemKind, StateDetails, ThreadDetails
+from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
 from core.domain.errors import IllegalCommandError
+from core.domain.ids import ItemId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.language import LANGUAGES, read_language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.engine.bank.hands import Hands
 from core.engine.bank.service import NO_BANK, Bank
 from core.engine.kinds.bank.requests import is_extraction
 from core.text.cleaning import clean_line
@@ -26,6 +30,7 @@ from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import command, console, say
 from storyengine_tui.screens.bank.bank_rows import mark_of, spoken
+from storyengine_tui.screens.bank.item_numbers import read_decay, read_prompt
 
 Find = Callable[[str], Slot]
 
@@ -43,6 +48,10 @@ Ids = Annotated[
     typer.Argument(metavar="ITEM", help="The id of an item, or how it begins; several are possible."),
 ]
 Off = Annotated[bool, typer.Option("--off", help="Take it back.")]
+NOT_SAID = (
+    "No line of prompt {} has these words, of a few letters at least; `storyengine show` has all lines."
+)
+NOTHING_TYPED = "Say what is to be changed, such as --name, --text or --importance; --help has all of them."
 SHORT = 8
 """Characters of an id that are shown: its end, where ids differ."""
 
@@ -99,20 +108,24 @@ async def list_(
 ) -> None:
     """List the items of a chapter's memory bank, in the order of play."""
     async with _bank_of(session) as (bank, chapter, find):
-        items = await bank.items(with_all=all_, kinds=None if kind is None else (kind,))
+        kinds = None if kind is None else (kind,)
+        counting = await bank.items(kinds=kinds)
+        items = await bank.items(with_all=True, kinds=kinds) if all_ else counting
         slot = find(as_) if as_ else None
-    shown = [item for item in items if slot is None or slot in item.label]
+        shown = [item for item in items if slot is None or slot in item.label]
+        hands = await bank.hands(shown) if is_json else {}
+    ids = {item.id for item in counting}
     if is_json:
-        typer.echo(_json(shown, chapter))
+        typer.echo(_json(shown, chapter, hands))
     elif not console.is_terminal:
         for item in shown:
-            typer.echo("\t".join(_cells(item, chapter)))
+            typer.echo("\t".join(_cells(item, chapter, ids)))
     elif not shown:
         say("The bank has nothing like that.")
     else:
         table = Table("Id", "Kind", "State", "Prompt", "Known to", "Name", "Text")
         for item in shown:
-            table.add_row(*(Text(cell) for cell in _cells(item, chapter)))
+            table.add_row(*(Text(cell) for cell in _cells(item, chapter, ids)))
         console.print(table)
 
 
@@ -156,30 +169,104 @@ async def merge(session: SessionArgument, items: Ids) -> None:
 
 
 @command(app)
+async def add(
+    session: SessionArgument,
+    name: Annotated[str, typer.Argument(help="What it is about, in a few words.")],
+    text: Annotated[str, typer.Argument(help="What is true of it.")],
+    kind: Annotated[ItemKind, typer.Option(help="What kind of item it is.")] = ItemKind.FACT,
+    about: Annotated[str, typer.Option(metavar="NAME", help="The character that it is about.")] = "",
+    known_to: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A character that knows it, as often as needed; without it, all."),
+    ] = None,
+) -> None:
+    """Add an item of your own: it is confirmed, and no prompt takes it back."""
+    async with _bank_of(session) as (bank, chapter, find):
+        label = chapter.audience_of(map(find, known_to)) if known_to else EVERYONE
+        slot, details = find(about) if about else None, DETAILS_OF[kind]()
+        made = await bank.add(chapter, name=name, text=text, details=details, label=label, about=slot)
+    say(f"Added: {_short(made)}.")
+
+
+@command(app)
+async def quote(
+    session: SessionArgument,
+    prompt: Annotated[int, typer.Argument(min=0, help="The number of the prompt with the words.")],
+    words: Annotated[str, typer.Argument(help="The words, as they are in one line of the transcript.")],
+    line: Annotated[
+        int | None, typer.Option(min=0, help="Their line, from 0, which is your text; without it, the first.")
+    ] = None,
+) -> None:
+    """Keep words of the story as a quote, for those who heard them."""
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, session)
+        chapter = (await catalog.store.load(session_id)).session
+        listed = await catalog.store.canon(session_id, first=prompt, last=prompt)
+        events = [event for event in listed if line in (None, event.ordinal)]
+        said = next((event for event in events if find_words(event.text, words)), None)
+        if said is None:
+            raise IllegalCommandError(NOT_SAID.format(prompt))
+        made = await catalog.bank(session_id).quote(chapter, said, words)
+    say(f"Kept as a quote of {made.name}: {_short(made)}.")
+
+
+@command(app)
 async def edit(
     session: SessionArgument,
     item: Annotated[str, typer.Argument(metavar="ITEM", help="The id of an item, or how it begins.")],
     name: Annotated[str | None, typer.Option(help="Its name from now on.")] = None,
     text: Annotated[str | None, typer.Option(help="Its text from now on.")] = None,
+    about: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The character that it is about; “” for none.")
+    ] = None,
+    over: Annotated[
+        bool | None, typer.Option("--over/--holds", help="Whether a state is over, or a thread is closed.")
+    ] = None,
     importance: Annotated[float | None, typer.Option(min=0, max=1, help="Its importance, 0 to 1.")] = None,
+    confidence: Annotated[float | None, typer.Option(min=0, max=1, help="How certain it is, 0 to 1.")] = None,
     sentiment: Annotated[
         float | None, typer.Option(min=-1, max=1, help="How the cast feels about it, -1 to 1.")
     ] = None,
+    decay: Annotated[
+        str | None,
+        typer.Option(metavar="RATE", help="What a prompt takes of its importance, 0 to 1, or “never”."),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(metavar="PROMPT", help="The last prompt at which it is recalled, or “never”."),
+    ] = None,
 ) -> None:
-    """Change the words of an item; no model replaces yours."""
-    async with _bank_of(session) as (bank, _, _):
-        if all(one is None for one in (name, text, importance, sentiment)):
-            raise IllegalCommandError("Say what is to be changed: --name, --text, --importance, --sentiment.")
+    """Change an item; no model replaces your words."""
+    typed = (name, text, about, over, importance, confidence, sentiment, decay, until)
+    async with _bank_of(session) as (bank, _, find):
+        if all(one is None for one in typed):
+            raise IllegalCommandError(NOTHING_TYPED)
         (found,) = await _found(bank, [item])
-        typed = replace(
+        changed = replace(
             found,
             name=found.name if name is None else name,
             text=found.text if text is None else text,
+            about=found.about if about is None else find(about) if about.strip() else None,
+            details=found.details if over is None else _over(found, is_over=over),
             importance=found.importance if importance is None else importance,
+            confidence=found.confidence if confidence is None else confidence,
             sentiment=found.sentiment if sentiment is None else sentiment,
+            decay_rate=found.decay_rate if decay is None else read_decay(decay, found.decay_rate),
+            expires_at=found.expires_at if until is None else read_prompt(until),
         )
-        await bank.edit(found, typed)
+        await bank.edit(found, changed)
     say(f"Stored: {_short(found)}.")
+
+
+def _over(item: Item, *, is_over: bool) -> Details:
+    """Return the details of a state that is over or holds, or of a thread that is closed or open."""
+    match item.details:
+        case StateDetails() as state:
+            return replace(state, is_over=is_over)
+        case ThreadDetails() as thread:
+            return replace(thread, is_closed=is_over)
+        case _:
+            raise IllegalCommandError("Only a state can be over, and only a thread closed.")
 
 
 @command(app)
@@ -234,11 +321,11 @@ def _say(words: str, changed: Sequence[Item]) -> None:
     say(f"{words}: {len(changed):,}." if changed else "Nothing was changed: that is what they are already.")
 
 
-def _cells(item: Item, session: Session) -> tuple[str, ...]:
+def _cells(item: Item, session: Session, counting: Collection[ItemId]) -> tuple[str, ...]:
     return (
         _short(item),
         item.kind.value,
-        mark_of(item).replace("✓", "confirmed"),
+        mark_of(item, is_out=item.is_out and item.id not in counting).replace("✓", "confirmed"),
         str(item.proved_at),
         names_of(item.label, session),
         clean_line(item.name),
@@ -246,10 +333,14 @@ def _cells(item: Item, session: Session) -> tuple[str, ...]:
     )
 
 
-def _json(items: Sequence[Item], session: Session) -> str:
+def _json(items: Sequence[Item], session: Session, hands: Mapping[ItemId, Hands]) -> str:
     from pydantic import TypeAdapter  # Only for this.
 
     plain = TypeAdapter(list[Item]).dump_python(list(items), mode="json")
+    made = TypeAdapter(Hands)
     for item, fields in zip(items, plain, strict=True):
         fields["known_to"] = names_of(item.label, session)
+        fields["source_origin"] = item.source_origin.value
+        if item.id in hands:
+            fields |= made.dump_python(hands[item.id], mode="json")
     return json.dumps(plain, ensure_ascii=False, indent=2)

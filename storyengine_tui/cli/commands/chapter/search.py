@@ -16,6 +16,9 @@ from storyengine_tui.cli.commands.chapter.sessions import find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import say
 
+_START_SECONDS = 20.0
+"""How long the command waits for the model of meanings, which no earlier search has started."""
+
 
 async def search(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The words to find; each may be a beginning.")],
@@ -40,7 +43,7 @@ async def search(
         )
     async with running_engine(await unlocked()) as engine:
         chapters = await _chapters(engine, session, book)
-        hits = await engine.search(chapters, text)
+        hits = await engine.search(chapters, text, start_seconds=_START_SECONDS)
     if as_json:
         typer.echo(json.dumps([_plain(hit) for hit in hits], ensure_ascii=False, indent=2))
         return

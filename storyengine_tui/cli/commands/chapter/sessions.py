@@ -16,6 +16,7 @@ from core.config.models.assignments import ModelConfig
 from core.context.lore import BANK
 from core.context.visibility import names_of
 from core.context.window import parts_of, window_text
+from core.context.working_memory import working_memory_of, working_memory_text
 from core.domain.audience import NOBODY
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
@@ -216,6 +217,9 @@ async def context(
     with_system_prompt: Annotated[
         bool, typer.Option("--with-system-prompt", help="Print the text of the system prompt too.")
     ] = False,
+    is_json: Annotated[
+        bool, typer.Option("--json", help="Print working memory instead: parts, capacity, order, as JSON.")
+    ] = False,
 ) -> None:
     """Print exactly what would be sent to a character, segment by segment, with token counts."""
     async with running_engine(await unlocked()) as engine:
@@ -224,6 +228,10 @@ async def context(
         slot = find_character(snapshot, character)
         made = await engine.preview(session_id, slot, prompt)
         choice = engine.choice_of(snapshot.tab1.profiles, slot)
+    if is_json:
+        plain = {**working_memory_of(made).as_json(), "left_out": made.left_out}
+        typer.echo(json.dumps(plain, ensure_ascii=False, indent=2))
+        return
     _print_context(made, choice, is_whole=with_system_prompt)
 
 
@@ -246,6 +254,8 @@ def _print_context(made: Context, choice: ModelConfig, *, is_whole: bool) -> Non
         style="bold",
     )
     say(window_text(parts_of(made), made.left_out, made.max_input_tokens))
+    if stays := working_memory_text(made):
+        say(stays)
     for note in made.lore:
         if note.book == BANK:
             say(f"{'Recalled' if note.is_in else 'Not recalled'}: “{note.entry}”. {note.why}")

@@ -7,12 +7,14 @@ from core.agents.role.prompt_file import SEGMENTS, in_place_of_text
 from core.config.models.assignments import ModelConfig
 from core.context.segments import Context
 from core.context.window import parts_of, window_text
+from core.context.working_memory import working_memory_text
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.calls.inputs.lore_passages import passages_of_lore
 from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
 WINDOW: Final = "The window"
+WORKING_MEMORY: Final = "Working memory"
 
 
 class NextInputScreen(TextScreen):
@@ -44,6 +46,8 @@ def passages_of_input(made: Context, choice: ModelConfig) -> list[Passage]:
     """Return the parts of an input with their lengths, and how it is sent."""
     picture = window_text(parts_of(made), [clean_line(line) for line in made.left_out], made.max_input_tokens)
     passages = [Passage(f"{WINDOW}\n{picture}", len(WINDOW))]
+    if stays := working_memory_text(made):
+        passages.append(Passage(f"{WORKING_MEMORY}\n{stays}", len(WORKING_MEMORY)))
     for segment in made.segments:
         heading = f"{segment.name.value} · {segment.role} · about {segment.tokens:,} tokens"
         text = segment.text

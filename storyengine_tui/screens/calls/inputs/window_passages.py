@@ -6,7 +6,7 @@ from typing import Final
 from core.config.models.assignments import PromptStyle
 from core.context.lore import NOTE_ROLE
 from core.context.tokens import TOKENS_PER_MESSAGE, estimate_tokens
-from core.context.window import WINDOW_NOTES, WindowPart, read_notes, window_text
+from core.context.window import WINDOW_NOTES, WindowPart, read_notes, read_places, window_text
 from core.domain.requests.request import Artifact
 from core.text.cleaning import clean_line
 from storyengine_tui.widgets.reading.memory_outline import Passage
@@ -30,8 +30,14 @@ def window_parts(prompt_version: str, parts: Sequence[StoredPart]) -> list[Windo
     style = PromptStyle.SMALL if f"/{PromptStyle.SMALL}@" in prompt_version else PromptStyle.FULL
     notes = next((text for role, name, text in parts if (role, name) == (NOTE_ROLE, WINDOW_NOTES)), "")
     shortened = {part.name: part.compression for part in read_notes(notes)}
+    places = read_places(notes)
     return [
-        WindowPart(clean_line(name), estimate_tokens(text, style) + TOKENS_PER_MESSAGE, shortened.get(name))
+        WindowPart(
+            clean_line(name),
+            estimate_tokens(text, style) + TOKENS_PER_MESSAGE,
+            shortened.get(name),
+            places.get(name, ""),
+        )
         for role, name, text in parts
         if role != NOTE_ROLE
     ]

@@ -67,7 +67,7 @@ class BankPart:
         # What an undone prompt had is not shown; what the GM took out is, where it is asked for.
         shown = [item for item in items if item.id in ids or item.is_out]
         now = session.snapshot.session.prompt_index
-        rows = await asyncio.to_thread(rows_of, shown, accesses, now, earlier, session.fades_at())
+        rows = await asyncio.to_thread(rows_of, shown, accesses, now, earlier, session.fades_at(), ids)
         if self._page.shows(session):
             self._cell.show_rows(rows, self._memory.viewpoint, has_book=bool(chapters))
 

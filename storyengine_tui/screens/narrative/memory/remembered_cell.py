@@ -163,12 +163,12 @@ class RememberedCell(MemoryCell):
     def go_to_item(self, item_id: ItemId) -> None:
         """Show the list that has an item, with the cursor on it; once the bank is read."""
         self._wanted_item = item_id if self._rows is None else None
-        item = next((row.item for row in self._rows or () if row.item.id == item_id), None)
-        if item is None:
+        row = next((row for row in self._rows or () if row.item.id == item_id), None)
+        if row is None:
             return
-        self.wanted = Wanted.OUT if item.is_out else Wanted.ALL
+        self.wanted = Wanted.OUT if row.is_out else Wanted.ALL
         self.query_one("#memory-search", Input).value = ""
-        self.go_to_list(next(one for one, kinds in KINDS.items() if item.kind in kinds))
+        self.go_to_list(next(one for one, kinds in KINDS.items() if row.item.kind in kinds))
         self._list.go_to(item_id)
         self.screen.set_focus(self._list, scroll_visible=True)
 

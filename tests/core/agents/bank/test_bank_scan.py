@@ -22,14 +22,11 @@ from core.context.visibility import Knowledge, items_known_to_all_of, known_to_a
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import (
     Aspect,
-    EventDetails,
     FactDetails,
     ItemKind,
     PersonDetails,
     QuoteDetails,
     StateDetails,
-    ThreadCategory,
-    ThreadDetails,
 )
 from core.domain.ids import EventId, RequestId, SessionId
 from core.domain.session.session import Session
@@ -154,46 +151,16 @@ def test_a_mood_passes_and_a_wound_stays() -> None:
     assert [one.expires_at for one in items_of(states, source(), NOW)[0]] == [23, None]
 
 
-def test_an_answer_is_read_list_by_list_within_bounds() -> None:
-    answer = {
-        "facts": [entry(importance=99), entry(prompt="1"), entry(words=""), entry(name=""), "no", None],
-        "threads": [entry(category="Plan", stakes="All", is_closed=True), entry(category="Nonsense")],
-        "states": [entry(who="the light", aspect="wound", is_over=True), entry(who="Bligh", aspect="wound")],
-        "traits": [entry(who="Jonas", strength=4)],
-        "events": [entry(participants=["Mira", 7, "x" * 500], context="At dusk.", outcome="Lost.")],
-        "places": [entry(sentiment=one) for one in (-2, 1, 99, "2", True)],
-        "people": "none",
-    }
-    found = scan_answer.read_scan(json.dumps(answer), CAST)
-    facts = [one for one in found if one.details.kind is ItemKind.FACT]
-    assert [(one.name, one.importance) for one in facts] == [("The key", 1.0), ("Mira has it", 0.5)]
-    threads = [one.details for one in found if one.details.kind is ItemKind.THREAD]
-    assert threads == [
-        ThreadDetails(category=ThreadCategory.PLAN, stakes="All", is_closed=True),
-        ThreadDetails(category=ThreadCategory.CONCERN),
-    ]
-    [state] = [one for one in found if one.details.kind is ItemKind.STATE]
-    assert (state.about, state.details) == (Slot.RED, StateDetails(aspect=Aspect.WOUND, is_over=True))
-    [trait] = [one for one in found if one.details.kind is ItemKind.TRAIT]
-    assert trait.about is Slot.ORANGE
-    [event] = [one.details for one in found if isinstance(one.details, EventDetails)]
-    assert (event.context, event.outcome) == ("At dusk.", "Lost.")
-    places = [one for one in found if one.details.kind is ItemKind.PLACE]
-    assert [one.sentiment for one in places] == [-1.0, 0.5, 1.0, 0.0, 0.0]
-
-
-def test_an_answer_without_any_list_is_shown_to_its_author() -> None:
-    for text in ("No.", "{}", '{"facts": {}}', "[1]"):
-        with pytest.raises(InvalidMemoryError):
-            scan_answer.read_scan(text, CAST)
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )
-KEYS = ("prompt", "words", "name", "text", "who", "aspect", "category", "importance", "participants", "kind")
+KEYS = (
+    *("prompt", "words", "name", "text", "who", "aspect", "category", "importance", "participants", "kind"),
+    *("attributes", "relationships", "value", "relation", "target", "exposure_desired", "minutes", "worked"),
+    *("steps", "prerequisites", "outcomes", "strength", "sentiment"),
+)
 ENTRIES = st.lists(st.dictionaries(st.sampled_from(KEYS), JSON) | JSON, max_size=4)
 LISTS = ("events", "facts", "people", "places", "threads", "quotes", "traits", "states", "items", "names")
 

@@ -218,7 +218,7 @@ def test_what_the_gm_types_is_clean_and_says_nothing_twice() -> None:
 def test_details_come_back_when_a_change_is_undone() -> None:
     before = replace(item(), details=PersonDetails(attributes=(AGE,), exposure_current=0.3))
     after = edited(before, replace(before, details=PersonDetails())).next_version(NOW + timedelta(hours=1))
-    [back] = undone([before, after], NOW + timedelta(hours=2))
+    [back] = undone([before, after], NOW + timedelta(hours=2), {before.id})
     assert back.details == before.details
 
 

@@ -11,10 +11,12 @@ from core.domain.audience import Audience
 from core.domain.bank.details import PersonDetails
 from core.domain.bank.pieces import PieceVector
 from core.domain.bank.recall import ItemVector
+from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.recall.asking import Meaning
 from core.engine.recall.search import excerpt_of, matcher_of, search
 from core.engine.recall.texts import Place, lacking_pieces
+from core.snapshot import Snapshot
 from core.text.cleaning import clean_line
 from tests.core.bank_samples import fact
 from tests.store import chapters
@@ -129,6 +131,24 @@ async def test_a_name_that_is_spelled_otherwise_finds_what_has_the_name() -> Non
     assert not {hit.instead for hit in await search(store, [session.id], "Kara hid")} - {""}
     assert not await search(store, [session.id], "zeppelin")
     await lease.aclose()
+
+
+async def test_each_chapter_is_loaded_once_for_a_search_whatever_it_finds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = MemoryStore()
+    session, lease = await chapters.locked_session(store, keeps_bank=True, names={Slot.RED: "Kara"})
+    await lease.aclose()
+    loads: list[object] = []
+    load = store.load
+
+    async def noted(session_id: SessionId) -> Snapshot:
+        loads.append(session_id)
+        return await load(session_id)
+
+    monkeypatch.setattr(store, "load", noted)
+    await search(store, [session.id], "Karra hid")
+    assert loads == [session.id]
 
 
 @given(text=st.text(max_size=80), words=st.text(max_size=20))

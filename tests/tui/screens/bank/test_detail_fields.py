@@ -11,13 +11,13 @@ from core.domain.errors import IllegalCommandError
 from core.domain.ids import ItemId
 from storyengine_tui.screens.bank.detail_fields import (
     NO_PAIR,
-    NO_SHARE,
     NO_TIME,
     lines_of,
     read,
     shown,
     typed_fields,
 )
+from storyengine_tui.screens.bank.item_numbers import NO_SHARE
 from tests.core.bank_samples import WHOLE
 from tests.store.bank.test_details_in_rows import details
 

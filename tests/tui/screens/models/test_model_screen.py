@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static
 
@@ -23,7 +22,7 @@ from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.models.trying_screen import NOTHING_SENT
 from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.theme import STORY_THEME, theme_variables
+from storyengine_tui.shell.themed_app import ThemedApp
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from tests.core.config.models.test_keys import Memory
@@ -42,7 +41,7 @@ KEY = "sk-secret-1234567890"
 # The screen, on its own
 
 
-class ModelApp(App[None]):
+class ModelApp(ThemedApp):
     CSS_PATH = WIDGET_STYLES
 
     def __init__(self, configuration: Configuration, names: Mapping[Slot, str] | None = None) -> None:
@@ -51,12 +50,7 @@ class ModelApp(App[None]):
         self.names = names
         self.results: list[Configuration | None] = []
 
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return theme_variables()
-
     def on_mount(self) -> None:
-        self.register_theme(STORY_THEME)
-        self.theme = STORY_THEME.name
         self.push_screen(ModelScreen(self.configuration, self.names), self.results.append)
 
 

@@ -8,11 +8,18 @@ from textual.containers import Vertical
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
+from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
-from storyengine_tui.textual_ext.painting.style_cache import MOST_STATES, CachingStylesheet
+from storyengine_tui.textual_ext.painting import style_cache
+from storyengine_tui.textual_ext.painting.style_cache import (
+    MOST_ALIKE,
+    MOST_STATES,
+    CachingStylesheet,
+    StylesOfRules,
+)
 from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT, Part
 from storyengine_tui.theme import STORY_THEME
 from tests.tui.engine_app import Desktop, make_active, until
@@ -30,6 +37,7 @@ class Fields(App[None]):
     .line:first-child { color: green; }
     #named { color: yellow; }
     .veiled { background: blue; color: red; }
+    .loud .text-area--placeholder { color: green; }
     """
 
     def __init__(self) -> None:
@@ -102,20 +110,56 @@ async def test_what_lies_on_a_widget_hears_that_it_looks_different() -> None:
         assert seen[0] == seen[2] != seen[1] == seen[3]
 
 
-async def test_a_widget_in_a_state_that_it_was_in_before_asks_no_rule(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A text area has eight kinds of text: a focus that came and went was a third of a change of tab."""
-    asked: list[RuleSet] = []
+async def test_what_a_widget_consists_of_looks_as_its_surroundings_ask() -> None:
+    """No rule for the text area itself asks for that class."""
+    app = Fields()
+    async with app.run_test() as pilot:
+        cell, text = app.query(".cell").first(), app.query_one(TextArea)
+        app.screen.set_focus(None)
+        seen = []
+        for _ in range(4):
+            cell.toggle_class("loud")
+            await pilot.pause()
+            assert not wrongly_styled(app)
+            seen.append(text.get_component_styles("text-area--placeholder").color)
+        assert seen[0] == seen[2] != seen[1] == seen[3]
+
+
+async def test_a_scroll_bar_shows_the_background_that_it_lies_on() -> None:
+    """The rules of what scrolls stay as they are."""
+    app = Fields()
+    async with app.run_test() as pilot:
+        cell, text = app.query(".cell").first(), app.query_one(TextArea)
+        text.text = "line\n" * 100
+        text.styles.background = "transparent"
+        await pilot.pause()
+        row = text.vertical_scrollbar.region.y
+        seen = []
+        for _ in range(4):
+            cell.toggle_class("veiled")
+            await pilot.pause()
+            seen.append(text.vertical_scrollbar.render_lines(Region(0, row, 2, 1)))
+        assert seen[0] == seen[2] != seen[1] == seen[3]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[RuleSet]:
+    """Every rule that any widget is compared with."""
+    rules: list[RuleSet] = []
     check_rule = Stylesheet._check_rule.__func__  # type: ignore[attr-defined]  # a class method
 
     def counted(cls: type[Stylesheet], rule: RuleSet, path: list[DOMNode]) -> Any:
-        asked.append(rule)
+        rules.append(rule)
         return check_rule(cls, rule, path)
 
+    monkeypatch.setattr(Stylesheet, "_check_rule", classmethod(counted))
+    return rules
+
+
+async def test_a_widget_in_a_state_that_it_was_in_before_asks_no_rule(asked: list[RuleSet]) -> None:
+    """A text area has eight kinds of text: a focus that came and went was a third of a change of tab."""
     app = Fields()
     async with app.run_test() as pilot:
-        monkeypatch.setattr(Stylesheet, "_check_rule", classmethod(counted))
         costs = []
         for name in ("line", "text", "line", "text", "line", "text"):
             asked.clear()
@@ -126,6 +170,31 @@ async def test_a_widget_in_a_state_that_it_was_in_before_asks_no_rule(
     assert costs[3:] == [0, 0, 0]
 
 
+async def test_a_widget_like_one_that_was_styled_asks_no_rule(asked: list[RuleSet]) -> None:
+    app = Fields()
+    async with app.run_test() as pilot:
+        cells = app.query(".cell")
+        assert asked
+        asked.clear()
+        await cells.first().mount(TextArea("another text", id="other"))
+        await pilot.pause()
+        assert not asked
+        assert not wrongly_styled(app)
+
+
+async def test_an_app_with_the_same_rules_asks_no_rule_again(asked: list[RuleSet]) -> None:
+    known: StylesOfRules = {}
+    costs = []
+    for _ in range(2):
+        app = Fields()
+        app.stylesheet = CachingStylesheet(variables=app.get_css_variables(), known=known)
+        asked.clear()
+        async with app.run_test():
+            costs.append(len(asked))
+            assert not wrongly_styled(app)
+    assert costs[0] > 4 * costs[1], "only what looks by its place asks again"
+
+
 async def test_rules_that_cannot_concern_a_widget_are_not_looked_at() -> None:
     app = Fields()
     async with app.run_test():
@@ -134,18 +203,34 @@ async def test_rules_that_cannot_concern_a_widget_are_not_looked_at() -> None:
         assert len(sheet._narrow_for(app.query_one("#named")).rules) < len(sheet.rules) / 3
 
 
-async def test_what_is_remembered_of_a_widget_is_bounded_and_goes_with_it() -> None:
-    app = Fields()
+class ManyLooks(Fields):
+    """Fields, and what lies beside them, in more looks than are kept."""
+
+    CSS = Fields.CSS + "".join(
+        f".look-{number} TextArea, .look-{number} Static {{ color: red; }}"
+        for number in range(2 * MOST_ALIKE)
+    )
+
+
+async def test_what_is_remembered_is_bounded_and_goes_with_its_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(style_cache, "MOST_KNOWN", 40)
+    app = ManyLooks()
     async with app.run_test() as pilot:
         sheet = app.stylesheet
         assert isinstance(sheet, CachingStylesheet)
         text = app.query_one(TextArea)
-        for number in range(3 * MOST_STATES):
-            text.set_classes(f"class-{number}")
-        assert len(sheet._looks[text]) <= MOST_STATES
-        app.theme = "textual-light"
-        await pilot.pause()
+        alike = []
+        for number in range(2 * MOST_ALIKE):
+            app.query(".cell").first().set_classes(f"cell look-{number}")
+            await pilot.pause(0)
+            alike.append(len(sheet._narrow_for(text).alike))
+        assert max(alike) == MOST_ALIKE
+        assert 0 < len(sheet._looks[text]) <= MOST_STATES
+        for _ in range(4):
+            app.theme = "textual-light" if app.theme == "textual-dark" else "textual-dark"
+            await pilot.pause()
         assert len(sheet._looks[text]) <= 1, "of other rules nothing is known"
+        assert 0 < len(sheet._known) <= 40
 
 
 async def tour(pilot: Pilot[Any]) -> None:

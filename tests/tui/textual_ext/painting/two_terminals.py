@@ -11,10 +11,10 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from core.domain.story.transcript import Window, render_window
+from storyengine_tui.shell.themed_app import ThemedApp
 from storyengine_tui.textual_ext.painting.batched_screen import BatchedScreen
 from storyengine_tui.textual_ext.painting.compositor import Pieces
 from storyengine_tui.textual_ext.painting.diff_display import DiffDisplayApp
-from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from tests.tui import chapter
@@ -53,7 +53,7 @@ def sure_window(prompts: int, boundary: int = 0) -> Window:
     return render_window(events, chapter.session(prompts, boundary))
 
 
-class ComparedApp(DiffDisplayApp):
+class ComparedApp(DiffDisplayApp, ThemedApp):
     """Feeds two terminals, one plainly and one by difference."""
 
     CSS_PATH = WIDGET_STYLES
@@ -66,13 +66,6 @@ class ComparedApp(DiffDisplayApp):
         self.theirs = Terminal(*size)
         self.sent = 0
         self.sent_plainly = 0
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return theme_variables()
-
-    def on_mount(self) -> None:
-        self.register_theme(STORY_THEME)
-        self.theme = STORY_THEME.name
 
     def get_default_screen(self) -> Screen[None]:
         return self.screen_class()
