@@ -1,17 +1,14 @@
 """The lists of the memory bank on tab 3: what they show, and what one key does with their items."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import pytest
-from textual.pilot import Pilot
-from textual.widgets import Input, Select, Static
+from textual.widgets import Input
 
 from core.domain.audience import Audience
-from core.domain.bank.details import Attribute, ItemKind, PersonDetails, StateDetails
 from core.domain.bank.item import Item, Validation
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import ItemId
@@ -22,84 +19,14 @@ from core.engine.engine import Engine
 from storyengine_tui.screens.bank.bank_desk import NO_THREAD, ONE_TO_EDIT
 from storyengine_tui.screens.bank.bank_rows import cells_of
 from storyengine_tui.screens.bank.item_list import ItemList
-from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
-from storyengine_tui.screens.bank.item_numbers import NO_SHARE
 from storyengine_tui.screens.bank.item_screen import ItemScreen
-from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
-from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.tui.bank_desk import ITEMS, MIRA, SCRIPT, by_number, is_confirmed, keep, make_banked
-from tests.tui.engine_app import Desktop, make_active, screen_text, until
+from tests.tui.bank_desk import ITEMS, SCRIPT, is_confirmed, keep
+from tests.tui.bank_tab import Tab, tab3
+from tests.tui.engine_app import Desktop, make_active, screen_text
 
 pytestmark = pytest.mark.anyio
-
-
-class Tab:
-    """Tab 3 as the GM sees it."""
-
-    def __init__(self, pilot: Pilot[Any], app: StoryEngineApp) -> None:
-        self.pilot, self.app = pilot, app
-
-    @property
-    def cell(self) -> RememberedCell:
-        return self.app.chapter.query_one(RememberedCell)
-
-    @property
-    def items(self) -> ItemList:
-        return self.cell.query_one(ItemList)
-
-    @property
-    def names(self) -> list[str]:
-        return [row.item.name for row in self.cell.query_one(ItemList).rows]
-
-    @property
-    def title(self) -> str:
-        return str(self.cell.query_one("#memory-title", Static).content)
-
-    @property
-    def count(self) -> str:
-        return str(self.cell.query_one("#memory-count", Static).content)
-
-    @property
-    def bank(self) -> Bank:
-        assert self.app.session is not None
-        return self.app.session.bank
-
-    async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
-
-    async def until(self, holds: Any, what: str = "") -> None:
-        await until(self.pilot, holds, what)
-
-    async def stored(self, number: int) -> Item:
-        return by_number(await self.bank.items(with_all=True), number)
-
-    async def said(self, words: str) -> None:
-        await self.until(lambda: words in self.title, f"{words!r} is not in {self.title!r}")
-
-    async def warned(self, sentence: str) -> None:
-        def has_come() -> bool:
-            return any(str(one.message) == sentence for one in self.app._notifications)
-
-        await self.until(has_come, sentence)
-
-
-@asynccontextmanager
-async def tab3(
-    desktop: Desktop, prepare: Any = make_banked, shown: str = "3", size: tuple[int, int] = (80, 24)
-) -> AsyncIterator[Tab]:
-    """Open the program on tab 3, with a list of the bank shown."""
-    desktop.script = SCRIPT
-    async with desktop.window(prepare, size=size) as (pilot, app):
-        tab = Tab(pilot, app)
-        await pilot.press("f4")
-        await tab.until(lambda: tab.cell.is_known and tab.cell.keeps_bank and tab.cell._rows is not None)
-        await tab.press(shown)
-        await tab.until(lambda: tab.items.has_focus)
-        yield tab
 
 
 async def test_a_chapter_that_keeps_no_bank_has_the_two_forms_of_memory_and_reads_no_items(
@@ -222,103 +149,6 @@ async def test_a_merge_says_why_it_is_refused_and_else_which_item_goes_on(deskto
         await tab.press("down", "space", "down", "down", "space", "m")
         await tab.said("Merged 2 items into “Mira”")
         await tab.until(lambda: len(tab.names) == 4)
-
-
-async def test_the_words_of_an_item_are_edited_and_stay_with_those_who_knew_it(desktop: Desktop) -> None:
-    async with tab3(desktop, shown="5") as tab:
-        await tab.press("e")
-        await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
-        tab.app.screen.query_one("#sentiment", CappedTextArea).load_text("-0,5")
-        await tab.press(*" Not [/yet].", "ctrl+s")
-        await tab.said("Stored; u undoes it")
-        stored = await tab.stored(4)
-        assert (stored.text, stored.is_by_gm, stored.label, stored.sentiment) == (
-            "Jonas has not been told. Not [/yet].",
-            True,
-            MIRA,
-            -0.5,
-        )
-        await tab.press("enter")
-        await tab.until(lambda: "Feeling about it: -0.50 of -1 to 1" in screen_text(tab.app))
-        await tab.press("escape")
-        await tab.press("e")
-        await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
-        tab.app.screen.query_one("#importance", CappedTextArea).load_text("seven")
-        await tab.press("ctrl+s")
-        await tab.until(lambda: NO_SHARE in str(tab.app.screen.query_one("#refused", Static).content))
-        await tab.press("escape", "t")
-        await tab.said("Closed: 1 item")
-        await tab.until(lambda: "closed" in screen_text(tab.app))
-
-
-async def test_how_an_item_is_recalled_and_whom_it_is_about_are_edited_in_its_form(desktop: Desktop) -> None:
-    async with tab3(desktop, shown="6") as tab:
-        await tab.press("down")
-        chosen = tab.items.chosen
-        assert chosen is not None
-        assert chosen.item.kind is ItemKind.STATE
-        await tab.press("e")
-        await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
-        screen = tab.app.screen
-        for name, typed in (("confidence", "0.9"), ("decay", "never"), ("until", "40")):
-            screen.query_one(f"#{name}", CappedTextArea).load_text(typed)
-        screen.query_one("#about", Select).value = Slot.ORANGE.value
-        screen.query_one("#is_over", Select).value = True
-        await tab.press("ctrl+s")
-        await tab.said("Stored; u undoes it")
-        stored = await tab.stored(chosen.item.id.int)
-        assert (stored.confidence, stored.decay_rate, stored.expires_at) == (0.9, 0.0, 40)
-        assert stored.about is Slot.ORANGE
-        assert isinstance(stored.details, StateDetails)
-        assert stored.details.is_over
-        await tab.until(lambda: "over" in screen_text(tab.app))
-        tab.items.go_to(stored.id)
-        await tab.press("enter")
-        await tab.until(lambda: isinstance(tab.app.screen, ItemScreen))
-        view = tab.app.screen.query_one(PassageView)
-        await tab.until(lambda: "How it was changed" in view.lines.text)
-        for line in ("Confidence: 0.90", "Fading: never", "Recalled no longer after prompt 40"):
-            assert line in view.lines.text
-        assert "fading, before" in view.lines.text
-
-
-async def test_details_that_are_typed_are_stored_shown_and_undone(desktop: Desktop) -> None:
-    async with tab3(desktop, shown="3") as tab:
-        before = await tab.stored(1)
-        await tab.press("e")
-        await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
-        for name, typed in (("attributes", "age: sixty [/x]"), ("exposure_desired", "0,75")):
-            tab.app.screen.query_one(f"#{name}", CappedTextArea).load_text(typed)
-        await tab.press("ctrl+s")
-        await tab.said("Stored; u undoes it")
-        stored = await tab.stored(1)
-        assert stored.details == PersonDetails(
-            relationship="her cousin",
-            attributes=(Attribute(name="age", value="sixty [/x]"),),
-            exposure_desired=0.75,
-        )
-        await tab.press("enter")
-        await tab.until(lambda: "Qualities: age: sixty [/x]" in screen_text(tab.app))
-        assert "Last changed by: you" in screen_text(tab.app)
-        await tab.press("escape", "u")
-        await tab.said("Undone for 1 item")
-        assert (await tab.stored(1)).details == before.details
-
-
-async def test_an_item_of_the_gms_own_is_added_for_those_who_are_ticked(desktop: Desktop) -> None:
-    async with tab3(desktop, shown="4") as tab:
-        await tab.press("plus")
-        await tab.until(lambda: isinstance(tab.app.screen, AddItemModal))
-        screen = tab.app.screen
-        await tab.press(*"It has a cellar.")
-        screen.query_one("#name", CappedTextArea).focus()
-        await tab.press(*"The inn")
-        screen.query_one("#known-to").focus()
-        await tab.press("2", "3", "ctrl+s")
-        await tab.said("Added")
-        await tab.until(lambda: "The inn" in tab.names)
-        added = next(item for item in await tab.bank.items() if item.name == "The inn")
-        assert (added.label, added.text, added.take) == (MIRA, "It has a cellar.", None)
 
 
 async def test_the_lists_show_what_one_character_knows_and_what_has_the_words(desktop: Desktop) -> None:
