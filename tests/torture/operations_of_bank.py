@@ -25,12 +25,7 @@ async def _change(engine: Engine, session: SessionHandle) -> None:
 
 
 async def _tell_in(engine: Engine, session: SessionHandle) -> None:
-    """Have the story told in another language, or in English again.
-
-    Vectors that are to be made are made first: such work is put back where the program ends, with its call on
-    record, and counts for nothing then.
-    """
-    await until(session, lambda: not session.snapshot.background)
+    """Have the story told in another language, or in English again."""
     is_english = session.snapshot.session.language is Language.ENGLISH
     await session.keeping.tell_in(Language.GERMAN if is_english else Language.ENGLISH)
 

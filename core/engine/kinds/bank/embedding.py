@@ -48,6 +48,7 @@ class EmbeddingHandler(BackgroundHandler[VectorsMade]):
         size = max(1, min(job.calls.embedding_batch, MOST_IN_A_BATCH))
         pieces = await lacking_pieces(job.store, chapters, model) if request.text == OF_TEXTS else []
         seen: set[tuple[ItemId, int]] = set()
+        is_on_record = False
         while True:
             items = await bank.unembedded(chapters, model, max(1, size // 2))  # each has two texts
             # A vector of an item that was deleted meanwhile is not kept: it is asked about once.
@@ -67,8 +68,9 @@ class EmbeddingHandler(BackgroundHandler[VectorsMade]):
             else:
                 return VectorsMade(), CallRecords()
             await keep_calls(job, request, made.call_records)
+            is_on_record = is_on_record or bool(made.call_records.artifacts)
             if made.error is not None:
-                return Failed(made.error), CallRecords()
+                return Failed(made.error, is_on_record=is_on_record), CallRecords()
 
 
 def _by_chapter(

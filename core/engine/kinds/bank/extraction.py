@@ -113,7 +113,7 @@ class _Work:
         found = self._findings(part, text)
         items, unproved = await asyncio.to_thread(items_of, found, self.source, self.now)
         near = await self.neighbours.of(items)
-        self.sorter.know_earlier(near.earlier)
+        await asyncio.to_thread(self.sorter.know_earlier, near.earlier)
         result = await asyncio.to_thread(self.sorter.sort, items, near.similar)
         return result, (*unproved_in_words(unproved), *_noted(result))
 

@@ -1,5 +1,6 @@
 """What a character recalls of the memory bank: in its input, beside its reply, and as the GM sees it."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -243,6 +244,39 @@ async def test_an_embedding_that_fails_is_tried_again_and_keeps_what_it_made() -
         items = await scene.store.bank.items(session.id)
         assert len(scene.store.bank.vectors) == len(items)
         assert Breaking.calls == 2 * len(items) + 2, "what has a vector is not asked about again"
+
+
+class Hanging(ScriptedEmbedder):
+    """A model that does not answer one of its calls."""
+
+    calls, hangs_at, is_asked = 0, 0, asyncio.Event()
+
+    async def embed(self, texts: Sequence[str], seconds: float) -> Embedding:
+        Hanging.calls += 1
+        if Hanging.calls == Hanging.hangs_at:
+            Hanging.is_asked.set()
+            await asyncio.Event().wait()
+        return await super().embed(texts, seconds)
+
+
+async def test_an_embedding_that_is_put_back_after_a_call_counts_the_try_that_has_it_on_record() -> None:
+    scene = keeping()
+    choice = choose_embedding(EmbeddingSettings(batch=1), accounts_of(ProfileSettings(provider="scripted")))
+    assert choice is not None
+    scene.options = {"embedding": EmbeddingPlan(choice, Hanging)}
+    Hanging.is_asked, Hanging.calls, Hanging.hangs_at = asyncio.Event(), 0, 0
+    async with played(scene, *(fact(number, prompt_index=1) for number in range(1, 4))) as session:
+        await settled(session)
+        scene.store.bank.vectors.clear()
+        Hanging.calls, Hanging.hangs_at = 0, 4
+        await session.background.make_vectors()
+        request = (await embeddings(session))[-1]
+        await Hanging.is_asked.wait()
+    [waits] = [one for one in await scene.store.requests(session.id) if one.id == request.id]
+    calls = [one for one in await scene.store.artifacts(session.id) if one.request_id == request.id]
+    assert waits.state is RequestState.PENDING
+    assert calls
+    assert all(one.attempt <= waits.attempts for one in calls)
 
 
 async def test_new_items_are_compared_by_meaning_with_those_that_are_there() -> None:
