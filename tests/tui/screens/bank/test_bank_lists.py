@@ -2,22 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-from uuid import UUID
 
 import pytest
 from textual.widgets import Input
 
 from core.domain.audience import Audience
 from core.domain.bank.item import Item, Validation
-from core.domain.errors import ErrorCode, StorageError
-from core.domain.ids import ItemId
 from core.domain.slot import Slot
 from core.engine.bank.changes import NO_WIDER, OTHER_KIND
 from core.engine.bank.service import Bank
 from core.engine.engine import Engine
 from storyengine_tui.screens.bank.bank_desk import NO_THREAD, ONE_TO_EDIT
-from storyengine_tui.screens.bank.bank_rows import cells_of
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
@@ -203,43 +198,3 @@ async def test_what_an_undone_prompt_had_is_gone_and_comes_back_with_it(desktop:
         await tab.until(lambda: tab.names == ["The inspector"])
         await tab.app.session.takes.redo()
         await tab.until(lambda: len(tab.names) == 2)
-
-
-async def test_of_five_thousand_items_only_those_in_view_are_painted(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    many = tuple(
-        replace(ITEMS[4], id=ItemId(UUID(int=number)), name=f"Fact {number}") for number in range(1, 5_001)
-    )
-
-    async def make(engine: Engine) -> None:
-        await keep(engine, await make_active(engine, 3), many)
-
-    painted: list[str] = []
-
-    def counted(row: Any, *rest: Any, **options: Any) -> list[str]:
-        painted.append(row.item.name)
-        return cells_of(row, *rest, **options)
-
-    monkeypatch.setattr("storyengine_tui.screens.bank.item_list.cells_of", counted)
-    async with tab3(desktop, make, shown="6") as tab:
-        assert tab.count == "5,000 items · 5,000 to confirm"
-        assert len(set(painted)) <= 20
-        await tab.press("end", "slash", *"fact 4999")
-        assert tab.names == ["Fact 4999"]
-        assert len(set(painted)) <= 200
-
-
-async def test_a_change_that_cannot_be_stored_says_so_and_changes_nothing(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with tab3(desktop) as tab:
-        error = StorageError(ErrorCode.STORAGE_SAVE_FAILED, "The disk is full.", "Free some space.")
-
-        async def fail(*_: object, **__: object) -> None:
-            raise error
-
-        monkeypatch.setattr(tab.bank, "pin", fail)
-        await tab.press("p")
-        await tab.warned("The disk is full. Free some space.")
-        assert not (await tab.stored(1)).is_pinned

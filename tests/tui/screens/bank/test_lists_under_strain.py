@@ -1,0 +1,57 @@
+"""The lists of the memory bank where there is very much in them, or where nothing can be stored."""
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from core.domain.errors import ErrorCode, StorageError
+from core.domain.ids import ItemId
+from core.engine.engine import Engine
+from storyengine_tui.screens.bank.bank_rows import cells_of
+from tests.tui.bank_desk import ITEMS, keep
+from tests.tui.bank_tab import tab3
+from tests.tui.engine_app import Desktop, make_active
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_of_five_thousand_items_only_those_in_view_are_painted(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = tuple(
+        replace(ITEMS[4], id=ItemId(UUID(int=number)), name=f"Fact {number}") for number in range(1, 5_001)
+    )
+
+    async def make(engine: Engine) -> None:
+        await keep(engine, await make_active(engine, 3), many)
+
+    painted: list[str] = []
+
+    def counted(row: Any, *rest: Any, **options: Any) -> list[str]:
+        painted.append(row.item.name)
+        return cells_of(row, *rest, **options)
+
+    monkeypatch.setattr("storyengine_tui.screens.bank.item_list.cells_of", counted)
+    async with tab3(desktop, make, shown="6") as tab:
+        assert tab.count == "5,000 items · 5,000 to confirm"
+        assert len(set(painted)) <= 20
+        await tab.press("end", "slash", *"fact 4999")
+        assert tab.names == ["Fact 4999"]
+        assert len(set(painted)) <= 200
+
+
+async def test_a_change_that_cannot_be_stored_says_so_and_changes_nothing(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with tab3(desktop) as tab:
+        error = StorageError(ErrorCode.STORAGE_SAVE_FAILED, "The disk is full.", "Free some space.")
+
+        async def fail(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(tab.bank, "pin", fail)
+        await tab.press("p")
+        await tab.warned("The disk is full. Free some space.")
+        assert not (await tab.stored(1)).is_pinned
