@@ -153,7 +153,11 @@ def test_setup_cast(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
         await until(pilot, lambda: app.focused in [*app.chapter.query(".-agent-blue .name")])
-        app.chapter.query_one("#panels").focus()
+        panels = app.chapter.query_one("#panels")
+        panels.focus(scroll_visible=False)
+        # How far the page has scrolled by now depends on when the new panels were laid out.
+        await settled(pilot)
+        panels.scroll_visible(top=True, animate=False)
 
     assert shown(act, make_full)
 
