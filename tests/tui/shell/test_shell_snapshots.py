@@ -23,6 +23,7 @@ from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.title_modal import TitleModal
 from storyengine_tui.screens.models.consent_modal import ConsentModal
+from storyengine_tui.screens.setup.cast_panels import CastPanels
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.screens.system.bug_screen import BugScreen
 from storyengine_tui.screens.system.example_chapters import find_examples
@@ -153,11 +154,10 @@ def test_setup_cast(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
         await until(pilot, lambda: app.focused in [*app.chapter.query(".-agent-blue .name")])
-        panels = app.chapter.query_one("#panels")
-        panels.focus(scroll_visible=False)
+        app.chapter.query_one("#panels").focus()
         # How far the page has scrolled by now depends on when the new panels were laid out.
         await settled(pilot)
-        panels.scroll_visible(top=True, animate=False)
+        app.chapter.query_one(CastPanels).scroll_visible(top=True, animate=False)
 
     assert shown(act, make_full)
 
