@@ -18,6 +18,7 @@ from pydantic import FailFast, Field, GetCoreSchemaHandler, GetPydanticSchema, T
 from pydantic_core import CoreSchema, core_schema
 
 from core.domain.audience import EVERYONE
+from core.domain.bank.details import ADDED as ADDED_DETAILS
 from core.domain.bank.details import without_unset
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
@@ -56,7 +57,8 @@ everyone knows everything. Version 5 adds the book of a chapter, and what it too
 Version 6 adds what slots have of characters of the library: in earlier ones they were made by hand.
 Version 7 adds the memory bank, model and tags of a slot, and the groups of a secret: each is left out where
 there is none. Version 8 adds the language of the bank, English in earlier ones, and what
-`core.domain.bank.details.ADDED` names: in earlier ones it is unset."""
+`core.domain.bank.details.ADDED` names: in earlier ones it is unset. A chapter that has neither is written as
+version 7."""
 _HEARD: Final = ("events", "blocks", "revisions", "requests")
 _EVERYONE: Final = [slot.value for slot in EVERYONE]
 _DEFAULTS: Final[Mapping[str, object]] = {
@@ -218,11 +220,17 @@ def to_json(body: SessionBody) -> bytes:
     plain = _without_defaults(json.loads(_bodies().dump_json(body)))
     document = {
         "format": "storyengine-session",
-        "version": VERSION,
+        "version": _version_of(plain),
         "sha256": checksum(canonical(plain)),
         "body": plain,
     }
     return json.dumps(document, ensure_ascii=False, indent=1).encode("utf-8")
+
+
+def _version_of(plain: Mapping[str, Any]) -> int:
+    """Return the oldest of the last two versions that has all of it: an older program reads what it can."""
+    has_added = any(ADDED_DETAILS & item["details"].keys() for item in plain.get("items", ()))
+    return VERSION if has_added or "language" in plain["session"] else VERSION - 1
 
 
 def _without_defaults(plain: dict[str, Any]) -> dict[str, Any]:

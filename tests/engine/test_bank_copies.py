@@ -90,6 +90,15 @@ async def test_details_are_exported_and_branched_whole_and_what_is_unset_is_left
     assert sorted(copied, key=WHOLE.index) == list(WHOLE)
 
 
+async def test_an_export_is_of_the_version_that_has_what_is_in_it(store: PostgresStore) -> None:
+    session_id, _ = await played(store)
+    body = await read_body(store, session_id)
+    english = replace(body, session=replace(body.session, language=Language.ENGLISH))
+    detailed = replace(english, items=(*body.items, *whole_items(session_id)))
+    versions = [json.loads(to_json(one))["version"] for one in (english, body, detailed)]
+    assert versions == [7, 8, 8]
+
+
 async def test_an_export_whose_quote_proves_an_item_that_is_missing_is_refused(store: PostgresStore) -> None:
     session_id, _ = await played(store)
     body = await read_body(store, session_id)

@@ -21,6 +21,7 @@ from storyengine_tui.screens.narrative.definition_cell import DefinitionCell
 from storyengine_tui.screens.narrative.download_row import DeliveryRow
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
 from storyengine_tui.screens.narrative.narrative_view import NarrativeView, failure_banner, narrative_view
+from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
@@ -85,7 +86,7 @@ class ChapterBuild:
             self._banner.content = failure_banner(view)
         if before is None or before.can_build != view.can_build:
             work = self._forecast(view)
-            self._page.run_worker(work, group="forecast", exclusive=True, exit_on_error=False)
+            run_in_background(self._page, work, group="forecast", exclusive=True)
 
     def note(self, notification: notifications.Notification) -> None:
         """Show the text that streams in, and what became of it."""

@@ -39,6 +39,7 @@ from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.takes_view import COMMANDS, takes_view
 from storyengine_tui.screens.play.transcript.take_line import TakeLine
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
+from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
@@ -230,7 +231,7 @@ class PlayPane(SessionTab):
         """Update what the prompt in the panel that is shown costs at most."""
         if self.view is not None and self.view.spent:
             work = self._forecast(self.view)
-            self.run_worker(work, group="forecast", exclusive=True, exit_on_error=False)
+            run_in_background(self, work, group="forecast", exclusive=True)
 
     async def _forecast(self, view: PlayView) -> None:
         session = self.session

@@ -76,7 +76,7 @@ def test_a_modal_screen_with_an_answer_of_yes_or_no_is_one_of_these_questions() 
         "PauseModal",
     }
     shown |= {"ItemModal", "AddItemModal", "SheetModal", "SceneModal"}
-    shown |= {"AwayModal", "SilenceModal", "CalledModal", "AddersModal"}
+    shown |= {"LanguageModal", "AwayModal", "SilenceModal", "CalledModal", "AddersModal"}
     bases = {"OverlayModal", "LineModal", "AddedLineModal", "FormModal", "GuardedCommandPalette"}
     bases |= {"ItemFieldsModal"}
     assert others == shown | bases

@@ -10,6 +10,7 @@ from storyengine_tui.screens.bank.bank_rows import KINDS, BankList, rows_of
 from storyengine_tui.screens.bank.item_list import Act, ItemList
 from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
 from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
+from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class BankPart:
         if session.keeps_bank and self._is_outdated and self._page.is_in_view:
             self._is_outdated = False
             work = self._read(self._page.session)
-            self._page.run_worker(work, group="bank items", exclusive=True, exit_on_error=False)
+            run_in_background(self._page, work, group="bank items", exclusive=True)
 
     def come(self) -> None:
         """Read the bank again when the GM comes to the tab: another window may have changed it."""

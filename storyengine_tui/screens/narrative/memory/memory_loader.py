@@ -10,6 +10,7 @@ from core.domain.slot import Slot, slot_after
 from core.domain.story.memory import MemoryBlock, corrections_length
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory.memory_pages import PAGE
+from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class MemoryLoader:
         if not self._is_read and self._page.has_session:
             self._is_read = True
             work = self._load(self._page.session)
-            self._page.run_worker(work, group="memory", exclusive=True, exit_on_error=False)
+            run_in_background(self._page, work, group="memory", exclusive=True)
         self._show_unseen()
 
     def when_read(self, then: Callable[[], None]) -> None:

@@ -9,6 +9,7 @@ from core.domain.story.transcript import prefix_of
 from core.engine.sync import notifications
 from storyengine_tui.screens.bank.bank_desk import CHANGES
 from storyengine_tui.screens.play.actions.page_actions import PageActions
+from storyengine_tui.screens.shared.background import run_in_background
 
 if TYPE_CHECKING:
     from core.domain.story.event import Event
@@ -43,7 +44,7 @@ class BankActions(PageActions):
     def read_quotes(self) -> None:
         """Mark the words in the transcript that are kept as quotes."""
         work = self._read_quotes(self.session)
-        self.page.run_worker(work, group="quotes", exclusive=True, exit_on_error=False)
+        run_in_background(self.page, work, group="quotes", exclusive=True)
 
     async def _read_quotes(self, session: "SessionHandle") -> None:
         quotes: Sequence[Item] = ()

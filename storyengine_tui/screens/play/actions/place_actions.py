@@ -8,6 +8,7 @@ from core.domain.story.transcript import in_order, prefix_of
 from core.text.cleaning import clean
 from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
 from storyengine_tui.screens.play.actions.page_actions import PageActions
+from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.widgets.reading.memory_outline import Passage
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from storyengine_tui.widgets.reading.transcript_lines import SourcePos
@@ -28,7 +29,7 @@ class PlaceActions(PageActions):
             self.page.set_focus(self.reading.transcript)
         else:
             work = self._show_earlier(self.session, prompt_index, ordinal, (start, end))
-            self.page.run_worker(work, group="place", exclusive=True, exit_on_error=False)
+            run_in_background(self.page, work, group="place", exclusive=True)
 
     async def _show_earlier(
         self, session: "SessionHandle", prompt_index: int, ordinal: int, words: tuple[int, int]

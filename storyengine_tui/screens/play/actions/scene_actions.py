@@ -20,6 +20,7 @@ from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.play_view import PlayView
 from storyengine_tui.screens.play.scene.hearing_view import Delivery, choice_of
 from storyengine_tui.screens.play.scene.stage_view import hinted_by
+from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class SceneActions(PageActions):
             self._hinted_by, self.hints = wanted, ()
             if wanted is not None:
                 work = self._look_for_hints(self.session)
-                self.page.run_worker(work, group="hints", exclusive=True, exit_on_error=False)
+                run_in_background(self.page, work, group="hints", exclusive=True)
 
     async def _look_for_hints(self, session: "SessionHandle") -> None:
         hints = await self.page.perform(session.heartbeats.hints())
@@ -215,7 +216,7 @@ class SceneActions(PageActions):
     def read_story(self, viewpoint: Slot | None) -> None:
         """Show the story as it is stored now, or what a character has witnessed of it."""
         work = self._read_story(self.session, viewpoint)
-        self.page.run_worker(work, group="canon", exclusive=True, exit_on_error=False)
+        run_in_background(self.page, work, group="canon", exclusive=True)
 
     async def _read_story(self, session: "SessionHandle", viewpoint: Slot | None) -> None:
         recent: Sequence[Event] | None = None
