@@ -96,7 +96,8 @@ async def earlier_bank(job: Job, audience: Audience) -> EarlierBank:
     for chapter in earlier:
         there = chapter.audience_there(audience, session)
         if there is not None:
-            scopes.append(Scope(session_id=chapter.session_id, mask=there.mask, now=chapter.now))
+            id, language = chapter.session_id, chapter.language
+            scopes.append(Scope(session_id=id, mask=there.mask, now=chapter.now, language=language))
     book = EarlierBank(
         store=job.store, audience=audience, session=session, chapters=chapters, scopes=tuple(scopes)
     )
