@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import hypot, log
 
-from core.bank_store import NAMED, Drawn, EarlierChapter, Names, Sheets
-from core.domain.bank.details import ItemKind, texts_of
+from core.bank_store import Drawn, EarlierChapter, Names, Sheets
+from core.domain.bank.details import NAMED, ItemKind, texts_of
 from core.domain.bank.item import Item, ItemAccess, Replacement, Validation
 from core.domain.bank.pieces import NearPiece, PieceVector
 from core.domain.bank.recall import (
