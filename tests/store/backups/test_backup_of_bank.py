@@ -110,6 +110,6 @@ async def test_a_window_that_was_open_recalls_what_the_restored_bank_has(
     item = walked(2, kept, "The mill")
     for text in ("The mill burnt down.", "The mill stands by the sea."):
         await store.bank.put([replace(item, version=2, text=text, updated_at=utc_now())])
-        found = await store.bank.recall(replace(_asked(kept), vector=None))
+        found = await store.bank.recall(_asked(kept))
         assert [one.item.text for one in found if one.item.id == item.id] == [text]
         await restore(url, file, replace=True)
