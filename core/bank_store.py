@@ -44,9 +44,6 @@ class Drawn:
     found: Sequence[Found] = ()
 
 
-NAMED: Final = (ItemKind.PERSON, ItemKind.PLACE)
-"""The items that are about what their name names."""
-
 MOST_NAMES: Final = 2_000
 """Names that words of a prompt are compared with; the newest."""
 

@@ -79,7 +79,9 @@ def working_memory_text(context: Context) -> str:
 
 def _names(context: Context) -> list[str]:
     """Return how the items that were recalled are called, the best first."""
-    return [f"“{clean_line(note.entry)}”" for note in context.lore if note.book == BANK and note.is_in]
+    names = [f"“{clean_line(note.entry)}”" for note in context.lore if note.book == BANK and note.is_in]
+    # Before them are the entries of lorebooks, of which one may have the name of the bank.
+    return names[-len(context.recalled) :]
 
 
 def _ids(context: Context) -> list[str]:

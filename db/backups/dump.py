@@ -19,6 +19,7 @@ from core.domain.errors import ErrorCode, StorageError
 from db.backups import client_programs
 from db.bank.vectors import PIECES_NAME as PIECES
 from db.bank.vectors import TABLE_NAME as VECTORS
+from db.bank.vectors import are_there, make_tables
 from db.connections import open_engine, parse_url
 from db.errors import LOAD, SAVE, guarded
 from db.schema.migrate import is_ours, refuse_revision, upgrade
@@ -64,6 +65,8 @@ async def restore(url: str, source: Path, *, replace: bool = False) -> None:
     engine = open_engine(parsed)
     try:
         last_epoch = await _refuse_full(engine, replace=replace)
+        async with guarded(LOAD), engine.connect() as connection:
+            had_vectors = await are_there(connection)
         with tempfile.TemporaryDirectory(prefix="storyengine-restore-") as directory:
             script = Path(directory, "restore.sql")
             options = [f"--schema={_SCHEMA}", "--no-owner", "--no-privileges", f"--file={script}"]
@@ -72,6 +75,10 @@ async def restore(url: str, source: Path, *, replace: bool = False) -> None:
             options = ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1"]
             await client_programs.run("psql", parsed, [*options, *steps], code=SAVE)
         await upgrade(engine)
+        if had_vectors:
+            # A window that is open has seen their tables; the vectors are made again.
+            async with guarded(SAVE), engine.begin() as connection:
+                await make_tables(connection)
     finally:
         await engine.dispose()
 

@@ -28,19 +28,15 @@ class ItemReader:
     def __init__(self, connection: RecallConnection) -> None:
         self._connection: Final = connection
         self._kept: OrderedDict[ItemKey, Item] = OrderedDict()
-        self._opened = connection.opened
 
     async def read(self, found: Iterable[Mapping[str, Any]]) -> Mapping[ItemKey, Item]:
-        """Return the items of rows that have their ids and versions; one that was deleted is left out."""
-        if self._opened != self._connection.opened:
-            self._opened = self._connection.opened
-            self._kept.clear()
+        """Return the items of rows that say which versions they are; one that was deleted is left out."""
         items: dict[ItemKey, Item] = {}
         missing: list[ItemKey] = []
         for row in found:
             key = row["session_id"], row["item_id"]
             item = self._kept.get(key)
-            if item is None or item.version != row["version"]:
+            if item is None or (item.version, item.updated_at) != (row["version"], row["updated_at"]):
                 missing.append(key)
             else:
                 items[key] = item

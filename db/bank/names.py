@@ -11,7 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy import Select, func, literal_column, or_, select
 from sqlalchemy.dialects.postgresql import REGCONFIG, array
 
-from core.bank_store import MOST_NAMES, NAMED, Names
+from core.bank_store import MOST_NAMES, Names
+from core.domain.bank.details import NAMED
 from core.domain.bank.recall import Scope
 from db.bank.recall_parts import rows_of, scope_rows, scope_values, stem_of
 from db.bank.validity import counts

@@ -130,6 +130,7 @@ def _statement(parts: frozenset[str], languages: tuple[Language, ...], by_index:
             both.c.session_id,
             both.c.item_id,
             func.max(both.c.version).label("version"),
+            func.max(both.c.updated_at).label("updated_at"),
             func.max(both.c.score).label("score"),
             func.max(both.c.found_words).label("found_words"),
             func.max(both.c.distance).label("distance"),

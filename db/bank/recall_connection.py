@@ -46,8 +46,6 @@ class RecallConnection:
         self._connection: Final = CommitConnection(url)
         self._set_on: tuple[Connection, tuple[str, str]] | None = None
         """The connection that has settings, and which."""
-        self.opened = 0
-        """How often it was opened: what was read before may be of a database that was restored since."""
 
     async def rows(
         self, statement: Select[Any], values: Mapping[str, object], *, by_index: int = 0
@@ -64,7 +62,6 @@ class RecallConnection:
         async def work(connection: Connection) -> Sequence[tuple[Any, ...]]:
             cursor = AsyncRawCursor(connection)
             if self._set_on is None or self._set_on[0] is not connection or self._set_on[1] != settings:
-                self.opened += self._set_on is None or self._set_on[0] is not connection
                 await cursor.execute(_SETTINGS, settings)
                 self._set_on = connection, settings
             await cursor.execute(prepared.text, parameters, prepare=True)

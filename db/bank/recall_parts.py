@@ -138,8 +138,8 @@ def by_words(scope: Any, languages: Sequence[Language]) -> Any:
     distance = sa.null().cast(sa.Float).label("distance")
     allowed = _allowed(scored.c, scope, "by_words")
     return (
-        select(scored.c.session_id, scored.c.item_id, allowed.c.version, scored.c.score, scored.c.found_words)
-        .add_columns(distance, sa.false().label("is_state"))
+        select(scored.c.session_id, scored.c.item_id, *_version(allowed), scored.c.score)
+        .add_columns(scored.c.found_words, distance, sa.false().label("is_state"))
         .select_from(scored.join(allowed, sa.true()))
         .order_by(scored.c.score.desc(), scored.c.item_id.desc())
         .limit(_given("most_by_words", sa.Integer()))
@@ -255,13 +255,13 @@ def _nearest(near: Any, scope: Any, name: str, most: str, *, least: float | None
     score, words = sa.null().cast(sa.Float).label("score"), sa.null().cast(sa.BigInteger)
     allowed = _allowed(near.c, scope, f"by_{name}")
     found = (
-        select(near.c.session_id, near.c.item_id, allowed.c.version, near.c.distance)
+        select(near.c.session_id, near.c.item_id, *_version(allowed), near.c.distance)
         .select_from(near.join(allowed, sa.true()))
         .order_by(near.c.distance)
         .limit(_given(most, sa.Integer()))
         .subquery(f"found_{name}")
     )
-    part = select(found.c.session_id, found.c.item_id, found.c.version, score, words.label("found_words"))
+    part = select(found.c.session_id, found.c.item_id, *_version(found), score, words.label("found_words"))
     part = part.add_columns(found.c.distance, sa.false().label("is_state"))
     return (part if least is None else part.where(found.c.distance <= 1 - least)).cte(name)
 
@@ -273,7 +273,7 @@ def states() -> Any:
     is_asked = sa.and_(item.c.session_id == chart.c.session_id, item.c.about == chart.c.about)
     nothing = sa.null().cast(sa.Float)
     return (
-        select(item.c.session_id, item.c.item_id, item.c.version, nothing.label("score"))
+        select(item.c.session_id, item.c.item_id, *_version(item), nothing.label("score"))
         .add_columns(sa.null().cast(sa.BigInteger).label("found_words"), nothing.label("distance"))
         .add_columns(sa.true().label("is_state"))
         .select_from(chart.join(item, is_asked))
@@ -290,13 +290,18 @@ def _allowed(found: Any, scope: Any, name: str) -> Any:
     """
     item = BANK_ITEM.alias(name)
     return (
-        select(item.c.version)
+        select(*_version(item))
         .select_from(scope.join(item, scope.c.session_id == item.c.session_id))
         .where(item.c.session_id == found.session_id, item.c.item_id == found.item_id)
         .where(_is_asked(item.c, scope.c), counts(item.c, scope.c.played))
         .limit(1)
         .lateral(f"{name}_allowed")
     )
+
+
+def _version(item: Any) -> tuple[Any, Any]:
+    """Return the columns that say which version of an item it is: a number may come twice, by a restore."""
+    return item.c.version, item.c.updated_at
 
 
 def _is_asked(item: Any, scope: Any) -> ColumnElement[bool]:

@@ -12,6 +12,7 @@ from sqlalchemy import (
     any_,
     bindparam,
     exists,
+    func,
     literal_column,
     or_,
     select,
@@ -57,9 +58,13 @@ def _is_one(column: ColumnElement[UUID], parameter: str) -> ColumnElement[bool]:
 
 
 def _replaces(newer: Any, item: Any, played: Any = None) -> ColumnElement[bool]:
-    """Return the condition that an item counts in place of the one that it supersedes."""
+    """Return the condition that an item, or the one in which it goes on, replaces what it supersedes."""
+    kept = BANK_ITEM.alias("goes_on")
+    is_kept = (kept.c.session_id == newer.session_id) & (kept.c.item_id == newer.merged_into)
+    validation = func.coalesce(select(kept.c.validation).where(is_kept).scalar_subquery(), newer.validation)
     # Nothing that a model says replaces the GM's words, also where the GM wrote them after it was asked.
-    return and_(or_(newer.is_by_gm, ~item.is_by_gm), is_in(newer), is_of_canon(newer, played))
+    may_replace = or_(newer.is_by_gm, ~item.is_by_gm)
+    return and_(may_replace, validation != Validation.REJECTED.value, is_of_canon(newer, played))
 
 
 def is_of_canon(item: Any, played: Any = None) -> ColumnElement[bool]:

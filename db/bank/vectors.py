@@ -103,7 +103,7 @@ class VectorTable:
     async def is_there(self) -> bool:
         """Whether vectors can be kept; makes their table when this is asked for the first time."""
         if self._is_there is None:
-            self._is_there = await self._read(_found) or await self._make()
+            self._is_there = await self._read(are_there) or await self._make()
         return self._is_there
 
     async def _make(self) -> bool:
@@ -112,7 +112,7 @@ class VectorTable:
             return False
         try:
             await self._let_in()
-            await self._change(_made)
+            await self._change(make_tables)
         except StorageError as error:
             log.warning("no vectors are kept, and items are found by words: %r", error.__cause__ or error)
             return False
@@ -203,7 +203,8 @@ def text_of(vector: Vector | Iterable[float]) -> str:
     return f"[{','.join(f'{number:.6g}' for number in vector)}]"
 
 
-async def _found(connection: AsyncConnection) -> bool:
+async def are_there(connection: AsyncConnection) -> bool:
+    """Whether the database has the tables of vectors."""
     return bool((await connection.execute(_IS_THERE)).scalar_one())
 
 
@@ -211,7 +212,8 @@ async def _is_available(connection: AsyncConnection) -> bool:
     return bool((await connection.execute(_HAS_EXTENSION)).scalar_one())
 
 
-async def _made(connection: AsyncConnection) -> None:
+async def make_tables(connection: AsyncConnection) -> None:
+    """Make the tables of vectors, unless they are there."""
     # Of two windows that ask at once the second one finds it made.
     await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
     for statement in _MAKE:

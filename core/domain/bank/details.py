@@ -41,6 +41,10 @@ class ItemKind(StrEnum):
         return _MEMORY.get(self, MemoryType.SEMANTIC)
 
 
+NAMED: Final = (ItemKind.PERSON, ItemKind.PLACE)
+"""The kinds of items that are about what their name names."""
+
+
 class MemoryType(StrEnum):
     """The types of memory. Working memory is what an input has, and is never stored."""
 

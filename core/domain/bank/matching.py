@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from core.domain.bank.details import Aspect, ItemKind, QuoteDetails, StateDetails
+from core.domain.bank.details import NAMED, Aspect, ItemKind, QuoteDetails, StateDetails
 from core.domain.bank.item import Item
 from core.domain.ids import ItemId
 from core.domain.session.carry_over import person_key
@@ -32,8 +32,10 @@ THIS_CHAPTER: Final = 1_000_000
 """The number of the chapter that is played, among those of its book."""
 _SHORT: Final = 2
 """Words of up to so many letters say little, but for numbers and for scripts without spaces."""
-_NAMED: Final = frozenset({ItemKind.PERSON, ItemKind.PLACE})
+_NAMED: Final = frozenset(NAMED)
 _COMPARED_BY_WORDS: Final = frozenset({ItemKind.EVENT, ItemKind.FACT, ItemKind.THREAD, ItemKind.TRAIT})
+COMPARED_BY_MEANING: Final = _COMPARED_BY_WORDS | _NAMED
+"""The others are the same by their words, or by what they are about."""
 
 
 class Likeness(StrEnum):
@@ -89,7 +91,7 @@ class BankIndex:
         found = [
             (shared, item) for item, shared in self._near(new) if self._says_the_same(new, key, item, shared)
         ]
-        if not found and similar is not None and new.kind in _COMPARED_BY_WORDS | _NAMED:
+        if not found and similar is not None and new.kind in COMPARED_BY_MEANING:
             near = ((similar(new, item), item) for item in self._by_kind[new.kind] if _fits(new, item))
             found = [(cosine, item) for cosine, item in near if cosine >= SAME_BY_MEANING]
         return max(found, key=lambda pair: (pair[0], self._places[pair[1].id]))[1] if found else None

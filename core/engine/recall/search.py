@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from core.domain.bank.details import ItemKind
+from core.domain.bank.details import NAMED
 from core.domain.bank.pieces import pieces_of
 from core.domain.bank.recall import Found, Query, Scope, query_words
 from core.domain.ids import SessionId
@@ -108,7 +108,7 @@ async def _names(store: SessionStore, chapters: Sequence[Snapshot]) -> Collectio
         for character in snapshot.cast.playing:
             names += (character.name, *character.profile.aliases)
         if snapshot.session.keeps_bank:
-            items = await store.bank.items(snapshot.session.id, kinds={ItemKind.PERSON, ItemKind.PLACE})
+            items = await store.bank.items(snapshot.session.id, kinds=NAMED)
             names += (item.name for item in items)
     words = (word.strip(_MARKS) for name in names for word in clean_line(name).split())
     return {word for word in words if len(word) >= FEWEST_LETTERS - 1}

@@ -6,6 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.context.lore import BANK, LoreNote
 from core.context.segments import KEPT_WHOLE
 from core.context.working_memory import working_memory_of, working_memory_text
 from core.text.delimiters import SegmentName
@@ -39,6 +40,13 @@ def test_what_stays_longest_is_first_and_what_was_recalled_stands_in_its_ranking
         "4. RECENT_CONTEXT",
         "5. STRUCTURED_MEMORY",
     ]
+
+
+def test_entries_of_a_lorebook_called_memory_bank_are_not_taken_for_what_was_recalled() -> None:
+    made = built(knowledge(LAMP, BOAT))
+    as_book = LoreNote(BANK, "An entry of the lorebook", is_in=True, why="always")
+    lines = working_memory_text(replace(made, lore=(as_book, *made.lore))).splitlines()
+    assert lines[1:3] == ["1. “Thing 1”", "2. “Thing 2”"]
 
 
 def test_what_left_the_working_memory_is_said_and_is_no_longer_in_its_queue() -> None:

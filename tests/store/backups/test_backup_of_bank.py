@@ -100,3 +100,16 @@ async def test_a_backup_over_a_bank_that_has_vectors_leaves_none_of_them(
     assert await _bank_of(again, kept) == before
     assert {item.version for item in await again.bank.unembedded([kept], MODEL, 5)} == {1, 2}
     await again.aclose()
+
+
+async def test_a_window_that_was_open_recalls_what_the_restored_bank_has(
+    url: str, store: PostgresStore, kept: SessionId, tmp_path: Path
+) -> None:
+    file = tmp_path / "before.backup"
+    await backup(url, file)
+    item = walked(2, kept, "The mill")
+    for text in ("The mill burnt down.", "The mill stands by the sea."):
+        await store.bank.put([replace(item, version=2, text=text, updated_at=utc_now())])
+        found = await store.bank.recall(_asked(kept))
+        assert [one.item.text for one in found if one.item.id == item.id] == [text]
+        await restore(url, file, replace=True)

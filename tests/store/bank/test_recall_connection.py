@@ -61,7 +61,6 @@ async def test_a_lost_connection_is_opened_again_with_its_settings(
     assert raw.execute("SELECT pg_terminate_backend(%s)", (process,)).fetchone() == (True,)
     [again] = await store.bank.recall(query(session))
     assert again == found
-    assert again.item is not found.item, "the database may be another one now"
     assert await on_its_connection(store, "SHOW plan_cache_mode") == [("force_generic_plan",)]
 
 

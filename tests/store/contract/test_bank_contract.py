@@ -147,6 +147,20 @@ async def test_a_newer_item_stands_for_the_one_that_it_supersedes_while_it_count
     await lease.aclose()
 
 
+async def test_what_an_item_replaced_stays_replaced_while_that_goes_on_in_another(
+    store: SessionStore,
+) -> None:
+    old = fact(1, prompt_index=1)
+    newer, same = replace(fact(2, prompt_index=3), supersedes=old.id), fact(3, prompt_index=3)
+    session, lease = await kept(store, old, newer, same)
+    newer, same = await store.bank.items(session.id)
+    await store.bank.put([replace(newer.next_version(NOW), merged_into=same.id)])
+    assert [item.id for item in await store.bank.items(session.id)] == [same.id]
+    await store.bank.put([replace(same.next_version(NOW), validation=Validation.REJECTED)])
+    assert [item.id for item in await store.bank.items(session.id)] == [old.id]
+    await lease.aclose()
+
+
 async def test_an_item_that_was_merged_counts_again_while_the_one_it_went_on_in_does_not(
     store: SessionStore,
 ) -> None:

@@ -42,9 +42,14 @@ async def test_what_was_rejected_replaces_nothing_nor_does_a_model_what_the_gm_w
 ) -> None:
     first, lease = await kept(store, OLD)
     await lease.aclose()
-    second, lease = await kept(store, NEW)
+    second, lease = await kept(store, NEW, fact(3, prompt_index=3))
     ids = (first.id, second.id)
-    [new] = await store.bank.items(second.id)
+    [new, same] = await store.bank.items(second.id)
+    merged = replace(new.next_version(NOW), merged_into=same.id)
+    await store.bank.put([merged])
+    assert len(await store.bank.replacements(ids)) == 1, "it goes on in another"
+    new = replace(merged.next_version(NOW), merged_into=None)
+    await store.bank.put([new])
     await store.bank.put([replace(new.next_version(NOW), validation=Validation.REJECTED)])
     assert not await store.bank.replacements(ids)
     [out] = await store.bank.taken_out(second.id)

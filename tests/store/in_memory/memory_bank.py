@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import hypot, log
 
-from core.bank_store import NAMED, Drawn, EarlierChapter, Names, Sheets
-from core.domain.bank.details import ItemKind, texts_of
+from core.bank_store import Drawn, EarlierChapter, Names, Sheets
+from core.domain.bank.details import NAMED, ItemKind, texts_of
 from core.domain.bank.item import Item, ItemAccess, Replacement, Validation
 from core.domain.bank.pieces import NearPiece, PieceVector
 from core.domain.bank.recall import (
@@ -75,7 +75,7 @@ class MemoryBank:
             Replacement(item_id=old.id, session_id=older, replaced_in=later, label=new[-1].label)
             for later, rows in chapters.items()
             for new in rows.items.values()
-            if _is_in(rows, new[-1])
+            if _replaces(rows, new[-1])
             for older, others in chapters.items()
             for old in (versions[-1] for versions in others.items.values())
             if older != later and old.id == new[-1].supersedes and (item_ids is None or old.id in item_ids)
@@ -244,10 +244,20 @@ def _earlier(rows: Rows, number: int) -> EarlierChapter:
 
 def counting(rows: Rows, items: Sequence[Item]) -> Iterator[Item]:
     """Yield those that count: drawn from canon, not taken out, and not superseded by one that counts."""
-    own = [item for item in items if _is_in(rows, item)]
-    superseded = {item.supersedes for item in own}
-    by_gm = {item.supersedes for item in own if item.is_by_gm}
-    return (item for item in own if item.id not in (by_gm if item.is_by_gm else superseded))
+    newer = [item for item in items if _replaces(rows, item)]
+    superseded = {item.supersedes for item in newer}
+    by_gm = {item.supersedes for item in newer if item.is_by_gm}
+    return (
+        item
+        for item in items
+        if _is_in(rows, item) and item.id not in (by_gm if item.is_by_gm else superseded)
+    )
+
+
+def _replaces(rows: Rows, item: Item) -> bool:
+    """Whether an item, or the one in which it goes on, replaces what it supersedes."""
+    goes_on = item if item.merged_into is None else rows.items[item.merged_into][-1]
+    return _is_of_canon(rows, item) and goes_on.validation is not Validation.REJECTED
 
 
 def _is_in(rows: Rows, item: Item) -> bool:

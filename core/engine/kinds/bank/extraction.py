@@ -25,13 +25,13 @@ from core.changes import Changes
 from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle
 from core.context.segments import Context
 from core.context.visibility import Knowledge
-from core.domain.bank.details import ItemKind
+from core.domain.bank.details import NAMED, ItemKind
 from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
 from core.domain.requests.request import BackgroundRequest
 from core.domain.story.event import Event
 from core.engine.kinds.bank.asking import Asking, NoAnswerError
-from core.engine.kinds.bank.nearest import NAMED, EarlierBank, Neighbours, earlier_bank
+from core.engine.kinds.bank.nearest import EarlierBank, Neighbours, earlier_bank
 from core.engine.kinds.bank.requests import analysed_for, mark_of
 from core.engine.kinds.bank.sorting import Sorted, Sorter
 from core.engine.kinds.base import BackgroundHandler, Job, called_with

@@ -13,9 +13,9 @@ from typing import Final
 
 from core.context.bank import BankChapter
 from core.domain.audience import Audience
-from core.domain.bank.details import ItemKind
+from core.domain.bank.details import NAMED, ItemKind
 from core.domain.bank.item import Item
-from core.domain.bank.matching import SAME_BY_MEANING, Similar, content_words
+from core.domain.bank.matching import COMPARED_BY_MEANING, SAME_BY_MEANING, Similar, content_words
 from core.domain.bank.recall import Found, Query, Scope, Vector, query_words
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest
@@ -27,8 +27,6 @@ from core.engine.kinds.base import Job
 from core.engine.recall.reading import chapters_of, replaced_in_book
 from core.store import SessionStore
 
-NAMED: Final = (ItemKind.PERSON, ItemKind.PLACE)
-"""Kinds that are known by their names, of which every one is looked at."""
 MOST_NEAR: Final = 5
 """Items that a new one is compared with by meaning, and as many of the earlier chapters of its book."""
 MOST_OUT: Final = 32
@@ -96,7 +94,8 @@ async def earlier_bank(job: Job, audience: Audience) -> EarlierBank:
     for chapter in earlier:
         there = chapter.audience_there(audience, session)
         if there is not None:
-            scopes.append(Scope(session_id=chapter.session_id, mask=there.mask, now=chapter.now))
+            id, language = chapter.session_id, chapter.language
+            scopes.append(Scope(session_id=id, mask=there.mask, now=chapter.now, language=language))
     book = EarlierBank(
         store=job.store, audience=audience, session=session, chapters=chapters, scopes=tuple(scopes)
     )
@@ -143,7 +142,7 @@ class Neighbours:
         if vectors:
             out = await asyncio.to_thread(nearest_by_words, listed, self._out)
             made = zip(listed, told, strict=False)
-            pairs += [(item, one, other) for item, one in made for other in out if other.kind is item.kind]
+            pairs += [(item, one, other) for item, one in made for other in out]
         return Near(await self._compared(pairs) if vectors else None, await self._book.here(earlier))
 
     async def _found(self, item: Item, meaning: Vector | None, model: str) -> list[Found]:
@@ -169,7 +168,9 @@ class Neighbours:
             found += (await self._job.store.bank.draw(sheets, None)).states if sheets else ()
         return found
 
-    async def _compared(self, pairs: Sequence[Pair]) -> Similar:
+    async def _compared(self, listed: Sequence[Pair]) -> Similar:
+        kinds = COMPARED_BY_MEANING
+        pairs = [one for one in listed if one[0].kind is one[2].kind and one[0].kind in kinds]
         # Two items of one name are near by it alone: whether they say the same is asked of their texts.
         texts = list(dict.fromkeys(texts_of(other)[0] for _, _, other in pairs))
         by_text = dict(zip(texts, await self._embed(texts), strict=False)) if texts else {}

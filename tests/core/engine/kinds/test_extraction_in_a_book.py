@@ -14,7 +14,9 @@ from core.context.bank import ChapterBank
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import Aspect, StateDetails
 from core.domain.bank.item import Item, Validation
+from core.domain.bank.recall import Found, Query, Scope
 from core.domain.ids import BookId, new_uuid
+from core.domain.session.language import Language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.recall.asking import Asked
@@ -170,6 +172,22 @@ async def test_what_means_the_same_as_what_was_rejected_before_is_rejected_too()
         assert not await items(session)
         notes = [one for call in await calls(session) for one in call.left_out]
         assert notes == ["1 item was rejected in an earlier chapter: “A cupboard”"]
+
+
+async def test_an_earlier_chapter_is_compared_in_the_language_that_it_is_told_in() -> None:
+    made = room(scan(facts=[fact()]))
+    asked: list[Scope] = []
+    plain = made.store.bank.recall
+
+    async def noted(query: Query) -> Sequence[Found]:
+        asked.extend(query.scopes)
+        return await plain(query)
+
+    setattr(made.store.bank, "recall", noted)  # noqa: B010 - a method of this one store
+    async with second_chapter(made, KEY, language=Language.GERMAN) as (session, before):
+        await play(session, "1?", "2?", "3?")
+        await read(session)
+    assert {one.language for one in asked if one.session_id == before.id} == {Language.GERMAN}
 
 
 async def test_a_chapter_that_is_in_no_book_asks_for_nothing_of_others() -> None:

@@ -14,7 +14,7 @@ from core.config.models.accounts import accounts_of
 from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.audience import EVERYONE, Audience
-from core.domain.bank.details import FactDetails
+from core.domain.bank.details import FactDetails, QuoteDetails
 from core.domain.bank.item import Item
 from core.domain.bank.pieces import pieces_of
 from core.domain.errors import ErrorCode
@@ -32,7 +32,7 @@ from core.engine.recall.reading import BankReader
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification
 from core.gateway.cancellation import Cancellation
-from core.gateway.embedding_service import EmbeddingPlan
+from core.gateway.embedding_service import Embedded, EmbeddingPlan
 from core.providers.base import ProviderError
 from core.providers.embedding.base import Embedding
 from core.providers.embedding.scripted import ScriptedEmbedder
@@ -282,7 +282,8 @@ async def test_an_embedding_that_is_put_back_after_a_call_counts_the_try_that_ha
 async def test_new_items_are_compared_by_meaning_with_those_that_are_there() -> None:
     scene = keeping(makes_vectors=True)
     known = fact(1, prompt_index=1, text="The brass key lies under a stone.")
-    async with played(scene, known) as session:
+    quoted = replace(known, id=ItemId(new_uuid()), text="Under a stone!", details=QuoteDetails())
+    async with played(scene, known, quoted) as session:
         await session.background.make_vectors()
         await settled(session)
         calls = FakeCalls(session)
@@ -299,6 +300,7 @@ async def test_new_items_are_compared_by_meaning_with_those_that_are_there() -> 
         assert similar(new, there) > 0.99
         assert similar(other, there) < 0.85
         assert len(calls.saved) == 2, "the calls are on record"
+        assert calls.texts[-1] == [f"{known.name}. {known.text}"], "quotes are compared by their words alone"
 
 
 class FakeCalls(_Calls):
@@ -311,7 +313,12 @@ class FakeCalls(_Calls):
         choices = gateway.choices
         super().__init__(gateway, choices, embeddings, request, Cancellation(), lambda _: None)
         self.saved: list[Changes] = []
+        self.texts: list[Sequence[str]] = []
         self._session = session
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        self.texts.append(texts)
+        return await super().embed(texts)
 
     async def save(self, decide: Callable[[Snapshot], Changes]) -> Changes:
         self.saved.append(decide(self._session.snapshot))
