@@ -25,7 +25,7 @@ async def _change(engine: Engine, session: SessionHandle) -> None:
 
 
 async def _tell_in(engine: Engine, session: SessionHandle) -> None:
-    """Have the story told in another language, or in English again."""
+    """Set the language of the story to another one, or back to English."""
     is_english = session.snapshot.session.language is Language.ENGLISH
     await session.keeping.tell_in(Language.GERMAN if is_english else Language.ENGLISH)
 

@@ -47,6 +47,6 @@ LANGUAGES: Final = ", ".join(Language)
 
 
 def read_language(typed: str) -> Language | None:
-    """Return the language of this name, in any case; None where there is none."""
+    """Return the language of this name, in any case; None if there is no such language."""
     name = typed.strip().casefold()
     return next((one for one in Language if one == name), None)

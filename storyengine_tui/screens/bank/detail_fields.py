@@ -100,7 +100,7 @@ def shown(name: str, value: object) -> str:
 
 
 def read(name: str, typed: str, before: Any) -> object:
-    """Return what was typed for a field that had `before`; raise IllegalCommandError for what is none.
+    """Return what was typed for a field that had `before`; raise IllegalCommandError if it is not valid.
 
     A field that was not edited is as exact as it was.
     """

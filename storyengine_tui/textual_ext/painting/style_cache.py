@@ -251,7 +251,7 @@ class CachingStylesheet(Stylesheet):
         known = None if self._states is None else self._states.get((node, pseudo_classes))
         if known is None:
             checks = node._PSEUDO_CLASSES
-            known = tuple(name for name in pseudo_classes if name in checks and checks[name](node))  # type: ignore[arg-type]  # a widget's
+            known = tuple(name for name in pseudo_classes if name in checks and checks[name](node))  # type: ignore[arg-type]  # every node here is a widget
             if self._states is not None:
                 self._states[node, pseudo_classes] = known
         return known

@@ -12,7 +12,7 @@ from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.context.bank import ChapterBank
 from core.domain.audience import EVERYONE, Audience
-from core.domain.bank.details import Aspect, StateDetails
+from core.domain.bank.details import Aspect, QuoteDetails, StateDetails
 from core.domain.bank.item import Item, Validation
 from core.domain.bank.recall import Found, Query, Scope
 from core.domain.ids import BookId, new_uuid
@@ -72,6 +72,18 @@ async def test_what_an_earlier_chapter_has_is_not_drawn_again_and_the_note_says_
         note = "1 item is in the bank of an earlier chapter: “The brass key”"
         assert [one.left_out for one in await calls(session)] == [(note,)]
         assert [one.found.chapter for one in (await recalled(made, session)).recalled] == [1]
+
+
+async def test_a_quote_names_no_item_of_an_earlier_chapter_which_is_not_in_its_export() -> None:
+    quote = {"words": "the brass key under the mill", "speaker": "Agent Red", "importance": 4, "prompt": 1}
+    made = room(scan(facts=[fact()], quotes=[quote]))
+    async with second_chapter(made, KEY) as (session, _):
+        await play(session, "1?", "2?", "3?")
+        await read(session)
+        [drawn] = await items(session)
+        assert isinstance(drawn.details, QuoteDetails)
+        # An import refuses a quote that names an item which is not in the file.
+        assert not drawn.details.data_item_ids
 
 
 async def test_what_was_rejected_in_an_earlier_chapter_is_not_proposed_to_a_cast_that_grew() -> None:
