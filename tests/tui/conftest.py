@@ -22,6 +22,8 @@ from storyengine_tui.textual_ext import parts
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import home as home
 from tests.tui.engine_app import postgres_desktop as postgres_desktop
+from tests.tui.frames import frames_on_pause
+from tests.tui.idle import idle_known_by_the_loop
 
 if pretended := os.environ.get("STORYENGINE_PRETEND_TEXTUAL"):
     parts.installed_version = lambda: pretended  # type: ignore[assignment]  # for the whole run
@@ -64,6 +66,23 @@ def _styles_found_once() -> Iterator[None]:
             # The rules of all apps are the same objects, so that what is known of one holds for the next.
             caching = partial(style_cache.CachingStylesheet, known={})
             patch.setattr(style_cache, "CachingStylesheet", caching)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _idle_known_by_the_loop() -> Iterator[None]:
+    """Have no key and no pause wait longer than there is something to do."""
+    with idle_known_by_the_loop():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _frames_on_pause(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Paint what a test looks at, but where painting itself is tested."""
+    if request.node.get_closest_marker("paints"):
+        yield
+        return
+    with frames_on_pause():
         yield
 
 

@@ -36,6 +36,8 @@ from tests.tui import chapter
 from tests.tui.engine_app import PATIENCE, Desktop, PostgresDesktop, make_active, opened, screen_text, until
 from tests.tui.widget_app import WIDGET_STYLES
 
+pytestmark = pytest.mark.paints
+
 ROOT = Path(__file__).parents[3]
 READERS = (
     "core.library.cards",

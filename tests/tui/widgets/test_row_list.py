@@ -7,7 +7,7 @@ import pytest
 from storyengine_tui.widgets.reading.row_list import Column, RowList
 from tests.tui.widget_app import WidgetApp
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.paints]
 COLUMNS = (Column("Name", 10), Column("", 6, is_number=True))
 
 

@@ -9,7 +9,7 @@ from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, ComposerTextArea, fitting
 from tests.tui.widget_app import WidgetApp
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.paints]
 
 FAMILY = "👩‍👩‍👧"
 

@@ -15,7 +15,7 @@ from storyengine_tui.widgets.reading.wrap import Span
 from tests.tui import chapter
 from tests.tui.widget_app import WidgetApp
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.paints]
 SIZE = (60, 20)
 BOTH_OUTPUTS = pytest.mark.parametrize("plain", ["0", "1"])
 """With what leans on private parts of Textual, and with that turned off."""

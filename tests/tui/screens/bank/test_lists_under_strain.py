@@ -14,7 +14,7 @@ from tests.tui.bank_desk import ITEMS, keep
 from tests.tui.bank_tab import tab3
 from tests.tui.engine_app import Desktop, make_active
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.paints]
 
 
 async def test_of_five_thousand_items_only_those_in_view_are_painted(

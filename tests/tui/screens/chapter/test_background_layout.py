@@ -26,7 +26,7 @@ from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.reading.line_view import LineView
 from tests.tui.engine_app import Desktop, make_active, screen_text, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.paints]
 
 SIZE = (120, 40)
 

@@ -21,7 +21,7 @@ from storyengine_tui.textual_ext.painting.screen_buffer import Row, ScreenBuffer
 from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT, Part
 from tests.tui.engine_app import until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.paints]
 
 SIZE = (60, 20)
 

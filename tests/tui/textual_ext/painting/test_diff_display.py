@@ -22,6 +22,8 @@ from storyengine_tui.textual_ext.painting.screen_buffer import (
 from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT, Part
 from tests.tui.textual_ext.painting.two_terminals import Terminal
 
+pytestmark = pytest.mark.paints
+
 WIDTH, HEIGHT = 24, 10
 RED, PLAIN = CellStyle("31"), CellStyle()
 

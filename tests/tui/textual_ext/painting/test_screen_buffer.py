@@ -13,6 +13,8 @@ from storyengine_tui.textual_ext.painting.screen_buffer import (
     cells_of,
 )
 
+pytestmark = pytest.mark.paints
+
 PLAIN = CellStyle()
 
 

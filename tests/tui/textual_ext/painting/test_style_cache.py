@@ -24,7 +24,7 @@ from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT, Part
 from storyengine_tui.theme import STORY_THEME
 from tests.tui.engine_app import Desktop, make_active, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.paints]
 
 
 class Fields(App[None]):

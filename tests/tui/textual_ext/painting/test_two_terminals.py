@@ -15,6 +15,8 @@ from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from tests.tui import chapter
 from tests.tui.textual_ext.painting.two_terminals import ComparedApp, sure_window
 
+pytestmark = pytest.mark.paints
+
 WORDS = "The tide turns and 海 the bell rings, twice, for those who are late. "
 
 

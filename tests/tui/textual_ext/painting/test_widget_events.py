@@ -16,7 +16,7 @@ from storyengine_tui.textual_ext.painting.batched_screen import BatchedScreen
 from storyengine_tui.textual_ext.parts import Part
 from tests.tui.engine_app import Desktop, make_active, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.paints]
 
 SIZE = (60, 40)
 PLACING = events.Show, events.Hide, events.Resize

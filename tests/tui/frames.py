@@ -1,0 +1,45 @@
+"""Paint the frames that a test looks at, and no others: a third of its processor time went into the rest."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from textual._compositor import Compositor
+from textual.pilot import Pilot
+
+from storyengine_tui.textual_ext.painting.compositor import FrontCompositor
+
+
+@contextmanager
+def frames_on_pause() -> Iterator[None]:
+    """Have screens drop frames as they would on a slow line: what changed is painted at the next pause.
+
+    The text of a screen and its pictures are taken from its layout, and always new.
+    """
+    is_painting = False
+
+    def dropping(render: Any) -> Any:
+        def render_update(self: Compositor, full: bool = False, *arguments: Any, **options: Any) -> Any:
+            return render(self, full, *arguments, **options) if full or is_painting else None
+
+        return render_update
+
+    pause = Pilot.pause
+
+    async def pause_and_paint(self: Pilot[Any], delay: float | None = None) -> None:
+        nonlocal is_painting
+        await pause(self, delay)
+        screen = self.app.screen
+        if screen._compositor._dirty_regions:
+            is_painting = True
+            try:
+                screen._compositor_refresh()
+            finally:
+                is_painting = False
+
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in (Compositor, FrontCompositor):
+            patch.setattr(kind, "render_update", dropping(kind.render_update))
+        patch.setattr(Pilot, "pause", pause_and_paint)
+        yield
