@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -13,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from core.changes import Changes
-from core.domain.errors import SessionLockedError
+from core.domain.errors import ErrorCode, SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import Artifact, Content, Request
 from core.domain.requests.request_kinds import RequestKind
@@ -29,7 +30,7 @@ from core.store import BrokenRule, Lease, WriterInfo
 from db.bank.bank_store import PostgresBank
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import LOAD, SAVE, guarded, is_lost_connection
-from db.library.library_store import PostgresLibrary, rows_of
+from db.library.library_store import PostgresLibrary
 from db.queue import PostgresQueue
 from db.reads import queries as reads
 from db.reads.replies import last_replies_of, lore_replies_of
@@ -46,6 +47,7 @@ from db.writes.commit_connection import CommitConnection
 from db.writes.writer_lock import WriterLease
 
 T = TypeVar("T")
+NO_VALUES: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 async def open_store(url: str) -> "PostgresStore":
@@ -272,8 +274,9 @@ class PostgresStore:
 
     async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
         """Return the rules that rows break, table by table; see `core.store.SessionStore`."""
-        queries = queries_of_rules(session_id)
-        counted = [(table, rules, await self._rows(query)) for table, rules, query in queries]
+        queries = queries_of_rules(of_session=session_id is not None)
+        values = {} if session_id is None else {"session_id": session_id}
+        counted = [(table, rules, await self._rows(query, values)) for table, rules, query in queries]
         return [
             BrokenRule(table, rule, count)
             for table, rules, [row] in counted
@@ -329,15 +332,17 @@ class PostgresStore:
         async with guarded(SAVE):
             await self._once_more(run)
 
-    async def _at_once(self, statement: Select[Any]) -> Sequence[Any]:
+    async def _at_once(
+        self, statement: Select[Any], values: Mapping[str, object] = NO_VALUES, code: ErrorCode = SAVE
+    ) -> Sequence[Any]:
         """Run one statement, which is a transaction of its own, in one round trip; return its rows."""
 
         async def run() -> Sequence[Any]:
             async with self._engine.connect() as connection:
                 await connection.execution_options(isolation_level="AUTOCOMMIT")
-                return list(await connection.execute(statement))
+                return list(await connection.execute(statement, values))
 
-        async with guarded(SAVE):
+        async with guarded(code):
             return await self._once_more(run)
 
     async def _read(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
@@ -359,8 +364,8 @@ class PostgresStore:
         with reads.of_chapter(session_id):
             return list(map(to_domain, await self._rows(query)))
 
-    async def _rows(self, query: Select[Any]) -> Sequence[Any]:
-        return await self._read(lambda connection: rows_of(connection, query))
+    async def _rows(self, query: Select[Any], values: Mapping[str, object] = NO_VALUES) -> Sequence[Any]:
+        return await self._at_once(query, values, LOAD)
 
     async def _once_more(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run `work`, and once more on a new connection when a pooled one had been lost."""

@@ -16,13 +16,20 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from psycopg.rows import TupleRow
 
-from db.connections import open_engine, parse_url
 from db.embedded.machine.access import ROLE
 from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
-from db.schema.migrate import upgrade
+from tests.store.embedded.embedded_fixtures import fast_directory
 from tests.store.embedded.server_status import client_environment
-from tests.store.servers import administer, as_administrator
+from tests.store.servers import (
+    TEMPLATE,
+    administer,
+    as_administrator,
+    cloned,
+    database_of,
+    in_database,
+    migrate,
+)
 
 SCRIPT = Path(__file__).parents[1] / "deploy" / "backup.sh"
 PATIENCE = 30.0
@@ -33,10 +40,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the script runs
 @pytest.fixture(scope="module")
 def server() -> Iterator[EmbeddedServer]:
     # A socket's path is short: pytest's own directories are too deep.
-    with tempfile.TemporaryDirectory(prefix="story-") as home:
+    with tempfile.TemporaryDirectory(prefix="story-", dir=fast_directory()) as home:
         server = EmbeddedServer(Path(home), grace=0.0)
+        url = server.acquire()
         # A test has a database of its own; nothing else makes one.
-        administer(as_administrator(server.acquire()), "ALTER ROLE {} CREATEDB", ROLE)
+        administer(as_administrator(url), "ALTER ROLE {} CREATEDB", ROLE)
+        administer(url, "CREATE DATABASE {}", TEMPLATE)
+        asyncio.run(migrate(in_database(url, TEMPLATE)))
         yield server
         server.release()
         wait_until(lambda: not server.is_supervised())
@@ -57,18 +67,8 @@ def wait_until(predicate: Callable[[], object]) -> None:
 @pytest.fixture
 def database(server: EmbeddedServer) -> Iterator[str]:
     """A database of its own, with the real schema."""
-    name = f"backup_{time.monotonic_ns()}"
-    with connect(server) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-        asyncio.run(migrate(server.url(name)))
-        yield name
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
-
-
-async def migrate(url: str) -> None:
-    engine = open_engine(parse_url(url))
-    await upgrade(engine)
-    await engine.dispose()
+    for url in cloned(server.url("postgres")):
+        yield database_of(url)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def environment(server: EmbeddedServer, database: str, tmp_path: Path) -> dict[s
     programs = find_binaries().program("pg_dump").parent
     return client_environment(server, database) | {
         "BACKUP_DIRECTORY": str(tmp_path / "back ups"),
-        "BACKUP_POLL_SECONDS": "1",
+        "BACKUP_POLL_SECONDS": "0.2",
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
     }
 
@@ -107,6 +107,21 @@ def dumps(backups: Path) -> list[Path]:
     return sorted(backups.glob("*.dump"))
 
 
+def wait_for_another_name(dump: Path) -> None:
+    """Wait until a dump is called otherwise: its name has its second."""
+    wait_until(lambda: f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}" not in dump.name)
+
+
+def in_place_of(program: str, environment: dict[str, str], place: Path, script: str) -> dict[str, str]:
+    """Return an environment in which a script is found first; `REAL` in it stands for the program."""
+    real = Path(environment["PATH"].split(os.pathsep)[0]) / program
+    false = place / "programs" / program
+    false.parent.mkdir()
+    false.write_text(f"#!/bin/sh\nset -e\n{script.replace('REAL', str(real))}\n")
+    false.chmod(0o700)
+    return environment | {"PATH": f"{false.parent}{os.pathsep}{environment['PATH']}"}
+
+
 def put(backups: Path, age: timedelta) -> Path:
     """Make a dump of that age, by its name."""
     path = backups / f"storyengine-{datetime.now(UTC) - age:%Y%m%dT%H%M%SZ}.dump"
@@ -133,7 +148,7 @@ def test_a_restore_brings_back_what_was_dumped_and_nothing_else(
     (dump,) = dumps(backups)
     connection.execute("UPDATE tale SET text = 'spoilt'")
     connection.execute("CREATE TABLE of_a_later_version (n integer)")
-    time.sleep(1.1)  # a dump's name has its second
+    wait_for_another_name(dump)
 
     restored = run(environment, "restore", str(dump))
 
@@ -163,11 +178,14 @@ def test_a_damaged_dump_changes_nothing(
 
 
 def test_a_restore_into_a_database_in_use_is_given_up_and_changes_nothing(
-    environment: dict[str, str], backups: Path, connection: psycopg.Connection[TupleRow]
+    environment: dict[str, str], backups: Path, connection: psycopg.Connection[TupleRow], tmp_path: Path
 ) -> None:
     run(environment, "dump")
     (dump,) = dumps(backups)
-    time.sleep(1.1)  # a dump's name has its second
+    wait_for_another_name(dump)
+    # It gives up after ten seconds; a fiftieth of them is as good, and without any it would wait for ever.
+    sooner = 'PGOPTIONS=$(echo "$PGOPTIONS" | sed s/=10s/=200ms/) exec "REAL" "$@"'
+    environment = in_place_of("psql", environment, tmp_path, sooner)
     with connection.transaction():
         before = checksum(connection)
         refused = run(environment, "restore", str(dump))
@@ -194,18 +212,9 @@ def test_a_dump_that_cannot_be_read_to_its_end_is_none(
     environment: dict[str, str], backups: Path, connection: psycopg.Connection[TupleRow], tmp_path: Path
 ) -> None:
     # A disk that swallows the end: what is cut are the rows, not the list of what there is.
-    real = Path(environment["PATH"].split(os.pathsep)[0]) / "pg_dump"
-    false = tmp_path / "programs" / "pg_dump"
-    false.parent.mkdir()
-    false.write_text(
-        "#!/bin/sh\nset -e\n"
-        f'"{real}" "$@"\n'
-        'for part in "$BACKUP_DIRECTORY"/*.part; do truncate -s -1000 "$part"; done\n'
-    )
-    false.chmod(0o700)
-    path = f"{false.parent}{os.pathsep}{environment['PATH']}"
+    cut = '"REAL" "$@"\nfor part in "$BACKUP_DIRECTORY"/*.part; do truncate -s -1000 "$part"; done'
 
-    failed = run(environment | {"PATH": path}, "dump")
+    failed = run(in_place_of("pg_dump", environment, tmp_path, cut), "dump")
 
     assert failed.returncode == 1
     assert "cannot be read again" in failed.stderr
@@ -255,7 +264,7 @@ def test_the_daily_round_dumps_what_is_due_once_and_prunes(
     command = ["sh", str(SCRIPT), "daily"]
     with subprocess.Popen(command, env=environment | {"BACKUP_HOUR": hour}) as service:
         wait_until(lambda: not old.exists())
-        time.sleep(2.5)  # time for a second dump, which must not come
+        time.sleep(0.6)  # time for a second dump, which must not come
         service.send_signal(signal.SIGTERM)
         assert service.wait(PATIENCE) == 0
     assert len(dumps(backups)) == 1
@@ -267,7 +276,7 @@ def test_the_daily_round_tries_again_after_a_failure_and_removes_nothing(
     old = put(backups, timedelta(days=30))
     absent = environment["PGDATABASE"] + "_later"
     with subprocess.Popen(["sh", str(SCRIPT), "daily"], env=environment | {"PGDATABASE": absent}) as service:
-        time.sleep(1.5)  # time for a dump of nothing, which must not come
+        time.sleep(0.6)  # time for a dump of nothing, which must not come
         assert dumps(backups) == [old]
         connection.execute(f"CREATE DATABASE {absent}".encode())
         wait_until(lambda: len(dumps(backups)) == 1 and not old.exists())

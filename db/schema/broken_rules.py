@@ -5,6 +5,7 @@ is checked too. Rules that are triggers are not among them.
 """
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -15,35 +16,40 @@ from sqlalchemy import (
     Select,
     Table,
     and_,
+    bindparam,
     exists,
     func,
     literal_column,
     select,
 )
 
-from core.domain.ids import SessionId
 from db.tables import METADATA, SESSION
 
 _KEY: Final = "session_id"
 
 
-def queries_of_rules(session_id: SessionId | None) -> Iterator[tuple[str, list[str], Select[Any]]]:
-    """Yield for each table its name, the names of rules, and the query for how many rows break each.
+@cache  # Made once: there is a query for each table, and each chapter of a library asks all of them.
+def queries_of_rules(*, of_session: bool) -> tuple[tuple[str, list[str], Select[Any]], ...]:
+    """Return for each table its name, the names of rules, and the query for how many rows break each.
 
-    With a session, all rules of its rows. Without one, all rules of the tables that belong to no session, and
-    of the tables of sessions only the reference to the session.
+    With a session, which is the parameter `session_id`, all rules of its rows. Without one, all rules of the
+    tables that belong to no session, and of the tables of sessions only the reference to the session.
     """
+    return tuple(_queries(of_session=of_session))
+
+
+def _queries(*, of_session: bool) -> Iterator[tuple[str, list[str], Select[Any]]]:
     for table in METADATA.sorted_tables:
         is_below = table is SESSION or next(iter(table.primary_key)).name == _KEY
         rules = dict(_rules_of(table))
-        if session_id is None and is_below:
+        if not of_session and is_below:
             rules = {name: broken for name, broken in rules.items() if name == f"fk_{table.name}_session"}
-        if not rules or (session_id is not None and not is_below):
+        if not rules or (of_session and not is_below):
             continue
         counts: list[Any] = [func.count().filter(broken) for broken in rules.values()]
         query = select(*counts).select_from(table)
-        if session_id is not None:
-            query = query.where((table.c.id if table is SESSION else table.c[_KEY]) == session_id)
+        if of_session:
+            query = query.where((table.c.id if table is SESSION else table.c[_KEY]) == bindparam(_KEY))
         yield table.name, list(rules), query
 
 

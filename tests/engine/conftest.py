@@ -10,7 +10,7 @@ from db.store import PostgresStore, open_store
 from tests.store.servers import cloned
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def anyio_backend() -> str:
     return "asyncio"
 
@@ -21,9 +21,9 @@ def url(private_template: str) -> Iterator[str]:
     yield from cloned(private_template)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def store(url: str) -> AsyncIterator[PostgresStore]:
-    """A store, opened for this test."""
+    """A store that the tests of a file share, as a window that stays open for an evening."""
     opened = await open_store(url)
     try:
         yield opened

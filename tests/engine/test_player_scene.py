@@ -1,5 +1,6 @@
 """Chapter scripts in which not everyone knows everything: played, stopped anywhere, and played on."""
 
+import os
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -23,6 +24,7 @@ from db.store import PostgresStore
 from tests.engine.windows import Recorder, engine_on, window
 
 pytestmark = pytest.mark.anyio
+IS_WHOLE = os.environ.get("STORYENGINE_TORTURE") == "full"
 KARA, JOSS, INES = (Audience.of([slot]) for slot in tuple(Slot)[:3])
 SECRET = "The captain is his own brother."
 PLAN = f"""
@@ -192,9 +194,10 @@ class Stop:
 async def test_a_script_that_stops_at_any_of_its_commands_goes_on_to_the_same_chapter(
     store: PostgresStore, is_done: bool
 ) -> None:
+    """Before a command nothing else is stored than after the one before it, so each way has every second."""
     number, has_stopped = 0, True
     while has_stopped:
-        number += 1
+        number += 1 if IS_WHOLE else 2
         async with window(store) as session:
             session.scene.draw = Dice()
             Stop(session, number, is_done=is_done)

@@ -329,7 +329,7 @@ async def test_work_of_a_chapter_that_nobody_has_open_is_changed_in_the_database
         assert await there.ids() == []
 
 
-async def test_a_message_that_is_not_ours_changes_nothing(url: str, store: PostgresStore) -> None:
+async def test_a_message_that_is_not_ours_changes_nothing(url: str) -> None:
     async with a_window(url) as here:
         asked = await here.add()
         for payload in ("", "drop", "drop:", "drop:x", f"paint:{asked}", "x" * 7_000, "free:", "back:\n"):

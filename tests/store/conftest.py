@@ -21,7 +21,7 @@ from tests.store.servers import (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def anyio_backend() -> str:
     return "asyncio"
 

@@ -22,7 +22,7 @@ from sqlalchemy import make_url
 from db.embedded.machine.access import ADMINISTRATOR, ROLE
 from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
-from db.store import open_store
+from db.store import PostgresStore, open_store
 from tests.store.embedded.embedded_fixtures import fast_directory
 
 PATIENCE = 30.0
@@ -136,6 +136,12 @@ def private_server() -> Iterator[str]:
 async def migrate(url: str) -> None:
     """Bring a database up to date."""
     await (await open_store(url)).aclose()
+
+
+async def give_back(store: PostgresStore) -> None:
+    """Give back what the store holds of chapters: each lock has a connection of its own, and they are few."""
+    for lease in tuple(store._leases):
+        await lease.aclose()
 
 
 def in_database(server_url: str, name: str) -> str:

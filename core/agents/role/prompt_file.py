@@ -10,6 +10,7 @@ gets `--- longer example output ---`; `{length}` is the header's `length`, for s
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Final
 
@@ -72,6 +73,7 @@ def prompt_for(role: str, choice: ModelConfig) -> SystemPrompt:
     return load_prompt(role, choice.style, has_room=choice.max_output_tokens >= _ROOM)
 
 
+@cache  # A part of the program, which every input begins with.
 def load_prompt(role: str, style: PromptStyle, *, has_room: bool = False) -> SystemPrompt:
     """Read the prompt of `role` in `style`; raise ValueError when its file is not well formed."""
     name = f"{role}.md" if style is PromptStyle.FULL else f"{role}.{style}.md"

@@ -19,7 +19,8 @@ class AutoSaver(ListeningTask):
 
     async def create_now(self, occasion: str) -> None:
         """Create a save point at once; raise StorageError when it cannot be stored."""
-        await self._slots.create(self._writer.snapshot.session.id, occasion)
+        state = self._writer.snapshot
+        await self._slots.create(state.session.id, occasion, state=state)
 
     async def _receive(self, notification: Notification) -> None:
         # A window that follows receives this too; only the writer creates the save point.
@@ -27,7 +28,7 @@ class AutoSaver(ListeningTask):
             return
         block = notification.block
         if block.type is not BlockType.CANON_CORRECTION:
-            await self._slots.create(block.session_id, _occasion(block))
+            await self.create_now(_occasion(block))
 
 
 def _occasion(block: MemoryBlock) -> str:

@@ -62,12 +62,20 @@ class SavePoints:
         return await self._store.save_points(session_id)
 
     async def create(
-        self, session_id: SessionId, occasion: str, *, spared: int | None = None
+        self,
+        session_id: SessionId,
+        occasion: str,
+        *,
+        spared: int | None = None,
+        state: Snapshot | None = None,
     ) -> SavePoint | None:
-        """Create an automatic save point in place of the oldest but `spared`; None if nothing has changed."""
+        """Create an automatic save point in place of the oldest but `spared`; None if nothing has changed.
+
+        `state` is that of the session, where the caller has it: the session's writer need not read it.
+        """
         async with self._turn:
             taken = await self._store.save_points(session_id)
-            content = await self._content(session_id, taken)
+            content = await self._content(state or await self._store.load(session_id), taken)
             number = number_for_automatic(taken, spared=spared)
             slot = make_save_point(number, occasion, content, self._clock())
             ring = [other for other in taken if other.number in AUTOMATIC]
@@ -86,9 +94,8 @@ class SavePoints:
             raise LimitExceededError("name", len(name), LONGEST_LABEL)
         async with self._turn:
             taken = await self._store.save_points(session_id)
-            slot = make_save_point(
-                _number_for(name, taken), name, await self._content(session_id, taken), self._clock()
-            )
+            content = await self._content(await self._store.load(session_id), taken)
+            slot = make_save_point(_number_for(name, taken), name, content, self._clock())
             await self._store.put_save_point(slot)
             return slot
 
@@ -131,10 +138,10 @@ class SavePoints:
                 return slot
         raise IllegalCommandError(f"There is nothing in save slot {number}.")
 
-    async def _content(self, session_id: SessionId, taken: Sequence[SavePoint]) -> SavePointContent:
-        """Return the current content, with hash chains that extend those of the newest save point."""
-        snapshot = _all_unsent(await self._store.load(session_id))
-        session = snapshot.session
+    async def _content(self, state: Snapshot, taken: Sequence[SavePoint]) -> SavePointContent:
+        """Return the content of that state, with hash chains that extend those of the newest save point."""
+        snapshot = _all_unsent(state)
+        session, session_id = snapshot.session, snapshot.session.id
         known = _newest_content(taken)
         if known is not None and known.session.canon_version != session.canon_version:
             known = None

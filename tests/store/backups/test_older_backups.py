@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from db.backups.dump import backup, restore
 from db.embedded.machine.binaries import Binaries
 from db.embedded.server import EmbeddedServer
 from db.schema.migrate import HEAD, known_revisions
-from db.store import open_store
+from db.store import PostgresStore, open_store
 from tests.engine.windows import (
     PATIENCE,
     GatedModel,
@@ -44,6 +45,9 @@ pytestmark = pytest.mark.anyio
 
 OLDER = [Path(place) for place in os.environ.get("STORYENGINE_OLDER_PG", "").split(os.pathsep) if place]
 """Directories that hold `bin`, `lib` and `share` of servers of older major versions."""
+IS_WHOLE = os.environ.get("STORYENGINE_TORTURE") == "full"
+RESTORED = known_revisions() if IS_WHOLE else tuple(sorted({known_revisions()[0], *known_revisions()[::-6]}))
+"""Revisions whose backups are restored. `test_schema` brings a database up from each of them in every run."""
 PROMPTS = 10
 CORRECTION = "It is the bell that answers."
 MEANWHILE = "And who rings the bell meanwhile?"
@@ -142,19 +146,43 @@ async def _dump_waits(url: str) -> None:
             await asyncio.sleep(0.02)  # a server announces no wait for a lock
 
 
-@pytest.mark.parametrize("revision", known_revisions())
+@pytest.fixture(scope="module")
+def old_backups(private_url: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Backups of one database at several of its revisions, each of which added a chapter; named by them."""
+    directory = tmp_path_factory.mktemp("old")
+
+    async def back_up(url: str) -> None:
+        for revision in known_revisions():
+            await make_old(url, revision)
+            if revision in RESTORED:
+                await backup(url, directory / revision)
+
+    for url in cloned(private_url, "template0"):
+        asyncio.run(back_up(url))
+    return directory
+
+
+@pytest.mark.parametrize("revision", RESTORED)
 async def test_a_backup_of_every_schema_there_ever_was_restores_into_this_program_and_plays_on(
-    here: str, there: str, tmp_path: Path, revision: str
+    there: str, old_backups: Path, revision: str
 ) -> None:
-    await make_old(here, revision)
-    await backup(here, tmp_path / "old.backup")
-    await restore(there, tmp_path / "old.backup")
+    await restore(there, old_backups / revision)
     with psycopg.connect(plain_url(there)) as raw:
         assert raw.execute("SELECT version_num FROM alembic_version").fetchall() == [(HEAD,)]
     store = await open_store(there)
-    [line] = await store.sessions()
+    number = known_revisions().index(revision)
+    newest_first = await store.sessions()
+    assert len(newest_first) == number + 1
+    restored_before = [known_revisions().index(one) for one in RESTORED if one < revision]
+    for line in newest_first[: number - max(restored_before, default=-1)]:
+        await _plays_on(store, line.id)
+    await store.aclose()
+
+
+async def _plays_on(store: PostgresStore, session_id: SessionId) -> None:
+    """Play on in a chapter that `make_old` made."""
     model = Recorder()
-    async with window(store, model, line.id) as session:
+    async with window(store, model, session_id) as session:
         assert [event.text for event in await session.canon()] == ["Who is there?", "I am."]
         assert [block.payload for block in await session.memory_blocks()] == [{"canon_locks": []}]
         await session.correct_canon(CORRECTION)
@@ -163,28 +191,30 @@ async def test_a_backup_of_every_schema_there_ever_was_restores_into_this_progra
         await record_test(session)
         assert [one.kind for one in await session.requests()] == [RequestKind.REPLY, RequestKind.TEST]
     assert CORRECTION in str(model.calls[0].messages)
-    async with window(store, None, line.id) as session:
+    async with window(store, None, session_id) as session:
         assert [block.place for block in await session.memory_blocks()] == [(0, 0), (0, 1)]
-    await store.aclose()
 
 
-@pytest.mark.parametrize("revision", [known for known in known_revisions() if known <= "story_0010"])
-async def test_chapters_in_every_state_of_a_schema_without_prompt_blocks_can_be_given_some(
-    here: str, revision: str
+async def test_chapters_in_every_state_of_each_schema_without_prompt_blocks_can_be_given_some(
+    here: str,
 ) -> None:
-    await make_old(here, revision)
-    await add_every_state(here)
+    """Each of these schemas adds its chapters to the same database."""
+    revisions = [known for known in known_revisions() if known <= "story_0010"]
+    for revision in revisions:
+        await make_old(here, revision)
+        await add_every_state(here)
     store = await open_store(here)
-    lines = {line.title: line for line in await store.sessions()}
-    assert lines.keys() == {"Old", *SessionState}
-    for state in SessionState:
-        before = await store.load(lines[state].id)
-        assert (before.session.state, before.prompt_blocks) == (state, NO_PROMPT_BLOCKS)
-        lease = await taken(store, lines[state].id)
-        changes = Changes(session_id=lines[state].id, prompt_blocks=PROMPT_BLOCKS)
+    lines = await store.sessions()
+    assert Counter(line.title for line in lines) == dict.fromkeys(("Old", *SessionState), len(revisions))
+    for line in lines:
+        before = await store.load(line.id)
+        assert line.title in ("Old", before.session.state)
+        assert before.prompt_blocks == NO_PROMPT_BLOCKS
+        lease = await taken(store, line.id)
+        changes = Changes(session_id=line.id, prompt_blocks=PROMPT_BLOCKS)
         await store.commit(changes, lease)
         await lease.aclose()
-        after = await store.load(lines[state].id)
+        after = await store.load(line.id)
         assert replace(after, prompt_blocks=NO_PROMPT_BLOCKS) == before
         assert after.prompt_blocks == PROMPT_BLOCKS
     await store.aclose()

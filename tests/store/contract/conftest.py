@@ -6,37 +6,92 @@ from contextlib import AsyncExitStack
 import pytest
 
 from core.store import SessionStore
-from db.store import open_store
+from db.store import PostgresStore, open_store
 from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
-from tests.store.servers import cloned
+from tests.store.servers import cloned, give_back
 
 OpenWindow = Callable[[], Awaitable[SessionStore]]
+Database = str | MemoryDatabase
+"""The URL of a database on PostgreSQL, or one in memory."""
+ALONE = {"test_costs_contract", "test_library_contract", "test_proposals_contract", "test_store_contract"}
+"""Files whose tests read what belongs to no chapter: each test has a database of its own."""
 
 
-@pytest.fixture(params=["on PostgreSQL", "in memory"])
-def postgres_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
-    """A database of the test's own, or None where the store is in memory."""
-    if request.param == "in memory":
-        yield None
+@pytest.fixture(scope="module", params=["on PostgreSQL", "in memory"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def _made(request: pytest.FixtureRequest, kind: str) -> Iterator[Database]:
+    if kind == "in memory":
+        yield MemoryDatabase()
     else:
         yield from cloned(request.getfixturevalue("private_template"))
 
 
 @pytest.fixture
-async def open_window(postgres_url: str | None) -> AsyncIterator[OpenWindow]:
+def own_database(request: pytest.FixtureRequest, kind: str) -> Iterator[Database]:
+    yield from _made(request, kind)
+
+
+@pytest.fixture(scope="module")
+def shared_database(request: pytest.FixtureRequest, kind: str) -> Iterator[Database]:
+    yield from _made(request, kind)
+
+
+async def _open(database: Database) -> SessionStore:
+    return await open_store(database) if isinstance(database, str) else MemoryStore(database)
+
+
+@pytest.fixture
+async def own_store(own_database: Database) -> AsyncIterator[SessionStore]:
+    opened = await _open(own_database)
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture(scope="module")
+async def shared_store(shared_database: Database) -> AsyncIterator[SessionStore]:
+    opened = await _open(shared_database)
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture
+def whose(request: pytest.FixtureRequest) -> str:
+    """Whose database a test has."""
+    return "own" if request.module.__name__.rpartition(".")[2] in ALONE else "shared"
+
+
+@pytest.fixture
+def opened(request: pytest.FixtureRequest, kind: str, whose: str) -> SessionStore:
+    made: SessionStore = request.getfixturevalue(f"{whose}_store")
+    return made
+
+
+@pytest.fixture
+async def store(opened: SessionStore) -> AsyncIterator[SessionStore]:
+    """The first window's store."""
+    yield opened
+    if isinstance(opened, PostgresStore):
+        await give_back(opened)
+
+
+@pytest.fixture
+def database(request: pytest.FixtureRequest, kind: str, whose: str) -> Database:
+    """What the windows of a test share."""
+    made: Database = request.getfixturevalue(f"{whose}_database")
+    return made
+
+
+@pytest.fixture
+async def open_window(database: Database) -> AsyncIterator[OpenWindow]:
     """Open stores that share what they store; each is closed at the end."""
-    database = MemoryDatabase()
     async with AsyncExitStack() as opened:
 
         async def open_one() -> SessionStore:
-            one = await open_store(postgres_url) if postgres_url else MemoryStore(database)
+            one = await _open(database)
             opened.push_async_callback(one.aclose)
             return one
 
         yield open_one
-
-
-@pytest.fixture
-async def store(open_window: OpenWindow) -> SessionStore:
-    """The first window's store."""
-    return await open_window()

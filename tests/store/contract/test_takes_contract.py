@@ -59,8 +59,9 @@ async def test_what_is_stored_is_what_the_writer_and_a_follower_know(
         await model.step(session, draw.choice(STEPS))
         await model.check(session)
         await follower._writer.refresh()
+        stored = await store.load(session.id)
         for name in ("session", "recent", "undone", "takes", "unsent", "last_ordinal"):
-            assert getattr(follower.snapshot, name) == getattr(await store.load(session.id), name), name
+            assert getattr(follower.snapshot, name) == getattr(stored, name), name
         newest = await store.newest_canon(session.id, 10_000_000)
         assert list(newest) == list(await store.canon(session.id))
     await follower.aclose()

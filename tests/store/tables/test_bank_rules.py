@@ -14,7 +14,7 @@ from tests.core.bank_samples import fact
 from tests.store import chapters
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def chapter(url: str) -> SessionId:
     """A chapter with two items, and a recall of one of them."""
 
@@ -102,7 +102,7 @@ def test_the_version_of_an_item_is_kept(raw: psycopg.Connection, chapter: Sessio
 def test_nothing_of_a_bank_is_deleted_or_its_history_changed(
     raw: psycopg.Connection, chapter: SessionId, statement: str
 ) -> None:
-    with pytest.raises(psycopg.Error):
+    with pytest.raises(psycopg.Error), raw.transaction():
         raw.execute(statement.encode())
     assert raw.execute("SELECT count(*) FROM bank_revision").fetchone() == (2,)
 
@@ -119,5 +119,5 @@ def test_what_a_model_says_is_stored_with_its_proof_alone(
     for change in ('"evidence": []', '"take": null'):
         values = f'{{"item_id": "{fact(9).id}", {change}}}'
         row = f"SELECT (jsonb_populate_record(bank_item, '{values}')).* FROM bank_item LIMIT 1"
-        with pytest.raises(errors.CheckViolation):
+        with pytest.raises(errors.CheckViolation), raw.transaction():
             raw.execute(f"INSERT INTO bank_item {row}".encode())

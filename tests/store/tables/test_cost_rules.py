@@ -1,13 +1,29 @@
 """What the database takes as the cost of a call: raw SQL, past all of our code (design 18)."""
 
+import asyncio
+
 import psycopg
 import pytest
 from psycopg import errors
 
+from core.domain.ids import SessionId
 from db.store import open_store
 from tests.store import chapters
 
-pytestmark = pytest.mark.anyio
+
+@pytest.fixture(scope="module")
+def chapter(url: str) -> SessionId:
+    """A chapter with one call."""
+
+    async def create() -> SessionId:
+        store = await open_store(url)
+        session, lease = await chapters.locked_session(store)
+        await chapters.play(store, session, lease, 1)
+        await store.aclose()
+        return session.id
+
+    return asyncio.run(create())
+
 
 COST_COLUMNS = "cost, price_source, input_price, output_price, cached_input_price, reasoning_price"
 
@@ -30,13 +46,9 @@ COST_COLUMNS = "cost, price_source, input_price, output_price, cached_input_pric
         pytest.param("1, 'yours', 1, 1, NULL, 1000001", False, id="a price beyond all prices"),
     ],
 )
-async def test_a_cost_is_an_amount_with_a_source(
-    url: str, raw: psycopg.Connection, values: str, is_taken: bool
+def test_a_cost_is_an_amount_with_a_source(
+    chapter: SessionId, raw: psycopg.Connection, values: str, is_taken: bool
 ) -> None:
-    store = await open_store(url)
-    session, lease = await chapters.locked_session(store)
-    await chapters.play(store, session, lease, 1)
-    await store.aclose()
     columns = (
         "provider, model, prompt_version, input_hash, finish_reason, error_message, left_out, created_at"
     )
@@ -46,7 +58,7 @@ async def test_a_cost_is_an_amount_with_a_source(
         f" agent_id, input_ref, {columns}, {values} FROM llm_artifact WHERE session_id = %s LIMIT 1"
     )
     if is_taken:
-        raw.execute(copy, (session.id,))
+        raw.execute(copy, (chapter,))
     else:
         with pytest.raises(errors.CheckViolation):
-            raw.execute(copy, (session.id,))
+            raw.execute(copy, (chapter,))

@@ -9,7 +9,7 @@ import pytest
 from psycopg import errors, sql
 
 from core.changes import Changes
-from core.domain.ids import CharacterId, LorebookId, ProposalId, new_uuid
+from core.domain.ids import CharacterId, LorebookId, ProposalId, SessionId, new_uuid
 from core.domain.proposal import Occasion, Part, Proposal
 from core.library.characters.character import Character, KeptFile, Topic, Trait
 from core.library.lore.kept import KeptLorebook
@@ -22,11 +22,11 @@ WHO = CharacterId(new_uuid())
 BOOK = LorebookId(new_uuid())
 
 
-@pytest.fixture
-def library(url: str, raw: psycopg.Connection) -> psycopg.Connection:
-    """A database with one character of every part, and one lorebook."""
+@pytest.fixture(scope="module")
+def chapter(url: str) -> SessionId:
+    """A chapter, in a database with one character of every part, and one lorebook."""
 
-    async def fill() -> None:
+    async def fill() -> SessionId:
         store = await open_store(url)
         character = Character(
             id=WHO,
@@ -52,8 +52,14 @@ def library(url: str, raw: psycopg.Connection) -> psycopg.Connection:
         )
         await store.commit(Changes(session_id=session.id, proposals=(proposal,)), lease)
         await store.aclose()
+        return session.id
 
-    asyncio.run(fill())
+    return asyncio.run(fill())
+
+
+@pytest.fixture
+def library(raw: psycopg.Connection, chapter: SessionId) -> psycopg.Connection:
+    """SQL in that database."""
     return raw
 
 
@@ -113,18 +119,29 @@ def test_the_database_refuses(library: psycopg.Connection, statement: str) -> No
 LINE = '{"kind": "canon", "text": "x", "known_to": [], "chapter": 1, "is_pinned": false, "is_struck": false}'
 
 
-def write_into_tab1(url: str, raw: psycopg.Connection, column: str, value: str, *, is_taken: bool) -> None:
-    """Store a chapter and write JSON into a column of its tab 1, which takes or refuses it."""
+@pytest.fixture(scope="module")
+def draft(url: str) -> SessionId:
+    """A chapter whose tab 1 is open."""
+    session = chapters.new_session()
 
     async def create() -> None:
         store = await open_store(url)
-        await store.create(chapters.creation(chapters.new_session()))
+        await store.create(chapters.creation(session))
         await store.aclose()
 
     asyncio.run(create())
-    update = sql.SQL("UPDATE tab1_input SET {} = %s::jsonb").format(sql.Identifier(column))
+    return session.id
+
+
+def write_into_tab1(
+    raw: psycopg.Connection, draft: SessionId, column: str, value: str, *, is_taken: bool
+) -> None:
+    """Write JSON into a column of tab 1, which takes or refuses it."""
+    update = sql.SQL("UPDATE tab1_input SET {} = %s::jsonb WHERE session_id = %s").format(
+        sql.Identifier(column)
+    )
     with nullcontext() if is_taken else pytest.raises(errors.CheckViolation):
-        raw.execute(update, (value,))
+        assert raw.execute(update, (value, draft)).rowcount == 1
 
 
 @pytest.mark.parametrize(
@@ -144,9 +161,9 @@ def write_into_tab1(url: str, raw: psycopg.Connection, column: str, value: str, 
     ],
 )
 def test_what_comes_over_from_earlier_chapters_is_lines(
-    url: str, raw: psycopg.Connection, carried: str, is_taken: bool
+    raw: psycopg.Connection, draft: SessionId, carried: str, is_taken: bool
 ) -> None:
-    write_into_tab1(url, raw, "carried", carried, is_taken=is_taken)
+    write_into_tab1(raw, draft, "carried", carried, is_taken=is_taken)
 
 
 OF_THE_LIBRARY = '"0199a1b2-0000-7000-8000-000000000001"'
@@ -180,9 +197,9 @@ PROFILE = (
     ],
 )
 def test_what_slots_have_of_characters_is_profiles(
-    url: str, raw: psycopg.Connection, profiles: str, is_taken: bool
+    raw: psycopg.Connection, draft: SessionId, profiles: str, is_taken: bool
 ) -> None:
-    write_into_tab1(url, raw, "profiles", profiles, is_taken=is_taken)
+    write_into_tab1(raw, draft, "profiles", profiles, is_taken=is_taken)
 
 
 @pytest.mark.parametrize("table", ["cast_member", "lorebook"])

@@ -8,22 +8,28 @@ import pytest
 from psycopg import errors
 
 from core.domain.ids import SessionId
-from db.store import open_store
+from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.contract.test_lore_contract import GUILD, HARBOUR, TEXTS
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def chapter(url: str) -> SessionId:
     """A chapter with two lorebooks."""
-    session = chapters.new_session()
 
-    async def create() -> None:
+    async def create() -> SessionId:
         store = await open_store(url)
-        await store.create(replace(chapters.creation(session), lore=(HARBOUR, GUILD), contents=TEXTS))
+        session_id = await with_lorebooks(store)
         await store.aclose()
+        return session_id
 
-    asyncio.run(create())
+    return asyncio.run(create())
+
+
+async def with_lorebooks(store: PostgresStore) -> SessionId:
+    """Store a chapter with two lorebooks."""
+    session = chapters.new_session()
+    await store.create(replace(chapters.creation(session), lore=(HARBOUR, GUILD), contents=TEXTS))
     return session.id
 
 
@@ -56,17 +62,16 @@ def test_a_lorebook_of_a_chapter_has_bounds(raw: psycopg.Connection, chapter: Se
 
 
 def test_a_lorebook_has_a_copy_in_its_own_chapter(raw: psycopg.Connection, chapter: SessionId) -> None:
-    with pytest.raises(errors.ForeignKeyViolation):
+    with pytest.raises(errors.ForeignKeyViolation), raw.transaction():
         raw.execute("UPDATE session_lorebook SET copy_hash = repeat('c', 64)")
     assert raw.execute("SELECT count(*) FROM session_lorebook").fetchone() == (2,)
 
 
-def test_lorebooks_go_with_their_chapter(url: str, raw: psycopg.Connection, chapter: SessionId) -> None:
-    async def purge() -> None:
-        store = await open_store(url)
-        await store.archive(chapter, chapters.NOW)
-        await store.purge(chapter)
-        await store.aclose()
-
-    asyncio.run(purge())
-    assert raw.execute("SELECT count(*) FROM session_lorebook").fetchone() == (0,)
+@pytest.mark.anyio
+async def test_lorebooks_go_with_their_chapter(store: PostgresStore, raw: psycopg.Connection) -> None:
+    gone = await with_lorebooks(store)
+    count = "SELECT count(*) FROM session_lorebook WHERE session_id = %s"
+    assert raw.execute(count, (gone,)).fetchone() == (2,)
+    await store.archive(gone, chapters.NOW)
+    await store.purge(gone)
+    assert raw.execute(count, (gone,)).fetchone() == (0,)

@@ -9,25 +9,31 @@ from psycopg import errors
 from core.changes import Changes
 from core.domain.ids import SessionId
 from core.domain.story.context_status import ContextStatus, EventStatus
-from db.store import open_store
+from db.store import PostgresStore, open_store
 from tests.store import chapters
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def chapter(url: str) -> SessionId:
     """A chapter with two prompts, of which one line has a status."""
 
     async def create() -> SessionId:
         store = await open_store(url)
-        session, lease = await chapters.locked_session(store)
-        await chapters.play(store, session, lease, 2)
-        said = (EventStatus(1, 1, 1, ContextStatus.NEVER),)
-        await store.commit(Changes(session_id=session.id, statuses=said), lease)
-        await lease.aclose()
+        session_id = await with_status(store)
         await store.aclose()
-        return session.id
+        return session_id
 
     return asyncio.run(create())
+
+
+async def with_status(store: PostgresStore) -> SessionId:
+    """Store a chapter with two prompts, of which one line has a status."""
+    session, lease = await chapters.locked_session(store)
+    await chapters.play(store, session, lease, 2)
+    said = (EventStatus(1, 1, 1, ContextStatus.NEVER),)
+    await store.commit(Changes(session_id=session.id, statuses=said), lease)
+    await lease.aclose()
+    return session.id
 
 
 def test_a_status_is_one_of_three_words(raw: psycopg.Connection, chapter: SessionId) -> None:
@@ -48,12 +54,11 @@ def test_an_event_has_one_status(raw: psycopg.Connection, chapter: SessionId) ->
         raw.execute("INSERT INTO event_status SELECT * FROM event_status WHERE session_id = %s", (chapter,))
 
 
-def test_a_purge_takes_it_along(raw: psycopg.Connection, chapter: SessionId, url: str) -> None:
-    async def purge() -> None:
-        store = await open_store(url)
-        await store.archive(chapter, chapters.NOW)
-        await store.purge(chapter)
-        await store.aclose()
-
-    asyncio.run(purge())
-    assert raw.execute("SELECT count(*) FROM event_status").fetchone() == (0,)
+@pytest.mark.anyio
+async def test_a_purge_takes_it_along(raw: psycopg.Connection, store: PostgresStore) -> None:
+    gone = await with_status(store)
+    count = "SELECT count(*) FROM event_status WHERE session_id = %s"
+    assert raw.execute(count, (gone,)).fetchone() == (1,)
+    await store.archive(gone, chapters.NOW)
+    await store.purge(gone)
+    assert raw.execute(count, (gone,)).fetchone() == (0,)
