@@ -133,6 +133,12 @@ def test_core_loads_no_storage_and_no_screen() -> None:
     assert not loaded_by(modules) & unwanted
 
 
+def test_a_command_starts_without_the_screen() -> None:
+    loaded = loaded_by(["storyengine_tui.cli.app"])
+    assert "typer" in loaded
+    assert not loaded & {"textual", "sqlalchemy", "openai", "httpx", "httpx2"}
+
+
 def test_the_engine_starts_without_a_vendor() -> None:
     modules = [name for name in module_names("core") if not name.startswith("core.providers.")]
     assert "core.engine" in {name.rpartition(".")[0] for name in modules} | set(modules)

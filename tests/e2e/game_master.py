@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.e2e import prefork
 from tests.e2e.prefork import Forked
 from tests.e2e.program import PROGRAM, Machine
 from tests.terminal import PATIENCE, STANDARD, Running, Size, Terminal
@@ -46,7 +47,9 @@ class GameMaster(Terminal):
         bytes_per_second: int | None = None,
         patience: float = PATIENCE,
         program: Sequence[str | Path] = (PROGRAM,),
+        main: str = prefork.PROGRAM,
     ) -> None:
+        self._main = main
         super().__init__(
             program,
             {**machine.environment, **(environment or {})},
@@ -63,7 +66,7 @@ class GameMaster(Terminal):
     ) -> Running:
         if command[0] != PROGRAM or cwd is None:
             return super()._start(command, environment, cwd, slave)
-        return Forked(command, environment, cwd, terminal=slave)
+        return Forked(command, environment, cwd, terminal=slave, main=self._main)
 
     @property
     def errors(self) -> list[str]:

@@ -15,6 +15,7 @@ import termios
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from multiprocessing import get_context, reduction
 from pathlib import Path
 from threading import Thread
@@ -24,22 +25,8 @@ from typing import Any, Self, TextIO
 from tests.signals import ignored_signals
 
 _FORKS = get_context("forkserver")
-_FORKS.set_forkserver_preload(
-    [
-        "storyengine_tui.cli.app",
-        "storyengine_tui.cli.commands.chapter.open_app",
-        "storyengine_tui.shell.app",
-        "core.config.settings",
-        "core.engine.engine",
-        "core.providers.factory",
-        "core.providers.scripted.provider",
-        "db.embedded.server",
-        "db.store",
-        "alembic.command",
-        "openai",
-        "textual.drivers.linux_driver",
-    ]
-)
+_FORKS.set_forkserver_preload(["tests.e2e.everything"])
+PROGRAM = "storyengine_tui.cli"
 
 
 @dataclass(frozen=True)
@@ -51,6 +38,8 @@ class Start:
     directory: Path
     ignored: Sequence[int]
     """Signals that it ignores, as one that was started by nohup does."""
+    main: str
+    """The module whose `main` is the program."""
 
 
 class Forked:
@@ -64,9 +53,10 @@ class Forked:
         *,
         terminal: int | None = None,
         output: int | None = None,
+        main: str = PROGRAM,
     ) -> None:
         self.args = [str(word) for word in words]
-        start = Start(self.args, dict(environment), directory, ignored_signals())
+        start = Start(self.args, dict(environment), directory, ignored_signals(), main)
         self.stdout: TextIO | None = None
         self.stderr: TextIO | None = None
         self._read: dict[str, str] = {}
@@ -180,10 +170,8 @@ def _begin(start: Start, streams: Sequence[int], has_terminal: bool) -> None:
     _open(0, "stdin", "r", "surrogateescape")
     _open(1, "stdout", "w", "surrogateescape", is_by_line=os.isatty(1))
     _open(2, "stderr", "w", "backslashreplace", is_by_line=True)
-    from storyengine_tui.cli import main
-
     try:
-        main()
+        import_module(start.main).main()
     finally:
         # A process that was forked does nothing at its end.
         atexit._run_exitfuncs()

@@ -1,23 +1,33 @@
 """The real program in processes of its own, each machine with its own home, data and configuration."""
 
+import asyncio
+import atexit
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
-from typer.testing import CliRunner
+from typer.main import get_command
+from typer.testing import CliRunner, Result
 
 from db.embedded.server import EmbeddedServer
 from storyengine_tui.cli.app import app
 from tests.e2e.prefork import Forked
-from tests.store.embedded.embedded_fixtures import stop
+from tests.store.embedded.embedded_fixtures import fast_directory, serving, stop
+from tests.store.servers import migrate
 
 PROGRAM = Path(sys.executable).with_name("storyengine")
 PATIENCE = 120.0
+WORDS_ALONE = {"STORYENGINE_EMBEDDING__SERVICE": "off"}
+"""Switches the embedding model off: the doctor starts it, and first makes its weights for a new machine."""
 
 
 class Machine:
@@ -90,9 +100,7 @@ class Machine:
         kept = logging.root.handlers[:]
         words = [str(argument) for argument in arguments]
         with chdir(self.work):
-            ended = CliRunner().invoke(
-                app, words, input=stdin, env={**removed, **self.environment, **environment}
-            )
+            ended = invoked(words, stdin, {**removed, **self.environment, **environment})
         logging.root.handlers[:] = kept
         assert "Traceback" not in ended.output, ended.output
         return subprocess.CompletedProcess(words, ended.exit_code, ended.stdout, ended.stderr)
@@ -110,11 +118,37 @@ class Machine:
         return file
 
 
+@cache
+def _parsed() -> Any:
+    """Return the commands as they are parsed; putting them together takes as long as a short command."""
+    return get_command(app)
+
+
+def invoked(words: Sequence[str], stdin: str | bytes, environment: Mapping[str, str | None]) -> Result:
+    """Run a command to its end in this process."""
+    with patch("typer.testing._get_command", lambda _: _parsed()):
+        return CliRunner().invoke(app, words, input=stdin, env=environment)
+
+
+@cache
+def _made_data() -> Path:
+    """Make the directory of a server with an empty database that is up to date; copy it, do not use it."""
+    home = Path(tempfile.mkdtemp(prefix="se-made-", dir=fast_directory()))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    with serving(home / "postgres") as server:
+        asyncio.run(migrate(server.url()))
+    return home / "postgres" / "data"
+
+
 @contextmanager
-def machine() -> Iterator[Machine]:
-    """Have a machine, and stop its server afterwards."""
+def machine(*, is_new: bool = True) -> Iterator[Machine]:
+    """Have a machine, and stop its server afterwards; one that is not new was started before."""
     with tempfile.TemporaryDirectory(prefix="se-e2e-", ignore_cleanup_errors=True) as name:
         made = Machine(Path(name))
+        if not is_new:
+            for place in (made.data, made.data / "postgres"):
+                place.mkdir(mode=0o700)
+            shutil.copytree(_made_data(), made.data / "postgres" / "data", symlinks=True)
         try:
             yield made
         finally:
@@ -123,8 +157,8 @@ def machine() -> Iterator[Machine]:
 
 @contextmanager
 def warm_machine() -> Iterator[tuple[Machine, str]]:
-    """Have a machine whose server stays up between commands, and the URL of its database."""
-    with machine() as made:
+    """Have a machine whose server stays up between commands, and the URL of its empty database."""
+    with machine(is_new=False) as made:
         server = EmbeddedServer(made.data / "postgres")
         url = server.acquire(PATIENCE)
         try:

@@ -6,6 +6,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Self
 
 import pyte
@@ -13,7 +14,7 @@ import pytest
 from textual._binary_encode import load
 
 from tests.e2e.game_master import GameMaster
-from tests.e2e.program import PATIENCE, PROGRAM, Machine, chapter_script, machine
+from tests.e2e.program import PATIENCE, PROGRAM, Machine, chapter_script, warm_machine
 from tests.terminal import KEYS, Size
 
 BEGIN = b"__GANGLION__\n"
@@ -26,6 +27,7 @@ class Browser:
     def __init__(self, here: Machine, size: Size, **environment: str) -> None:
         sizes = {"COLUMNS": str(size.columns), "ROWS": str(size.rows)}
         driver = {"TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver"}
+        # Not forked: Textual looks for its driver when it is imported.
         self.process = subprocess.Popen(
             [PROGRAM],
             cwd=here.work,
@@ -120,13 +122,12 @@ class Browser:
         self._packets.put(None)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def played() -> Iterator[Machine]:
     """A machine on which a chapter was played to its draft."""
-    with machine() as here:
+    with warm_machine() as (here, _):
         script = here.write("served.toml", chapter_script("Served", 2))
-        ended = here.run("play", script, "--provider", "scripted", "--out", here.out)
-        assert ended.returncode == 0, ended.stderr
+        here.lines("play", script, "--provider", "scripted", "--out", here.out)
         yield here
 
 
@@ -160,12 +161,15 @@ def test_what_is_typed_in_a_browser_is_there_after_its_window_was_closed(played:
         page.wait_for("In the voice of the sea.")
 
 
-def test_a_password_is_asked_for_in_the_browser_before_anything_shows(played: Machine) -> None:
-    with GameMaster(played, program=(PROGRAM, "password")) as window:
+def test_a_password_is_asked_for_in_the_browser_before_anything_shows(
+    played: Machine, tmp_path: Path
+) -> None:
+    guarded = {"STORYENGINE_CONFIG_DIR": str(tmp_path / "config"), "STORYENGINE_PROVIDER": "scripted"}
+    with GameMaster(played, guarded, program=(PROGRAM, "password")) as window:
         for asked in ("New password", "New password, once more"):
             window.type_hidden(asked, "open, sesame")
         window.wait_for("The password is set.")
-    with Browser(played, Size(100, 40), STORYENGINE_PROVIDER="scripted") as page:
+    with Browser(played, Size(100, 40), **guarded) as page:
         page.wait_for("Story Engine is locked.")
         page.tell(type="focus")
         page.press("open, sesame")

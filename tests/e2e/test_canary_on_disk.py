@@ -14,7 +14,7 @@ from db.embedded.server import EmbeddedServer
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.game_master import GameMaster
 from tests.e2e.prefork import Forked
-from tests.e2e.program import PATIENCE, PROGRAM, Machine, chapter_script, machine
+from tests.e2e.program import PATIENCE, PROGRAM, WORDS_ALONE, Machine, chapter_script, machine, warm_machine
 from tests.http_faults import FaultServer, Reply, error_reply, text_reply
 from tests.store.embedded.server_status import client_environment
 from tests.terminal import Size
@@ -98,20 +98,16 @@ class Aviary:
 
 @pytest.fixture
 def here() -> Iterator[Machine]:
-    """A machine of the test's own, whose server it may stop."""
-    with machine() as made:
+    """A machine of the test's own: all that is written there is looked through."""
+    with warm_machine() as (made, _):
         yield made
 
 
 @pytest.fixture
-def served(here: Machine) -> Iterator[None]:
-    """Have the server of that machine up meanwhile: a program that comes does not start it again."""
-    server = EmbeddedServer(here.data / "postgres")
-    server.acquire(PATIENCE)
-    try:
-        yield
-    finally:
-        server.release()
+def unstarted() -> Iterator[Machine]:
+    """A machine on which no server has run yet, and which may stop its own."""
+    with machine() as made:
+        yield made
 
 
 @asynccontextmanager
@@ -175,7 +171,6 @@ def unpacked(backup: Path) -> bytes:
     return subprocess.run(command, capture_output=True, check=True, timeout=PATIENCE).stdout
 
 
-@pytest.mark.usefixtures("served")
 async def test_a_key_is_nowhere_but_in_the_call(here: Machine, tmp_path: Path) -> None:
     script = here.write("canary.toml", chapter_script("Canary", 8))
     play: tuple[str | Path, ...] = ("play", script, "--out", here.out)
@@ -208,7 +203,6 @@ async def test_a_key_is_nowhere_but_in_the_call(here: Machine, tmp_path: Path) -
     assert [name for name, text in everything.items() if any(canary in text for canary in CANARIES)] == []
 
 
-@pytest.mark.usefixtures("served")
 @pytest.mark.parametrize("place", [".env", "config.toml"])
 async def test_a_key_that_stands_in_a_file_is_used_and_is_in_no_other(
     here: Machine, tmp_path: Path, place: str
@@ -223,7 +217,7 @@ async def test_a_key_that_stands_in_a_file_is_used_and_is_in_no_other(
     file.chmod(0o600)
     script = here.write("canary.toml", chapter_script("Canary", 1))
     async with aviary(here, tmp_path) as cage:
-        environment = {**cage.unplanted, "STORYENGINE_CONFIG_DIR": str(config)}
+        environment = {**cage.unplanted, **WORDS_ALONE, "STORYENGINE_CONFIG_DIR": str(config)}
         cage.server.script(echo(401))
         assert await cage.run("play", script, "--out", here.out, "--debug", **environment) != ExitCode.OK
         for command in (
@@ -241,15 +235,15 @@ async def test_a_key_that_stands_in_a_file_is_used_and_is_in_no_other(
 
 
 async def test_no_process_shows_a_key_and_those_we_leave_running_do_not_have_it(
-    here: Machine, tmp_path: Path
+    unstarted: Machine, tmp_path: Path
 ) -> None:
-    script = here.write("canary.toml", chapter_script("Canary", 1))
-    async with aviary(here, tmp_path) as cage:
+    script = unstarted.write("canary.toml", chapter_script("Canary", 1))
+    async with aviary(unstarted, tmp_path) as cage:
         gate = asyncio.Event()
         cage.server.script(Reply((gate, *text_reply("Late.").steps)))
         before = set(processes())
         cage.is_cold = True
-        playing = asyncio.create_task(cage.run("play", script, "--out", here.out))
+        playing = asyncio.create_task(cage.run("play", script, "--out", unstarted.out))
         await cage.server.arrived()
         ours = {number: told for number, told in processes().items() if number not in before}
         gate.set()
@@ -261,20 +255,23 @@ async def test_no_process_shows_a_key_and_those_we_leave_running_do_not_have_it(
     assert len(holders) == 1, "the program itself, whom it was given to"
 
 
-async def test_the_password_of_a_database_is_not_repeated(here: Machine, tmp_path: Path) -> None:
-    async with aviary(here, tmp_path) as cage:
+async def test_the_password_of_a_database_is_not_repeated(unstarted: Machine, tmp_path: Path) -> None:
+    async with aviary(unstarted, tmp_path) as cage:
         url = f"postgresql://gm:{PASSWORD}@127.0.0.1:1/stories"
-        for command in (("sessions",), ("doctor",), ("db", "backup", here.out), ("sessions", "--debug")):
-            assert await cage.run(*command, STORYENGINE_DATABASE_URL=url) != ExitCode.OK
-    told = "\n".join(cage.heard).encode() + b"".join(searched(here.root).values())
+        for command in (("sessions",), ("doctor",), ("db", "backup", unstarted.out), ("sessions", "--debug")):
+            environment = {"STORYENGINE_DATABASE_URL": url, **WORDS_ALONE}
+            assert await cage.run(*command, **environment) != ExitCode.OK
+    told = "\n".join(cage.heard).encode() + b"".join(searched(unstarted.root).values())
     assert PASSWORD.encode() not in told
 
 
-async def test_a_key_in_settings_that_are_not_valid_is_not_repeated(here: Machine, tmp_path: Path) -> None:
-    here.write(".env", f"STORYENGINE_PROFILES__PRODUCTION__API_KEY={KEY}\n").chmod(0o600)
+async def test_a_key_in_settings_that_are_not_valid_is_not_repeated(
+    unstarted: Machine, tmp_path: Path
+) -> None:
+    unstarted.write(".env", f"STORYENGINE_PROFILES__PRODUCTION__API_KEY={KEY}\n").chmod(0o600)
     config = tmp_path / "config"
     config.mkdir(mode=0o700)
-    async with aviary(here, tmp_path) as cage:
+    async with aviary(unstarted, tmp_path) as cage:
         for text in (f'api_key = ["{KEY}"]', f'api_key = "{KEY}', f'[profiles.local]\nbase_url = ["{KEY}"]'):
             (config / "config.toml").write_text(text)
             for command in (("sessions",), ("sessions", "--debug"), ("doctor",), ()):
@@ -282,7 +279,7 @@ async def test_a_key_in_settings_that_are_not_valid_is_not_repeated(here: Machin
     told = "\n".join(cage.heard)
     assert "not valid" in told
     assert KEY not in told
-    assert not [file for file in holders(here.root) if file.name != ".env"]
+    assert not [file for file in holders(unstarted.root) if file.name != ".env"]
 
 
 async def test_a_key_that_is_typed_for_the_keyring_is_kept_there_and_shown_nowhere(

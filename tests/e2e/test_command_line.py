@@ -15,7 +15,7 @@ from core.agents.role.prompt_file import load_prompt
 from core.config.models.assignments import AgentRole, PromptStyle
 from core.domain.errors import ErrorCode
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
-from tests.e2e.program import PATIENCE, PROGRAM, Machine, chapter_script, machine
+from tests.e2e.program import PATIENCE, PROGRAM, WORDS_ALONE, Machine, chapter_script, machine
 from tests.http_faults import FaultServer, error_reply
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -171,27 +171,37 @@ def test_the_doctor_says_what_is_well_and_how_to_mend_what_is_not(here: Machine)
         "consent",
     ]
     ill = here.call(
-        "doctor", STORYENGINE_PROVIDER="openai", STORYENGINE_BASE_URL="https://example.invalid/v1"
+        "doctor",
+        STORYENGINE_PROVIDER="openai",
+        STORYENGINE_BASE_URL="https://example.invalid/v1",
+        **WORDS_ALONE,
     )
     assert ill.returncode == ExitCode.REFUSED
     assert "storyengine consent grant https://example.invalid/v1" in ill.stdout
     gone = here.call(
-        "doctor", STORYENGINE_PROVIDER="scripted", STORYENGINE_SCRIPT=str(here.work / "gone.toml")
+        "doctor",
+        STORYENGINE_PROVIDER="scripted",
+        STORYENGINE_SCRIPT=str(here.work / "gone.toml"),
+        **WORDS_ALONE,
     )
     assert gone.returncode == ExitCode.REFUSED
     assert re.search(r"^fix   model: .*gone\.toml", gone.stdout, re.M), gone.stdout
-    silent = here.call("doctor", STORYENGINE_PROVIDER="openai", STORYENGINE_BASE_URL="http://127.0.0.1:9/v1")
+    silent = here.call(
+        "doctor", STORYENGINE_PROVIDER="openai", STORYENGINE_BASE_URL="http://127.0.0.1:9/v1", **WORDS_ALONE
+    )
     assert silent.returncode == ExitCode.REFUSED
     assert "nothing answers at http://127.0.0.1:9/v1" in silent.stdout
-    local = here.call("doctor", STORYENGINE_PROVIDER="local")
+    local = here.call("doctor", STORYENGINE_PROVIDER="local", **WORDS_ALONE)
     assert re.search(r"^ok    model: local, \S+\.gguf, starts$", local.stdout, re.M), local.stdout
     not_weights = here.write("not_weights.gguf", "GGUF and nothing else")
-    broken = here.call("doctor", STORYENGINE_PROVIDER="local", STORYENGINE_MODEL_PATH=str(not_weights))
+    broken = here.call(
+        "doctor", STORYENGINE_PROVIDER="local", STORYENGINE_MODEL_PATH=str(not_weights), **WORDS_ALONE
+    )
     assert broken.returncode == ExitCode.REFUSED
     assert re.search(r"^fix   model: .*could not read .*not_weights\.gguf", broken.stdout, re.M), (
         broken.stdout
     )
-    odd = here.call("doctor", STORYENGINE_SUMMARY_BACKOFF="soon")
+    odd = here.call("doctor", STORYENGINE_SUMMARY_BACKOFF="soon", **WORDS_ALONE)
     assert odd.returncode == ExitCode.REFUSED
     assert "summary_backoff" in odd.stdout
 
@@ -270,7 +280,8 @@ def test_a_traceback_is_shown_only_when_it_is_asked_for_and_the_code_stays(here:
 
 @pytest.mark.parametrize("command", ["doctor", "sessions", "show", "export"])
 def test_output_that_nobody_reads_any_more_is_no_fault(played: Machine, command: str) -> None:
-    with played.start(command, *(["last"] if command in ("show", "export") else [])) as process:
+    words = [command, *(["last"] if command in ("show", "export") else [])]
+    with played.start(*words, **WORDS_ALONE) as process:
         assert process.stdout is not None
         process.stdout.close()
         assert process.stderr is not None

@@ -2,11 +2,9 @@
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -14,12 +12,11 @@ import pytest
 from core.domain.prompt_block import LONGEST_BLOCK_NAME
 from core.text.cleaning import clean
 from tests.bad_text import KINDS, BadText, acts
+from tests.e2e import one_server
 from tests.e2e.game_master import GameMaster
-from tests.e2e.program import Machine, chapter_script, warm_machine
-from tests.terminal import Size, Terminal
+from tests.e2e.program import PROGRAM, Machine, chapter_script, warm_machine
+from tests.terminal import Size
 
-ROOT = Path(__file__).resolve().parents[2]
-START = "from storyengine_tui.cli import main; main()"
 TITLE = "\x1b]0;owned\x07\x1b[31mX"
 # No program can be given these.
 GIVEN = [kind for kind in KINDS if "\x00" not in kind.middle and kind.name != "lone surrogates"]
@@ -56,8 +53,7 @@ def test_the_sentence_about_a_bad_file_repeats_its_name_without_its_escapes(
 
 def test_a_terminal_gets_only_the_program_s_own_colours(here: Machine) -> None:
     named = "".join(kind.text for kind in GIVEN)
-    environment = {**here.environment, "PYTHONPATH": str(ROOT)}
-    with Terminal([sys.executable, "-c", START, "import", named], environment, cwd=here.work) as window:
+    with GameMaster(here, program=(PROGRAM, "import", named)) as window:
         window.wait_for(lambda: b"nothing was changed" in window.received)
         sent = bytes(window.received).decode()
     # The sentence is bold and red, and a terminal ends its lines with both characters.
@@ -80,16 +76,6 @@ PAGES = (
     ("f7", "Calls"),
     ("f5", "Chapters"),
 )
-
-
-WITH_SERVER = """
-import core.providers.discovery as discovery
-discovery.find_servers.__defaults__ = ((discovery.ServerKind("Jan", {port}),),)
-discovery.find_servers.__kwdefaults__ = {{"seconds": 30.0}}
-from storyengine_tui.cli import main
-main()
-"""
-"""Starts the program, which looks for servers at one port alone and longer than it does by itself."""
 
 
 def names_of(text: str) -> list[str]:
@@ -136,17 +122,16 @@ def chapter_of(here: Machine, text: str) -> Machine:
         f"[[agent]]\nname = 'Kara'\nidentity = {told}\n[[prompt]]\ntext = {told}\n{blocks}",
     )
     replies = here.write("bad-replies.toml", f'[[reply]]\nmatch = {{ schema = "text" }}\ntext = {told}\n')
-    played = here.run("play", script, "--provider", "scripted", "--replies", replies, "--out", here.out)
-    assert played.returncode == 0, played.stderr
+    here.lines("play", script, "--provider", "scripted", "--replies", replies, "--out", here.out)
     return here
 
 
 def seen_at_full_screen(text: str) -> bytes:
     """Return every byte that a terminal gets on a tour of a chapter, blocks and models made of this text."""
     with warm_machine() as (here, _), model_server([*names_of(text), "the-last-model"]) as port:
-        environment = {"PYTHONPATH": str(ROOT), "STORYENGINE_PROVIDER": "scripted"}
-        program = (sys.executable, "-c", WITH_SERVER.format(port=port))
-        with GameMaster(chapter_of(here, text), environment, size=Size(120, 40), program=program) as window:
+        environment = {"STORYENGINE_PROVIDER": "scripted", one_server.PORT: str(port)}
+        home, main = chapter_of(here, text), one_server.__name__
+        with GameMaster(home, environment, size=Size(120, 40), main=main) as window:
             window.wait_for("ended ·")
             for key, shown in PAGES:
                 window.press(key)

@@ -2,18 +2,16 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.bad_text import KINDS, acts
 from tests.core.library.cards.card_samples import V2, V3, packed, picture, t_ext, text_of
-from tests.e2e.program import Machine
-from tests.terminal import Size, Terminal
+from tests.e2e.game_master import GameMaster
+from tests.e2e.program import PROGRAM, Machine
+from tests.terminal import Size
 
-ROOT = Path(__file__).resolve().parents[2]
-START = "from storyengine_tui.cli import main; main()"
 BAD = " ".join(kind.text for kind in KINDS if "\x00" not in kind.middle)
 BOOK = {
     "entries": {
@@ -141,13 +139,11 @@ def test_no_escape_of_a_card_or_a_book_reaches_the_output(here: Machine) -> None
 
 def test_a_terminal_gets_a_table_and_only_the_program_s_own_colours(here: Machine) -> None:
     card, book, text = bad_files(here)
-    environment = {**here.environment, "PYTHONPATH": str(ROOT)}
     for command, last in (
         (["cast", "show", str(card)], b"the identity."),
         (["lore", "test", str(book), "--text", str(text)], b" entries of "),
     ):
-        program = [sys.executable, "-c", START, *command]
-        with Terminal(program, environment, cwd=here.work, size=Size(200, 50)) as window:
+        with GameMaster(here, size=Size(200, 50), program=(PROGRAM, *command)) as window:
             window.wait_for(lambda last=last: last in window.received)  # type: ignore[misc]
             sent = bytes(window.received).decode("utf-8", "replace")
         # Headings of a table are bold; a terminal ends its lines with both characters.

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 from core.config.settings import load_settings
 from storyengine_tui.cli.app import app
 from storyengine_tui.cli.exit_codes import ExitCode
-from tests.e2e.program import Machine
+from tests.e2e.program import Machine, invoked
 
 PASSWORD = "open, sesame"
 OPEN = {
@@ -57,7 +56,7 @@ def typed(here: Machine, config: Path, words: list[str], *lines: str) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("storyengine_tui.cli.asking.is_attended", lambda: True)
         environment = {**here.environment, "STORYENGINE_CONFIG_DIR": str(config)}
-        return CliRunner().invoke(app, words, input="".join(f"{line}\n" for line in lines), env=environment)
+        return invoked(words, "".join(f"{line}\n" for line in lines), environment)
 
 
 def leaves(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -17,7 +17,7 @@ SLOW = "[pace]\nfirst_token = 30.0\n"
 
 
 def play(machine: Machine, script: Path, *more: str | Path) -> "subprocess.CompletedProcess[str]":
-    return machine.run("play", script, "--provider", "scripted", "--out", machine.out, *more)
+    return machine.call("play", script, "--provider", "scripted", "--out", machine.out, *more)
 
 
 def session_of(machine: Machine, title: str) -> str:
@@ -31,7 +31,7 @@ def test_a_script_is_played_to_a_file_that_is_the_draft_in_the_database(
 ) -> None:
     machine, url = served
     script = machine.write("first.toml", chapter_script("First", 9))
-    ended = play(machine, script)
+    ended = machine.run("play", script, "--provider", "scripted", "--out", machine.out)
     assert ended.returncode == 0, ended.stderr
     assert f"The chapter is in {machine.out / 'First.txt'}" in ended.stdout
     assert "9) stored" in ended.stdout
@@ -125,7 +125,7 @@ def test_a_script_that_is_not_there_is_a_sentence(here: Machine) -> None:
 
 def test_a_place_that_cannot_be_written_is_a_sentence_and_the_chapter_is_stored(here: Machine) -> None:
     script = here.write("nowhere.toml", chapter_script("Nowhere", 1))
-    blocked = here.run("play", script, "--provider", "scripted", "--out", script / "below")
+    blocked = here.call("play", script, "--provider", "scripted", "--out", script / "below")
     assert blocked.returncode == 5
     assert "cannot be written" in blocked.stderr
     assert play(here, script).returncode == 0

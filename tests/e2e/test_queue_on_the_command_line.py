@@ -20,7 +20,7 @@ from core.engine.sync.notifications import RequestSettled
 from core.snapshot import Snapshot
 from db.store import open_store
 from storyengine_tui.cli.exit_codes import ExitCode
-from tests.e2e.program import PATIENCE, Machine, chapter_script, warm_machine
+from tests.e2e.program import PATIENCE, WORDS_ALONE, Machine, chapter_script, warm_machine
 from tests.engine.test_background import work
 from tests.engine.test_queue import a_window, playable
 from tests.engine.windows import Ears
@@ -182,14 +182,14 @@ def test_a_call_that_is_not_there_is_named_and_changes_nothing(room: Room) -> No
 
 
 def test_the_doctor_says_that_the_queue_is_paused_and_counts_dead_letters(room: Room) -> None:
-    well = room.here.call("doctor", STORYENGINE_PROVIDER="scripted")
+    well = room.here.call("doctor", STORYENGINE_PROVIDER="scripted", **WORDS_ALONE)
     assert (well.returncode, "queue" in well.stdout) == (ExitCode.OK, False)
     asyncio.run(leave(room, replace(work(room.session), state=RequestState.DEAD, attempts=5)))
-    dead = room.here.call("doctor", STORYENGINE_PROVIDER="scripted")
+    dead = room.here.call("doctor", STORYENGINE_PROVIDER="scripted", **WORDS_ALONE)
     assert dead.returncode == ExitCode.OK, dead.stdout
     assert "ok    queue: 1 call has used up all tries; `storyengine queue list` names them" in dead.stdout
     room.here.lines("queue", "pause")
-    paused = room.here.call("doctor", STORYENGINE_PROVIDER="scripted")
+    paused = room.here.call("doctor", STORYENGINE_PROVIDER="scripted", **WORDS_ALONE)
     assert paused.returncode == ExitCode.REFUSED
     assert "fix   queue: paused, nothing new begins" in paused.stdout
 

@@ -6,8 +6,9 @@ import pytest
 
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.bad_text import KINDS, acts
+from tests.e2e.game_master import GameMaster
 from tests.e2e.program import PATIENCE, PROGRAM, Machine
-from tests.terminal import Size, Terminal
+from tests.terminal import Size
 
 TITLE = "The Short Mystery"
 SECRET = "SECRET-7 the will is false"
@@ -86,7 +87,7 @@ def mystery(served: tuple[Machine, str]) -> Machine:
     here = served[0]
     script = here.write("mystery.toml", SCRIPT)
     command = (PROGRAM, "play", script, "--provider", "scripted", "--out", here.out)
-    with Terminal(command, here.environment, cwd=here.work, size=Size(120, 40)) as window:
+    with GameMaster(here, size=Size(120, 40), program=command) as window:
         assert window.wait_for_end(PATIENCE) == 0, window.text
         said = bytes(window.received).decode()
     assert "[Roll 2d6+1: " in said

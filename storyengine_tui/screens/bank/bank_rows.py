@@ -16,7 +16,7 @@ from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
-from storyengine_tui.widgets.reading.row_list import Column
+from storyengine_tui.widgets.reading.column import Column
 
 
 class BankList(StrEnum):

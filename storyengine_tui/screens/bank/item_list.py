@@ -12,7 +12,8 @@ from core.domain.bank.item import Item, Validation
 from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from storyengine_tui.screens.bank.bank_rows import BankRow, cells_of, columns_of
-from storyengine_tui.widgets.reading.row_list import Column, RowList
+from storyengine_tui.widgets.reading.column import Column
+from storyengine_tui.widgets.reading.row_list import RowList
 from storyengine_tui.widgets.widget_message import WidgetMessage
 
 

@@ -24,7 +24,8 @@ from storyengine_tui.screens.lore.lore_desk import LoreDesk
 from storyengine_tui.screens.lore.window_text import WindowText
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import EntryField
-from storyengine_tui.widgets.reading.row_list import Column, RowList
+from storyengine_tui.widgets.reading.column import Column
+from storyengine_tui.widgets.reading.row_list import RowList
 
 if TYPE_CHECKING:
     from core.engine.library.lorebooks import LoreLibrary

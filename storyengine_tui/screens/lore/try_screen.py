@@ -24,7 +24,8 @@ from storyengine_tui.screens.lore.entry_screen import EntryScreen
 from storyengine_tui.screens.lore.lore_desk import LoreDesk
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import FormField
-from storyengine_tui.widgets.reading.row_list import Column, RowList
+from storyengine_tui.widgets.reading.column import Column
+from storyengine_tui.widgets.reading.row_list import RowList
 
 log = logging.getLogger(__name__)
 LONGEST_TEXT: Final = 100_000

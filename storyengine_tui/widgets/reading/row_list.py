@@ -17,21 +17,13 @@ from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from storyengine_tui.textual_ext.painting.line_scroll import set_virtual_size
 from storyengine_tui.widgets.fields.capped_text_area import run_binding_now
+from storyengine_tui.widgets.reading.column import Column
 from storyengine_tui.widgets.widget_message import WidgetMessage
 
 Row = TypeVar("Row")
 LONGEST_CELL: Final = 400
 """Characters of a cell that are looked at."""
 GAP: Final = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of so many cells; `is_number` puts its text at the right."""
-
-    title: str
-    width: int
-    is_number: bool = False
 
 
 class RowList(ScrollView, Generic[Row], can_focus=True):

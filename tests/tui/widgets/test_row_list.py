@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from storyengine_tui.widgets.reading.row_list import Column, RowList
+from storyengine_tui.widgets.reading.column import Column
+from storyengine_tui.widgets.reading.row_list import RowList
 from tests.tui.widget_app import WidgetApp
 
 pytestmark = [pytest.mark.anyio, pytest.mark.paints]
