@@ -63,6 +63,11 @@ class Bank:
         """Return the items of the chapter that count; with `with_all` also those that do not."""
         return await self._store.items(self._session_id, with_all=with_all, kinds=kinds)
 
+    async def counts(self, item: Item) -> bool:
+        """Whether an item counts in the chapter that it is from."""
+        counting = await self._store.items(item.session_id, kinds=(item.kind,))
+        return any(one.id == item.id for one in counting)
+
     async def history(self, item: Item) -> Sequence[Item]:
         """Return every version of an item, oldest first."""
         return await self._store.history(item.session_id, [item.id])

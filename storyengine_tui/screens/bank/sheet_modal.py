@@ -93,7 +93,7 @@ class SheetModal(OverlayModal[None]):
     @on(ItemList.Asked)
     def _ask(self, event: ItemList.Asked) -> None:
         if event.act is not Act.ADD:
-            self._desk.perform(event.act, event.items)
+            self._desk.perform(event.act, event.items, are_out=event.are_out)
 
     @on(SessionTab.ElsewhereWanted)
     def _make_way(self) -> None:

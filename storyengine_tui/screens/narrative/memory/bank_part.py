@@ -86,7 +86,7 @@ class BankPart:
         if isinstance(event, RememberedCell.Widened):
             self.come()
         elif isinstance(event, ItemList.Asked):
-            self._desk.perform(event.act, event.items, kind=self._kind)
+            self._desk.perform(event.act, event.items, kind=self._kind, are_out=event.are_out)
         elif self._page.has_session:
             self._desk.mark_seen(event.items)
 

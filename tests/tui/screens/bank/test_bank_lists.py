@@ -128,6 +128,29 @@ async def test_what_was_taken_out_is_shown_on_request_and_comes_back_by_the_same
         assert len(tab.names) == 2
 
 
+async def test_a_merged_item_that_counts_again_is_rejected_by_one_key(desktop: Desktop) -> None:
+    late = replace(ITEMS[1], prompt_index=3, evidence=(replace(ITEMS[1].evidence[0], prompt_index=3),))
+    merged = replace(ITEMS[0], merged_into=late.id)
+
+    async def make(engine: Engine) -> None:
+        await keep(engine, await make_active(engine, 3), (merged, late))
+
+    async with tab3(desktop, make) as tab:
+        assert tab.app.session is not None
+        assert tab.names == [late.name]
+        await tab.app.session.takes.undo()
+        await tab.until(lambda: tab.names == [merged.name])
+        await tab.press("enter")
+        await tab.until(lambda: isinstance(tab.app.screen, ItemScreen))
+        view = tab.app.screen.query_one(PassageView)
+        await tab.until(lambda: "Learned by" in view.lines.text)
+        assert "State: merged" not in view.lines.text
+        await tab.press("escape", "x")
+        await tab.said("Rejected: 1 item")
+        await tab.until(lambda: tab.names == [])
+        assert (await tab.stored(1)).validation is Validation.REJECTED
+
+
 async def test_a_merge_says_why_it_is_refused_and_else_which_item_goes_on(desktop: Desktop) -> None:
     jonas = replace(ITEMS[1], label=Audience.of((Slot.ORANGE,)), id=ITEMS[0].id)
 

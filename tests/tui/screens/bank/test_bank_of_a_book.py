@@ -1,12 +1,15 @@
 """The lists of the memory bank in a book: items of the earlier chapters, which are changed in theirs."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
 from core.domain.bank.details import Aspect, StateDetails
+from core.domain.bank.item import Item
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
@@ -27,15 +30,16 @@ from storyengine_tui.screens.bank.sheet_modal import SheetModal
 from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.core.simulation import active
 from tests.tui.bank_desk import ITEMS, SCRIPT, keep, make_banked
 from tests.tui.conftest import PicturesMatch, settled
-from tests.tui.engine_app import Desktop, opened, screen_text, until
+from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
 
 
-async def make_second(engine: Engine) -> SessionId:
+async def make_second(engine: Engine, items: Sequence[Item] = ITEMS) -> SessionId:
     """Store a book whose second chapter keeps a bank that has nothing yet."""
-    first = await make_banked(engine)
+    first = await keep(engine, await make_active(engine, 3), items)
     session = await engine.open(first)
     await session.end_chapter()
     await session.wait_idle()
@@ -118,6 +122,24 @@ async def test_an_item_of_an_earlier_chapter_is_changed_there_and_a_key_opens_it
             lambda: app.focused is items and items.chosen is not None and items.chosen.item.id == wanted.id,
         )
         assert {one.validation.value for one in await app.session.bank.items()} == {"none"}
+
+
+@pytest.mark.anyio
+async def test_whether_an_item_of_an_earlier_chapter_counts_is_asked_of_that_chapter(
+    desktop: Desktop,
+) -> None:
+    desktop.script = SCRIPT
+    undone = replace(ITEMS[1], take=2)
+    merged = replace(ITEMS[0], merged_into=undone.id)
+    async with desktop.window(partial(make_second, items=(merged, undone)), size=(120, 40)) as (pilot, app):
+        items = await shown(pilot, app, "3")
+        await pilot.press("b")
+        await until(pilot, lambda: [row.item.id for row in items.rows] == [merged.id])
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ItemScreen))
+        view = app.screen.query_one(PassageView)
+        await until(pilot, lambda: "Learned by" in view.lines.text)
+        assert "State: merged" not in view.lines.text
 
 
 @pytest.mark.anyio
