@@ -136,7 +136,8 @@ class BankStore(Protocol):
     async def unembedded(self, session_ids: Collection[SessionId], model: str, limit: int) -> Sequence[Item]:
         """Return items of chapters that have no vector of a model for the version that they have now.
 
-        Those that the GM took out are not among them; the newest come first. None where no vectors are kept.
+        Those that the GM took out are not among them, nor quotes of lines that are never sent, as a service
+        may make the vectors; the newest come first. None where no vectors are kept.
         """
 
     async def put_vectors(self, model: str, vectors: Sequence[ItemVector]) -> None:

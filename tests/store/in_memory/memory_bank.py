@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import hypot, log
 
 from core.bank_store import Drawn, EarlierChapter, Names, Sheets
+from core.context.bank import BankChapter
 from core.domain.bank.details import NAMED, ItemKind, texts_of
 from core.domain.bank.item import Item, ItemAccess, Replacement, Validation
 from core.domain.bank.pieces import NearPiece, PieceVector
@@ -26,6 +27,7 @@ from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.cast import Cast
+from core.domain.story.context_status import never_of
 from core.library_store import LibraryStore
 from tests.store.in_memory.memory_rows import Rows
 
@@ -180,9 +182,14 @@ class MemoryBank:
             return ()
         out = {item.id for one in session_ids for item in await self.taken_out(one)}
         found = [item for one in session_ids for item in await self.items(one, with_all=True)]
+        found = [item for item in found if self._chapter(item.session_id).may_send(item)]
         found = [item for item in found if item.id not in out and not self._is_embedded(item, model)]
         found.sort(key=lambda item: (item.session_id, item.prompt_index, item.id), reverse=True)
         return found[:limit]
+
+    def _chapter(self, session_id: SessionId) -> BankChapter:
+        never_sent = never_of(self._sessions[session_id].statuses)
+        return BankChapter(session_id=session_id, slots={}, never_sent=never_sent)
 
     def _is_embedded(self, item: Item, model: str) -> bool:
         kept_by, kept = self.vectors.get((item.session_id, item.id), ("", None))
