@@ -45,7 +45,7 @@ class Wanted(StrEnum):
     """Which items of a list show, by what the GM made of them; the value is what the list says of it."""
 
     ALL = ""
-    NEW = "to confirm"
+    NEW = "new"
     CONFIRMED = "confirmed"
     PINNED = "pinned"
     OUT = "taken out"
@@ -141,7 +141,7 @@ def _key(text: str) -> str:
     return unicodedata.normalize("NFC", text.casefold())
 
 
-def to_confirm(rows: Iterable[BankRow]) -> int:
+def new_here(rows: Iterable[BankRow]) -> int:
     """Return how many items of this chapter are new: the GM has not looked at them yet."""
     return sum(Wanted.NEW.has(row) for row in rows if not row.chapter)
 

@@ -85,7 +85,7 @@ def _facts(
     if isinstance(item.details, Exposed) and (exposure := item.details.exposure_current) is not None:
         yield f"Exposure: {exposure:.2f}{_left_of_exposure(item, last, session, at)}"
     if item.sentiment:
-        yield f"Feeling about it: {item.sentiment:+.2f} of -1 to 1"
+        yield f"Sentiment: {item.sentiment:+.2f} of -1 to 1"
     if access is None:
         yield "Recalled: never"
     else:
@@ -144,6 +144,6 @@ def _change(before: Item, after: Item, session: Session) -> Iterator[str]:
     if before.expires_at != after.expires_at:
         yield f"last prompt, before {shown_prompt(before.expires_at) or 'none'}"
     if before.sentiment != after.sentiment:
-        yield f"feeling, before {before.sentiment:+.2f}"
+        yield f"sentiment, before {before.sentiment:+.2f}"
     if before.evidence != after.evidence:
         yield "proofs"

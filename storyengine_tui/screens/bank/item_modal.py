@@ -172,7 +172,7 @@ class ItemModal(ItemFieldsModal):
                 ("decay", "Fading", shown_decay(item.decay_rate)),
                 ("until", "Last prompt", shown_prompt(item.expires_at)),
             )
-            yield from self.compose_numbers(("sentiment", "Feeling", shown_share(item.sentiment)))
+            yield from self.compose_numbers(("sentiment", "Sentiment", shown_share(item.sentiment)))
             yield from self.compose_answers()
 
     async def store(self) -> None:

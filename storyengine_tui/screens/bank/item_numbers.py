@@ -6,7 +6,7 @@ from typing import Final
 from core.domain.bank.checks import LAST_PROMPT
 from core.domain.errors import IllegalCommandError
 
-NO_SHARE: Final = "Importance, confidence, fading, strength and exposure are 0 to 1, a feeling -1 to 1."
+NO_SHARE: Final = "Importance, confidence, fading, strength and exposure are 0 to 1, a sentiment is -1 to 1."
 NO_PROMPT: Final = f"An item is recalled up to a prompt from 0 to {LAST_PROMPT:,}; without a number, always."
 NEVER: Final = "never"
 

@@ -227,7 +227,7 @@ async def edit(
     sentiment: Annotated[
         float | None, typer.Option(min=-1, max=1, help="How the cast feels about it, -1 to 1.")
     ] = None,
-    decay: Annotated[
+    fading: Annotated[
         str | None,
         typer.Option(metavar="RATE", help="What a prompt takes of its importance, 0 to 1, or “never”."),
     ] = None,
@@ -237,7 +237,7 @@ async def edit(
     ] = None,
 ) -> None:
     """Change an item; no model replaces your words."""
-    typed = (name, text, about, over, importance, confidence, sentiment, decay, until)
+    typed = (name, text, about, over, importance, confidence, sentiment, fading, until)
     async with _bank_of(session) as (bank, _, find):
         if all(one is None for one in typed):
             raise IllegalCommandError(NOTHING_TYPED)
@@ -251,7 +251,7 @@ async def edit(
             importance=found.importance if importance is None else importance,
             confidence=found.confidence if confidence is None else confidence,
             sentiment=found.sentiment if sentiment is None else sentiment,
-            decay_rate=found.decay_rate if decay is None else read_decay(decay, found.decay_rate),
+            decay_rate=found.decay_rate if fading is None else read_decay(fading, found.decay_rate),
             expires_at=found.expires_at if until is None else read_prompt(until),
         )
         await bank.edit(found, changed)

@@ -44,10 +44,10 @@ async def test_a_chapter_that_keeps_no_bank_has_the_two_forms_of_memory_and_read
         assert not app.chapter.may_do("play", "sheet")
 
 
-async def test_each_list_has_its_kinds_and_says_how_many_wait_to_be_confirmed(desktop: Desktop) -> None:
+async def test_each_list_has_its_kinds_and_says_how_many_are_new(desktop: Desktop) -> None:
     async with tab3(desktop) as tab:
         assert tab.names == ["Tobias [/x]", "The inspector"]
-        assert tab.count == "2 items · 10 to confirm"
+        assert tab.count == "2 items · 10 new in the bank"
         for key, names in (
             ("4", ["The stair"]),
             ("5", ["Who hid the key?"]),
@@ -60,7 +60,7 @@ async def test_each_list_has_its_kinds_and_says_how_many_wait_to_be_confirmed(de
         await tab.until(lambda: tab.items._painted, "the rows are painted")
         # Each list that was looked at is not new any more.
         await tab.press("1")
-        await tab.until(lambda: "to confirm" not in tab.count)
+        await tab.until(lambda: " new" not in tab.count)
         assert tab.cell.query_one(PassageView).display
         assert {item.validation for item in await tab.bank.items()} == {Validation.SEEN}
 
@@ -120,7 +120,7 @@ async def test_what_was_taken_out_is_shown_on_request_and_comes_back_by_the_same
         await tab.until(lambda: tab.names == ["The inspector"])
         await tab.press("f", "f", "f", "f")
         assert tab.names == ["Tobias [/x]"]
-        assert tab.count == "1 taken out · 9 to confirm"
+        assert tab.count == "1 taken out · 9 new in the bank"
         await tab.press("x")
         await tab.until(lambda: tab.names == [])
         assert "Nothing here is like that" in screen_text(tab.app)

@@ -32,7 +32,7 @@ async def test_the_words_of_an_item_are_edited_and_stay_with_those_who_knew_it(d
             -0.5,
         )
         await tab.press("enter")
-        await tab.until(lambda: "Feeling about it: -0.50 of -1 to 1" in screen_text(tab.app))
+        await tab.until(lambda: "Sentiment: -0.50 of -1 to 1" in screen_text(tab.app))
         await tab.press("escape")
         await tab.press("e")
         await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
