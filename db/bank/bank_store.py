@@ -44,6 +44,7 @@ from db.tables import (
     SESSION,
     TAB1_INPUT,
 )
+from db.writes.commit_statement import BANK_CHANGED, channel_of
 
 
 class PostgresBank:
@@ -141,6 +142,8 @@ class PostgresBank:
                 if (await connection.execute(stored)).one_or_none() is None:
                     raise ChangedElsewhereError()
                 await connection.execute(insert(BANK_REVISION).values(_plain(revision_values(item))))
+            for session_id in {item.session_id for item in items}:
+                await connection.execute(select(func.pg_notify(channel_of(session_id), BANK_CHANGED)))
 
         await self._change(work)
 

@@ -15,7 +15,7 @@ from core.domain.bank.details import ItemKind
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
-from storyengine_tui.screens.bank.bank_desk import BankDesk
+from storyengine_tui.screens.bank.bank_desk import CHANGES, BankDesk
 from storyengine_tui.screens.bank.bank_rows import ASPECT, rows_of
 from storyengine_tui.screens.bank.item_list import Act, ItemList
 from storyengine_tui.screens.shared.session_tab import SessionTab
@@ -62,6 +62,14 @@ class SheetModal(OverlayModal[None]):
         """Read the lines."""
         self._list.focus()
         self._read()
+        self.run_worker(self._follow(), group="follow", exit_on_error=False)
+
+    async def _follow(self) -> None:
+        """Read the lines again where they may be others, here or in another window."""
+        with self._session.listen() as listener:
+            async for batch in listener.batches():
+                if any(isinstance(one, CHANGES) for one in batch):
+                    self._read()
 
     def _read(self) -> None:
         self.run_worker(self._load(), group="sheet", exclusive=True, exit_on_error=False)
@@ -108,4 +116,3 @@ class SheetModal(OverlayModal[None]):
         self._list.unmark()
         if outcome:
             self.query_one("#done", Static).update(Content(outcome))
-        self._read()

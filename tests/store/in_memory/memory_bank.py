@@ -1,7 +1,7 @@
 """A memory bank in memory that keeps what `core.bank_store.BankStore` promises."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import hypot, log
 
@@ -35,7 +35,13 @@ from tests.store.in_memory.memory_rows import Rows
 class MemoryBank:
     """The items of the sessions of one database."""
 
-    def __init__(self, sessions: Mapping[SessionId, Rows], library: LibraryStore) -> None:
+    def __init__(
+        self,
+        sessions: Mapping[SessionId, Rows],
+        library: LibraryStore,
+        notify: Callable[[SessionId], object] = lambda _: None,
+    ) -> None:
+        self._notify = notify
         self._sessions = sessions
         self.vectors: dict[tuple[SessionId, ItemId], tuple[str, ItemVector]] = {}
         self.keeps_vectors = True
@@ -117,6 +123,8 @@ class MemoryBank:
                 raise ChangedElsewhereError()
         for item in items:
             self._sessions[item.session_id].items.setdefault(item.id, []).append(item)
+        for session_id in {item.session_id for item in items}:
+            self._notify(session_id)
 
     async def recall(self, query: Query) -> Sequence[Found]:
         has = {

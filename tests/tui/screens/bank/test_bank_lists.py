@@ -15,9 +15,10 @@ from core.engine.engine import Engine
 from storyengine_tui.screens.bank.bank_desk import NO_THREAD, ONE_TO_EDIT
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
+from storyengine_tui.screens.bank.sheet_modal import SheetModal
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.tui.bank_desk import ITEMS, SCRIPT, is_confirmed, keep
+from tests.tui.bank_desk import ITEMS, SCRIPT, is_confirmed, keep, make_banked
 from tests.tui.bank_tab import Tab, tab3
 from tests.tui.engine_app import Desktop, make_active, screen_text
 
@@ -149,6 +150,31 @@ async def test_a_merged_item_that_counts_again_is_rejected_by_one_key(desktop: D
         await tab.said("Rejected: 1 item")
         await tab.until(lambda: tab.names == [])
         assert (await tab.stored(1)).validation is Validation.REJECTED
+
+
+async def test_a_list_shows_what_another_window_made_of_its_items(desktop: Desktop) -> None:
+    async with desktop.engine("elsewhere") as elsewhere:
+        writer = await elsewhere.open(await make_banked(elsewhere))
+        async with tab3(desktop, None) as tab:
+            assert tab.app.session is not None
+            assert tab.app.session.is_read_only
+            [tobias] = [one for one in await writer.bank.items() if one.id == ITEMS[0].id]
+            await writer.bank.pin([tobias])
+            await tab.until(lambda: "pinned" in screen_text(tab.app))
+            await writer.bank.reject([replace(tobias, version=2, is_pinned=True)])
+            await tab.until(lambda: tab.names == ["The inspector"])
+
+
+async def test_the_sheet_shows_what_another_window_made_of_its_lines(desktop: Desktop) -> None:
+    async with desktop.engine("elsewhere") as elsewhere:
+        writer = await elsewhere.open(await make_banked(elsewhere))
+        async with tab3(desktop, None) as tab:
+            await tab.press("f3", "alt+c")
+            await tab.until(lambda: isinstance(tab.app.screen, SheetModal))
+            lines = tab.app.screen.query_one(ItemList)
+            await tab.until(lambda: len(lines.rows) == 2)
+            await writer.bank.reject([lines.rows[0].item])
+            await tab.until(lambda: len(lines.rows) == 1)
 
 
 async def test_a_merge_says_why_it_is_refused_and_else_which_item_goes_on(desktop: Desktop) -> None:
