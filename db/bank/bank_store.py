@@ -76,6 +76,11 @@ class PostgresBank:
         # A chapter may have thousands, and the reading of one of them takes some time.
         return await asyncio.to_thread(lambda: [to_item(row._mapping) for row in rows])
 
+    async def counting(self, session_id: SessionId) -> Collection[ItemId]:
+        """Return the ids of the items of a chapter that count."""
+        query = select(BANK_ITEM.c.item_id).where(BANK_ITEM.c.session_id == session_id)
+        return frozenset(row.item_id for row in await self._rows(query.where(counts(BANK_ITEM.c))))
+
     async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
         """Return the items of a chapter that the GM rejected or merged."""
         query = select(BANK_ITEM).where(BANK_ITEM.c.session_id == session_id, ~is_in(BANK_ITEM.c))

@@ -98,10 +98,12 @@ def rows_of(
     the label and character that it has in this one. `at` is the time that it is, where items fade by hours.
     """
     rows = [_row(item, accesses.get(item.id), prompt_index, at) for item in items]
-    rows = [replace(row, is_out=row.item.is_out and row.item.id not in counting) for row in rows]
+    out = {row.item.id for row in rows if row.item.is_out} - set(counting)
+    rows = [replace(row, is_out=True) if row.item.id in out else row for row in rows]
     for chapter, found in earlier:
         for one in found:
-            seen = replace(one.item, label=one.label, about=one.about)
+            item, is_as_there = one.item, (one.label, one.about) == (one.item.label, one.item.about)
+            seen = item if is_as_there else replace(item, label=one.label, about=one.about)
             rows.append(_row(seen, accesses.get(seen.id), prompt_index, at, chapter))
     return sorted(rows, key=lambda row: row.place)
 
@@ -138,7 +140,8 @@ def found(
 
 def _key(text: str) -> str:
     """Return a text as it is searched: without case, a letter and its accent as one character."""
-    return unicodedata.normalize("NFC", text.casefold())
+    folded = text.casefold()
+    return folded if folded.isascii() else unicodedata.normalize("NFC", folded)
 
 
 def new_here(rows: Iterable[BankRow]) -> int:

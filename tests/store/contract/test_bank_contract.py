@@ -175,6 +175,7 @@ async def test_an_item_that_was_merged_counts_again_while_the_one_it_went_on_in_
     undone = replace(session, prompt_index=2, canon_version=1)
     await store.commit(Changes(session_id=session.id, session=undone), lease)
     assert [item.id for item in await store.bank.items(session.id)] == [whispered.id]
+    assert set(await store.bank.counting(session.id)) == {whispered.id}
     assert not await store.bank.taken_out(session.id)
     assert [item.id for item in await store.bank.unembedded([session.id], "model", 10)] == [
         told.id,

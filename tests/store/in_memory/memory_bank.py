@@ -65,6 +65,9 @@ class MemoryBank:
         kept = (item for item in found if kinds is None or item.kind in kinds)
         return sorted(kept, key=lambda item: (item.prompt_index, item.id))
 
+    async def counting(self, session_id: SessionId) -> Collection[ItemId]:
+        return {item.id for item in await self.items(session_id)}
+
     async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
         rows = self._sessions.get(session_id)
         found = await self.items(session_id, with_all=True)
