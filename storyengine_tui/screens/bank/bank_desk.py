@@ -141,7 +141,8 @@ class BankDesk:
             return
         (item,) = items
         session = self._session()
-        dialog = ItemModal(item, session.snapshot.session.roster, partial(session.bank.edit, item))
+        roster, bank = session.snapshot.session.roster, session.bank
+        dialog = ItemModal(item, roster, partial(bank.edit, item), bank.items)
         self._push(dialog, partial(self._stored, "Stored; u undoes it"))
 
     def _add(self, kind: ItemKind) -> None:

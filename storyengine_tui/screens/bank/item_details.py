@@ -15,7 +15,7 @@ from core.engine.bank.hands import Hand, Hands
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.bank.bank_rows import mark_of
 from storyengine_tui.screens.bank.detail_fields import lines_of
-from storyengine_tui.screens.bank.item_numbers import shown_decay, shown_prompt
+from storyengine_tui.screens.bank.item_numbers import shown_decay, shown_id, shown_prompt
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
 NOT_PROVED = "No line of the story is named as proof: you wrote it."
@@ -67,6 +67,7 @@ def _facts(
     if item.about is not None:
         yield f"About: {session.name_of(item.about)}"
     yield f"Known to: {names_of(item.label, session)}"
+    yield f"Id: {shown_id(item.id)}"
     mark = mark_of(item, is_out=is_out).replace("✓", "confirmed")
     if mark:
         yield f"State: {mark}"

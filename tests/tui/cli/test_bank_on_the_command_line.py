@@ -52,6 +52,21 @@ def listed(run: Run, *words: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_what_a_quote_proves_is_typed_by_names_and_ids(run: Run, desktop: Desktop) -> None:
+    desktop.prepare_now(make_banked)
+    assert run("edit", "last", "0000000a", "--proves", "The stair; 00000005").exit_code == 0
+
+    def proved() -> list[str]:
+        [quote] = listed(run, "--kind", "quote")
+        return [one[-1] for one in quote["details"]["data_item_ids"]]
+
+    assert proved() == ["3", "5"]
+    assert "3 items are called “Mira”" in refusal(run("edit", "last", "0000000a", "--proves", "Mira"))
+    assert "Only a quote" in refusal(run("edit", "last", "00000005", "--proves", "The stair"))
+    assert run("undo", "last").exit_code == 0
+    assert proved() == []
+
+
 def test_the_numbers_of_an_item_are_called_as_in_its_form(run: Run) -> None:
     said = run("edit", "--help").stdout
     assert all(f"--{name}" in said for name in ("importance", "confidence", "fading", "sentiment"))
