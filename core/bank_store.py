@@ -82,6 +82,9 @@ class BankStore(Protocol):
         such things.
         """
 
+    async def counting(self, session_id: SessionId) -> Collection[ItemId]:
+        """Return the ids of the items of a chapter that count, which takes far less time than the items."""
+
     async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
         """Return the items of a chapter that the GM rejected or merged, whatever is canon."""
 
@@ -136,7 +139,8 @@ class BankStore(Protocol):
     async def unembedded(self, session_ids: Collection[SessionId], model: str, limit: int) -> Sequence[Item]:
         """Return items of chapters that have no vector of a model for the version that they have now.
 
-        Those that the GM took out are not among them; the newest come first. None where no vectors are kept.
+        Those that the GM took out are not among them, nor quotes of lines that are never sent, as a service
+        may make the vectors; the newest come first. None where no vectors are kept.
         """
 
     async def put_vectors(self, model: str, vectors: Sequence[ItemVector]) -> None:

@@ -237,9 +237,10 @@ class SessionStore(Protocol):
     async def delete_save_point(self, session_id: SessionId, number: int) -> None:
         """Delete a save point, if it exists."""
 
-    def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:
+    def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:
         """Yield after commits to this session by any window; concurrent ones are coalesced.
 
+        What is yielded says whether items of its memory bank may have changed.
         After a lost connection it reconnects and yields, so that no commit is missed.
         """
 

@@ -305,7 +305,7 @@ class PostgresStore:
         is_it = (SAVE_SLOT.c.session_id == session_id) & (SAVE_SLOT.c.number == number)
         await self._change(lambda connection: connection.execute(delete(SAVE_SLOT).where(is_it)))
 
-    def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:
+    def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:
         """Yield for every commit to this session; see `core.store.SessionStore.follow`."""
         return follow_session(self._url, session_id, self.queue)
 

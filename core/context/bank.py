@@ -150,11 +150,11 @@ def still_counting(
     session: Session,
 ) -> list[Remembered]:
     """Return without those in whose place all who know them here know a newer one."""
-    known = list(_replaced(replacements, chapters, session))
+    known: dict[ItemId, list[Audience]] = {}
+    for item_id, label in _replaced(replacements, chapters, session):
+        known.setdefault(item_id, []).append(label)
     return [
-        line
-        for line in lines
-        if not any(item_id == line.item.id and label.includes(line.label) for item_id, label in known)
+        line for line in lines if not any(label.includes(line.label) for label in known.get(line.item.id, ()))
     ]
 
 

@@ -44,6 +44,7 @@ from db.tables import (
     SESSION,
     TAB1_INPUT,
 )
+from db.writes.commit_statement import BANK_CHANGED, channel_of
 
 
 class PostgresBank:
@@ -74,6 +75,11 @@ class PostgresBank:
         rows = await self._rows(query)
         # A chapter may have thousands, and the reading of one of them takes some time.
         return await asyncio.to_thread(lambda: [to_item(row._mapping) for row in rows])
+
+    async def counting(self, session_id: SessionId) -> Collection[ItemId]:
+        """Return the ids of the items of a chapter that count."""
+        query = select(BANK_ITEM.c.item_id).where(BANK_ITEM.c.session_id == session_id)
+        return frozenset(row.item_id for row in await self._rows(query.where(counts(BANK_ITEM.c))))
 
     async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
         """Return the items of a chapter that the GM rejected or merged."""
@@ -141,6 +147,8 @@ class PostgresBank:
                 if (await connection.execute(stored)).one_or_none() is None:
                     raise ChangedElsewhereError()
                 await connection.execute(insert(BANK_REVISION).values(_plain(revision_values(item))))
+            for session_id in {item.session_id for item in items}:
+                await connection.execute(select(func.pg_notify(channel_of(session_id), BANK_CHANGED)))
 
         await self._change(work)
 

@@ -10,21 +10,23 @@ from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy import URL, exists, select
+from sqlalchemy import URL, exists, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.types import UserDefinedType
 
+from core.domain.bank.details import ItemKind
 from core.domain.bank.recall import ItemVector, Vector
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
+from core.domain.story.context_status import ContextStatus
 from db.bank.validity import is_in
 from db.bank.vector_index import VectorIndex
 from db.connections import close_quietly, open_connection
 from db.embedded.machine.access import ADMINISTRATOR, ROLE
 from db.errors import SAVE, guarded
 from db.library.library_store import Change, Read
-from db.tables import BANK_ITEM
+from db.tables import BANK_ITEM, EVENT_STATUS
 
 log = logging.getLogger(__name__)
 
@@ -172,7 +174,7 @@ class VectorTable:
         """Delete vectors of another length, from a service that has changed: they are made again."""
         fresh = {(one, model, length) for one in ids} - self._lengths
         if fresh:
-            is_other = sa.func.vector_dims(BANK_VECTOR.c.embedding) != length
+            is_other = func.vector_dims(BANK_VECTOR.c.embedding) != length
             await connection.execute(
                 BANK_VECTOR.delete().where(
                     BANK_VECTOR.c.session_id.in_(list(ids)), BANK_VECTOR.c.model == model, is_other
@@ -192,10 +194,24 @@ def missing(session_ids: Collection[UUID], model: str, limit: int) -> sa.Select[
     )
     return (
         select(BANK_ITEM)
-        .where(item.session_id.in_(list(session_ids)), is_in(item), ~has_vector)
+        .where(item.session_id.in_(list(session_ids)), is_in(item), ~has_vector, _may_be_sent(item))
         .order_by(item.session_id.desc(), item.prompt_index.desc(), item.item_id.desc())
         .limit(limit)
     )
+
+
+def _may_be_sent(item: Any) -> sa.ColumnElement[bool]:
+    """Return the condition of `core.context.bank.BankChapter.may_send`: no quote of lines never sent."""
+    columns = (sa.column(name, sa.Integer) for name in ("prompt_index", "take", "ordinal"))
+    proof = func.jsonb_to_recordset(item.evidence).table_valued(*columns)
+    proof = proof.render_derived(name="proof", with_types=True)
+    is_never_sent = exists().where(
+        EVENT_STATUS.c.session_id == item.session_id,
+        *(EVENT_STATUS.c[name] == proof.c[name] for name in ("prompt_index", "take", "ordinal")),
+        EVENT_STATUS.c.status == ContextStatus.NEVER.value,
+    )
+    is_sent = select(proof.c.ordinal).where(~is_never_sent).exists()
+    return sa.or_(item.kind != ItemKind.QUOTE.value, func.jsonb_array_length(item.evidence) == 0, is_sent)
 
 
 def text_of(vector: Vector | Iterable[float]) -> str:

@@ -12,7 +12,7 @@ from sqlalchemy import URL
 from core.domain.ids import SessionId
 from db.connections import Connection, close_quietly, open_connection
 from db.errors import LOAD, guarded
-from db.writes.commit_statement import channel_of
+from db.writes.commit_statement import BANK_CHANGED, channel_of
 
 CHANNEL: Final = "storyengine_queue"
 """On it windows tell each other of the queue; every connection that listens or holds a lock hears it."""
@@ -44,41 +44,59 @@ class Overhears(Protocol):
         """Pass on whether the queue was paused when listening began."""
 
 
+class _News:
+    """What was heard since the last look."""
+
+    def __init__(self) -> None:
+        self.has_come = asyncio.Event()
+        self.of_bank = False
+
+    def put(self, *, of_bank: bool) -> None:
+        self.of_bank = self.of_bank or of_bank
+        self.has_come.set()
+
+    def take(self) -> bool:
+        """Return whether items of the memory bank changed, and begin anew."""
+        self.has_come.clear()
+        of_bank, self.of_bank = self.of_bank, False
+        return of_bank
+
+
 @asynccontextmanager
 async def follow_session(
     url: URL, session_id: SessionId, queue: Overhears
-) -> AsyncIterator[AsyncIterator[None]]:
+) -> AsyncIterator[AsyncIterator[bool]]:
     """Listen from before the block is entered until it is left; see `core.store.SessionStore.follow`."""
-    changed = asyncio.Event()
+    news = _News()
     async with guarded(LOAD):
         connection = await _listen(url, session_id, queue)
-    listening = _keep_listening(url, session_id, connection, changed, queue)
+    listening = _keep_listening(url, session_id, connection, news, queue)
     task = asyncio.create_task(listening, name=f"follow {session_id}")
     try:
-        yield _each(changed, task)
+        yield _each(news, task)
     finally:
         task.cancel()
         await asyncio.wait([task])
 
 
-async def _each(changed: asyncio.Event, task: asyncio.Task[None]) -> AsyncIterator[None]:
+async def _each(news: _News, task: asyncio.Task[None]) -> AsyncIterator[bool]:
     """Yield after each notification; end when the listener ends, raising its exception if it has one."""
-    task.add_done_callback(lambda _: changed.set())
+    task.add_done_callback(lambda _: news.put(of_bank=False))
     while True:
-        await changed.wait()
-        changed.clear()
+        await news.has_come.wait()
+        of_bank = news.take()
         if task.done():
             if not task.cancelled():
                 task.result()
             return
-        yield
+        yield of_bank
 
 
 async def _keep_listening(
     url: URL,
     session_id: SessionId,
     connection: Connection | None,
-    changed: asyncio.Event,
+    news: _News,
     queue: Overhears,
 ) -> None:
     """Report every commit, and every new connection: notifications may have been missed before it."""
@@ -89,12 +107,12 @@ async def _keep_listening(
                 async with asyncio.timeout(_ANSWER):
                     connection = await _listen(url, session_id, queue)
                 failures = 0
-                changed.set()
+                news.put(of_bank=True)
             async for payload in notifications(connection):
-                if payload:
+                if payload and payload != BANK_CHANGED:
                     queue.overheard(payload)
-                else:  # A commit has none.
-                    changed.set()
+                else:
+                    news.put(of_bank=bool(payload))
         except _LOST:
             await asyncio.sleep(_BACKOFF[min(failures, len(_BACKOFF) - 1)])
             failures += 1

@@ -78,6 +78,10 @@ _ENDS: Final = {
 """Parameters of a commit, and the columns of rows that are deleted beyond them."""
 
 
+BANK_CHANGED: Final = "bank"
+"""The payload of a notification where items of the memory bank changed; others have none."""
+
+
 def channel_of(session_id: SessionId) -> str:
     """Return the name under which followers of a session listen."""
     return f"storyengine_{session_id.hex}"
@@ -183,7 +187,8 @@ def _text_of_commit(names: tuple[str, ...]) -> str:
     writer = sa.func.storyengine_check_writer(
         sa.bindparam("writer_of", type_=sa.Uuid), sa.bindparam("epoch", type_=sa.Integer)
     )
-    told = sa.func.pg_notify(sa.bindparam("channel", type_=sa.Text), sa.literal_column("''"))
+    payload = f"'{BANK_CHANGED}'" if BANK_ITEM.name in names else "''"
+    told = sa.func.pg_notify(sa.bindparam("channel", type_=sa.Text), sa.literal_column(payload))
     parts: dict[str, sa.CTE] = {}
     for name in names:
         if name in _ENDS:

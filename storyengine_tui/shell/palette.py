@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.app import SystemCommand
 
+from core.domain.session.language import read_language
 from core.domain.session.session_state import SessionState
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.textual_ext.repairs.command_palette import GuardedCommandPalette
@@ -205,8 +206,8 @@ def _ask_language(app: "OverlayApp") -> None:
     if (session := app.session) is not None:
 
         def typed(line: str | None) -> None:
-            if line is not None:
-                app.do(tell_in(app, session, line))
+            if language := read_language(line or ""):
+                app.do(tell_in(app, session, language))
 
         app.push_screen(LanguageModal(session.snapshot.session.language.value), typed)
 

@@ -88,7 +88,7 @@ class FaultyStore(MemoryStore):
         canon = await self.canon(session_id)
         return [event for event in canon if known_to is None or known_to in event.audience]
 
-    def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:
+    def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:
         if self.failures_of_following:
             raise self.failures_of_following.pop(0)
         return super().follow(session_id)

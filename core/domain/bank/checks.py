@@ -33,7 +33,7 @@ def problems_of(item: Item) -> Iterator[str]:
         yield f"An item has a text of 1 to {LONGEST_TEXT:,} characters."
     shares = (item.importance, item.confidence, item.decay_rate, *_shares(item.details))
     if not all(0 <= share <= 1 for share in shares) or not -1 <= item.sentiment <= 1:
-        yield "Importance, confidence, decay, strength and exposure are 0 to 1, a sentiment is -1 to 1."
+        yield "Importance, confidence, fading, strength and exposure are 0 to 1, a sentiment is -1 to 1."
     if len(item.evidence) > MOST_EVIDENCE or any(
         not 0 < len(one.words) <= LONGEST_WORDS or not 0 <= one.start < one.end for one in item.evidence
     ):

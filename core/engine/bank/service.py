@@ -63,6 +63,14 @@ class Bank:
         """Return the items of the chapter that count; with `with_all` also those that do not."""
         return await self._store.items(self._session_id, with_all=with_all, kinds=kinds)
 
+    async def counting(self) -> Collection[ItemId]:
+        """Return the ids of the items of the chapter that count."""
+        return await self._store.counting(self._session_id)
+
+    async def counts(self, item: Item) -> bool:
+        """Whether an item counts in the chapter that it is from."""
+        return item.id in await self._store.counting(item.session_id)
+
     async def history(self, item: Item) -> Sequence[Item]:
         """Return every version of an item, oldest first."""
         return await self._store.history(item.session_id, [item.id])

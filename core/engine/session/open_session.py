@@ -1,12 +1,15 @@
 """What an open session is asked without changing anything in it."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 
 from core.context.bank import BankChapter, Remembered, still_counting, this_chapter
+from core.domain.bank.details import ItemKind
+from core.domain.bank.item import Item
 from core.domain.errors import IllegalCommandError
-from core.domain.ids import RequestId
+from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import Request
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
@@ -68,22 +71,32 @@ class OpenSession(SessionReader):
         return (await chapters_of(self._store, self.snapshot))[:-1]
 
     async def items_of(
-        self, earlier: Sequence[BankChapter]
+        self,
+        earlier: Sequence[BankChapter],
+        *,
+        kinds: Collection[ItemKind] | None = None,
+        read: dict[SessionId, Sequence[Item]] | None = None,
     ) -> Sequence[tuple[BankChapter, Sequence[Remembered]]]:
-        """Return the items that count of the earlier chapters, as this one sees them.
+        """Return the items of the earlier chapters that count, as this one sees them; of `kinds`, or of all.
 
-        Those that a later chapter replaced are not among them.
+        Those that a later chapter replaced are not among them. Chapters in `read` are not read again; those
+        that are read are put there.
         """
         session, bank = self.snapshot.session, self._store.bank
         chapters = [*earlier, this_chapter(session)]
         ids = [one.session_id for one in chapters]
         replacements = await bank.replacements(ids) if earlier else ()
-        found = []
+        known = {} if read is None else read
         for chapter in earlier:
-            items = await bank.items(chapter.session_id)
-            lines = (chapter.remembered(item, session) for item in items)
-            found.append((chapter, still_counting(lines, replacements, chapters, session)))
-        return found
+            if chapter.session_id not in known:
+                known[chapter.session_id] = await bank.items(chapter.session_id, kinds=kinds)
+
+        def seen(chapter: BankChapter) -> list[Remembered]:
+            lines = (chapter.remembered(item, session) for item in known[chapter.session_id])
+            return still_counting(lines, replacements, chapters, session)
+
+        # A book may have tens of thousands.
+        return await asyncio.to_thread(lambda: [(chapter, seen(chapter)) for chapter in earlier])
 
     async def wait(self, request_id: RequestId) -> Request:
         """Wait until a request is settled and return it.

@@ -30,6 +30,6 @@ class Follower(StoreTask):
     async def _follow(self) -> None:
         async with self._store.follow(self._writer.snapshot.session.id) as commits:
             # Commits between the first read and the start of listening.
-            await self._writer.refresh()
-            async for _ in commits:
-                await self._writer.refresh()
+            await self._writer.refresh(of_bank=True)
+            async for of_bank in commits:
+                await self._writer.refresh(of_bank=of_bank)

@@ -17,7 +17,7 @@ from core.engine.decisions.recovery import withdraw_doubtful_prompts
 from core.engine.sync.change_feed import SnapshotDelta, notifications_for, read_changes
 from core.engine.sync.completion_waiters import CompletionWaiters
 from core.engine.sync.lore_reading import with_lore
-from core.engine.sync.notifications import StorageRecovered, StorageTrouble, WriterChanged
+from core.engine.sync.notifications import BankChanged, StorageRecovered, StorageTrouble, WriterChanged
 from core.engine.sync.subscriptions import Listeners
 from core.snapshot import Snapshot
 from core.store import Lease, SessionStore, WriterInfo
@@ -101,11 +101,16 @@ class SessionWriter:
             self._is_outdated = self._lost_epoch = False
             self._unconfirmed_requests.clear()
 
-    async def refresh(self) -> None:
-        """Read the changes of another window; do nothing in the window that writes."""
+    async def refresh(self, *, of_bank: bool = False) -> None:
+        """Read the changes of another window; do nothing in the window that writes.
+
+        With `of_bank` listeners are told to read the items of the memory bank again.
+        """
         async with self._mutex:
             if self.lease is None:
                 self._tell(await read_changes(self.store, self.snapshot))
+                if of_bank and self.snapshot.session.keeps_bank:
+                    self.listeners.publish(BankChanged())
 
     async def hear_of_writer(self, holder: WriterInfo) -> None:
         """Stop writing when this window has lost the lock and another one holds it."""

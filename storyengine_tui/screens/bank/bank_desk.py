@@ -41,8 +41,13 @@ class BankDesk:
         self._turn = asyncio.Lock()
         """Has what was asked for stored in its order: an undo is of the change before it."""
 
-    def perform(self, act: Act, items: Sequence[Item], *, kind: ItemKind = ItemKind.FACT) -> None:
-        """Do something with items; `kind` is that of an item that is added."""
+    def perform(
+        self, act: Act, items: Sequence[Item], *, kind: ItemKind = ItemKind.FACT, are_out: bool = False
+    ) -> None:
+        """Do something with items; `kind` is that of an item that is added.
+
+        `are_out` says that none of them counts: one that was merged may count again.
+        """
         match act:
             case Act.UNDO | Act.REDO:
                 self._do(self._again(self._session().bank, is_undo=act is Act.UNDO))
@@ -63,7 +68,7 @@ class BankDesk:
             case Act.CLOSE:
                 self._close(items)
             case _:
-                self._switch(act, items)
+                self._switch(act, items, are_out=are_out)
 
     def mark_seen(self, items: Sequence[Item]) -> None:
         """Say of new items of this chapter that the GM has looked at them."""
@@ -87,7 +92,7 @@ class BankDesk:
         else:
             self._said(outcome)
 
-    def _switch(self, act: Act, items: Sequence[Item]) -> None:
+    def _switch(self, act: Act, items: Sequence[Item], *, are_out: bool) -> None:
         """Confirm, pin or reject; if all are already, take that back."""
         bank = self._session().bank
         if act is Act.CONFIRM:
@@ -98,8 +103,8 @@ class BankDesk:
             is_on = not all(item.is_pinned for item in items)
             self._do(self._counted(bank.pin(items, is_on=is_on), "Pinned" if is_on else "No longer pinned"))
         else:
-            is_on = not all(item.is_out for item in items)
-            self._do(self._counted(bank.reject(items, is_on=is_on), "Rejected" if is_on else "Counts again"))
+            words = "Counts again" if are_out else "Rejected"
+            self._do(self._counted(bank.reject(items, is_on=not are_out), words))
 
     def _close(self, items: Sequence[Item]) -> None:
         threads = [item.details for item in items if isinstance(item.details, ThreadDetails)]
@@ -136,7 +141,8 @@ class BankDesk:
             return
         (item,) = items
         session = self._session()
-        dialog = ItemModal(item, session.snapshot.session.roster, partial(session.bank.edit, item))
+        roster, bank = session.snapshot.session.roster, session.bank
+        dialog = ItemModal(item, roster, partial(bank.edit, item), bank.items)
         self._push(dialog, partial(self._stored, "Stored; u undoes it"))
 
     def _add(self, kind: ItemKind) -> None:

@@ -45,7 +45,7 @@ class Wanted(StrEnum):
     """Which items of a list show, by what the GM made of them; the value is what the list says of it."""
 
     ALL = ""
-    NEW = "to confirm"
+    NEW = "new"
     CONFIRMED = "confirmed"
     PINNED = "pinned"
     OUT = "taken out"
@@ -98,10 +98,12 @@ def rows_of(
     the label and character that it has in this one. `at` is the time that it is, where items fade by hours.
     """
     rows = [_row(item, accesses.get(item.id), prompt_index, at) for item in items]
-    rows = [replace(row, is_out=row.item.is_out and row.item.id not in counting) for row in rows]
+    out = {row.item.id for row in rows if row.item.is_out} - set(counting)
+    rows = [replace(row, is_out=True) if row.item.id in out else row for row in rows]
     for chapter, found in earlier:
         for one in found:
-            seen = replace(one.item, label=one.label, about=one.about)
+            item, is_as_there = one.item, (one.label, one.about) == (one.item.label, one.item.about)
+            seen = item if is_as_there else replace(item, label=one.label, about=one.about)
             rows.append(_row(seen, accesses.get(seen.id), prompt_index, at, chapter))
     return sorted(rows, key=lambda row: row.place)
 
@@ -138,10 +140,11 @@ def found(
 
 def _key(text: str) -> str:
     """Return a text as it is searched: without case, a letter and its accent as one character."""
-    return unicodedata.normalize("NFC", text.casefold())
+    folded = text.casefold()
+    return folded if folded.isascii() else unicodedata.normalize("NFC", folded)
 
 
-def to_confirm(rows: Iterable[BankRow]) -> int:
+def new_here(rows: Iterable[BankRow]) -> int:
     """Return how many items of this chapter are new: the GM has not looked at them yet."""
     return sum(Wanted.NEW.has(row) for row in rows if not row.chapter)
 

@@ -4,7 +4,7 @@ What the program counts itself, such as the uses of a skill, is shown and not ty
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
@@ -17,11 +17,18 @@ from core.domain.bank.details import (
     Relationship,
     ThreadCategory,
 )
+from core.domain.bank.item import Item
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import ItemId
 from core.text.cleaning import clean_line
 from core.text.name_list import shown_names, typed_names
-from storyengine_tui.screens.bank.item_numbers import read_number, read_share, shown_share
+from storyengine_tui.screens.bank.item_numbers import (
+    read_items,
+    read_number,
+    read_share,
+    shown_items,
+    shown_share,
+)
 
 NO_TIME: Final = "A time in the story is a number with d, h, min or s, such as “1 h 30 min”."
 NO_PAIR: Final = "Attributes and relationships are pairs with a colon, and a semicolon between two of them."
@@ -36,7 +43,7 @@ _PAIRS: Final[dict[str, Callable[[str, str], object]]] = {
     "relationships": lambda relation, target: Relationship(relation=relation, target=target),
 }
 _EXPOSURES: Final = ("exposure_current", "exposure_desired")
-_COUNTED: Final = ("kind", "sequence_number", "data_item_ids", "performance")
+_COUNTED: Final = ("kind", "sequence_number", "performance")
 _TOLD_APART: Final = ("kind", "exposure_current")
 """What is said of an item with what is left of it by now."""
 _LABELS: Final = {
@@ -90,6 +97,8 @@ def shown(name: str, value: object) -> str:
     """Return the value of a field on one line, as it is typed."""
     if value is None:
         return ""
+    if name == "data_item_ids" and isinstance(value, tuple):
+        return shown_items(value)
     if name == "duration_ms" and isinstance(value, int):
         return _time(value)
     if isinstance(value, Performance):
@@ -99,10 +108,10 @@ def shown(name: str, value: object) -> str:
     return shown_share(value) if isinstance(value, float) else clean_line(str(value))
 
 
-def read(name: str, typed: str, before: Any) -> object:
+def read(name: str, typed: str, before: Any, items: Sequence[Item] = ()) -> object:
     """Return what was typed for a field that had `before`; raise IllegalCommandError if it is not valid.
 
-    A field that was not edited is as exact as it was.
+    A field that was not edited is as exact as it was. `items` are those that a quote can prove.
     """
     if typed == shown(name, before):
         return before
@@ -110,6 +119,8 @@ def read(name: str, typed: str, before: Any) -> object:
         return MADE_OF[name](typed)
     if name == "duration_ms":
         return _read_time(typed)
+    if name == "data_item_ids":
+        return read_items(typed, before, items)
     if name in _PAIRS:
         made = _PAIRS[name]
         parts = typed_names(typed, tuple(map(_shown_part, before)))

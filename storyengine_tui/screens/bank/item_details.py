@@ -15,7 +15,7 @@ from core.engine.bank.hands import Hand, Hands
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.bank.bank_rows import mark_of
 from storyengine_tui.screens.bank.detail_fields import lines_of
-from storyengine_tui.screens.bank.item_numbers import shown_decay, shown_prompt
+from storyengine_tui.screens.bank.item_numbers import shown_decay, shown_id, shown_prompt
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
 NOT_PROVED = "No line of the story is named as proof: you wrote it."
@@ -67,6 +67,7 @@ def _facts(
     if item.about is not None:
         yield f"About: {session.name_of(item.about)}"
     yield f"Known to: {names_of(item.label, session)}"
+    yield f"Id: {shown_id(item.id)}"
     mark = mark_of(item, is_out=is_out).replace("✓", "confirmed")
     if mark:
         yield f"State: {mark}"
@@ -85,7 +86,7 @@ def _facts(
     if isinstance(item.details, Exposed) and (exposure := item.details.exposure_current) is not None:
         yield f"Exposure: {exposure:.2f}{_left_of_exposure(item, last, session, at)}"
     if item.sentiment:
-        yield f"Feeling about it: {item.sentiment:+.2f} of -1 to 1"
+        yield f"Sentiment: {item.sentiment:+.2f} of -1 to 1"
     if access is None:
         yield "Recalled: never"
     else:
@@ -144,6 +145,6 @@ def _change(before: Item, after: Item, session: Session) -> Iterator[str]:
     if before.expires_at != after.expires_at:
         yield f"last prompt, before {shown_prompt(before.expires_at) or 'none'}"
     if before.sentiment != after.sentiment:
-        yield f"feeling, before {before.sentiment:+.2f}"
+        yield f"sentiment, before {before.sentiment:+.2f}"
     if before.evidence != after.evidence:
         yield "proofs"

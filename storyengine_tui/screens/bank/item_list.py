@@ -56,6 +56,8 @@ class ItemList(RowList[BankRow]):
 
         act: Act
         items: tuple[Item, ...]
+        are_out: bool = False
+        """Whether none of them counts, as the list shows them."""
 
     @dataclass
     class Left(WidgetMessage[ScrollView]):
@@ -110,11 +112,11 @@ class ItemList(RowList[BankRow]):
         super().on_resize()
 
     @property
-    def asked_for(self) -> tuple[Item, ...]:
-        """The items that are marked; without marks, the one at the cursor."""
+    def asked_for(self) -> Sequence[BankRow]:
+        """The rows that are marked; without marks, the one at the cursor."""
         if self._marked:
-            return tuple(row.item for row in self.rows if row.item.id in self._marked)
-        return () if self.chosen is None else (self.chosen.item,)
+            return [row for row in self.rows if row.item.id in self._marked]
+        return [] if self.chosen is None else [self.chosen]
 
     @property
     def marked_count(self) -> int:
@@ -146,7 +148,9 @@ class ItemList(RowList[BankRow]):
 
     def action_ask(self, act: str) -> None:
         """Ask for something to be done with the items."""
-        self.post_message(self.Asked(self, Act(act), self.asked_for))
+        rows = self.asked_for
+        are_out = all(row.is_out for row in rows)
+        self.post_message(self.Asked(self, Act(act), tuple(row.item for row in rows), are_out))
 
     def action_choose(self) -> None:
         """Show the details of the item at the cursor."""

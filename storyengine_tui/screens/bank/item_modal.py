@@ -132,7 +132,9 @@ class ItemModal(ItemFieldsModal):
         "know it does not change: that follows from what it was made from.\n\n"
         "Fading is what a prompt takes of the importance of an item that is not recalled: 0.002 leaves half "
         "of it after 350 prompts, “never” leaves all. An item with a last prompt is not recalled after it, "
-        "unless you pinned or confirmed it."
+        "unless you pinned or confirmed it.\n\n"
+        "What a quote proves are other items of this chapter: type their names, or the ids that Enter shows "
+        "of them, with semicolons between."
     )
 
     def __init__(
@@ -140,9 +142,13 @@ class ItemModal(ItemFieldsModal):
         item: Item,
         roster: Sequence[tuple[Slot, str]],
         store: Callable[[Item], Awaitable[object]],
+        counting: Callable[[], Awaitable[Sequence[Item]]],
     ) -> None:
-        """Edit an item; `roster` are the characters that it can be about."""
+        """Edit an item; `roster` are the characters that it can be about, `counting` returns what counts."""
         super().__init__()
+        self._counting = counting
+        self._others: Sequence[Item] = ()
+        """The items that a quote can prove."""
         self._item = item
         self._roster = roster
         self._store = store
@@ -172,11 +178,13 @@ class ItemModal(ItemFieldsModal):
                 ("decay", "Fading", shown_decay(item.decay_rate)),
                 ("until", "Last prompt", shown_prompt(item.expires_at)),
             )
-            yield from self.compose_numbers(("sentiment", "Feeling", shown_share(item.sentiment)))
+            yield from self.compose_numbers(("sentiment", "Sentiment", shown_share(item.sentiment)))
             yield from self.compose_answers()
 
     async def store(self) -> None:
         """Store the item with what is in the fields."""
+        if self._item.kind is ItemKind.QUOTE:
+            self._others = await self._counting()
         await self._store(self.edited())
 
     def edited(self) -> Item:
@@ -202,7 +210,7 @@ class ItemModal(ItemFieldsModal):
             return self.query_one(f"#{name}", GuardedSelect).value is True
         if name in CHOICES:
             return read(name, str(self.query_one(f"#{name}", GuardedSelect).value), before)
-        return read(name, self.typed(name), before)
+        return read(name, self.typed(name), before, self._others)
 
 
 class AddItemModal(ItemFieldsModal):

@@ -1,14 +1,28 @@
-"""The numbers of an item as the GM types them, in the form and on the command line; pure (design 15)."""
+"""The numbers of an item, and of others, as the GM types them in the form and on the command line; pure."""
 
+from collections.abc import Iterable, Sequence
 from math import nan
 from typing import Final
 
 from core.domain.bank.checks import LAST_PROMPT
+from core.domain.bank.details import ItemKind
+from core.domain.bank.item import Item
+from core.domain.bank.matching import name_key
 from core.domain.errors import IllegalCommandError
+from core.domain.ids import ItemId
+from core.text.name_list import shown_names, typed_names
 
-NO_SHARE: Final = "Importance, confidence, fading, strength and exposure are 0 to 1, a feeling -1 to 1."
+NO_SHARE: Final = "Importance, confidence, fading, strength and exposure are 0 to 1, a sentiment is -1 to 1."
 NO_PROMPT: Final = f"An item is recalled up to a prompt from 0 to {LAST_PROMPT:,}; without a number, always."
 NEVER: Final = "never"
+NO_ITEM: Final = (
+    "No item of this chapter is called “{}” or has that id; quotes prove other items than quotes."
+)
+MANY_ITEMS: Final = "{:,} items are called “{}” or have that id: type the id of one, which Enter shows."
+LENGTH: Final = 8
+"""Characters of an id that are shown: its end, where ids differ."""
+_FEWEST: Final = 4
+"""Characters of an id that are typed, at least."""
 
 
 def shown_share(share: float) -> str:
@@ -57,3 +71,39 @@ def read_prompt(typed: str) -> int | None:
     if int(number) > LAST_PROMPT:
         raise IllegalCommandError(NO_PROMPT)
     return int(number)
+
+
+def shown_id(item_id: ItemId) -> str:
+    """Return the id of an item as lists and forms have it."""
+    return str(item_id)[-LENGTH:]
+
+
+def has_id(item: Item, typed: str) -> bool:
+    """Whether an item has an id that begins or ends so."""
+    text = str(item.id)
+    return len(typed) >= _FEWEST and (text.startswith(typed) or text.endswith(typed))
+
+
+def shown_items(item_ids: Iterable[ItemId]) -> str:
+    """Return the items that a quote proves, as a field has them."""
+    return shown_names(map(shown_id, item_ids))
+
+
+def read_items(typed: str, before: Sequence[ItemId], items: Sequence[Item]) -> tuple[ItemId, ...]:
+    """Return the items that a quote proves, by their names or ids; raise IllegalCommandError for others.
+
+    `items` are those of its chapter that count. One that was there `before` may stay whatever became of it.
+    """
+    known = {shown_id(one): one for one in before}
+    others = [item for item in items if item.kind is not ItemKind.QUOTE]
+    found: dict[ItemId, None] = {}
+    for part in typed_names(typed, ()):
+        if part in known:
+            found[known[part]] = None
+            continue
+        meant = {one.id for one in others if name_key(one.name) == name_key(part) or has_id(one, part)}
+        if len(meant) != 1:
+            sentence = MANY_ITEMS.format(len(meant), part) if meant else NO_ITEM.format(part)
+            raise IllegalCommandError(sentence)
+        found |= dict.fromkeys(meant)
+    return tuple(found)

@@ -81,7 +81,7 @@ class ItemScreen(OverlayScreen[Evidence]):
             history = await self._bank.history(self._item)
             accesses = await self._bank.accesses()
             others = await self._bank.chapter_of(self._item)
-            counting = await self._bank.items(kinds=(self._item.kind,)) if self._item.is_out else ()
+            counts = not self._item.is_out or await self._bank.counts(self._item)
         except StoryEngineError as error:
             self.query_one(Banner).show(error.message, hint=error.hint)
             return
@@ -92,7 +92,7 @@ class ItemScreen(OverlayScreen[Evidence]):
             access,
             self._session(),
             self._fades_at(),
-            is_out=self._item.is_out and all(one.id != self._item.id for one in counting),
+            is_out=not counts,
             hands=hands_of(history, others) if history else None,
             names={one.id: one.name for one in others.values()},
         )

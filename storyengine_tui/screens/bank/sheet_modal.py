@@ -15,7 +15,7 @@ from core.domain.bank.details import ItemKind
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
-from storyengine_tui.screens.bank.bank_desk import BankDesk
+from storyengine_tui.screens.bank.bank_desk import CHANGES, BankDesk
 from storyengine_tui.screens.bank.bank_rows import ASPECT, rows_of
 from storyengine_tui.screens.bank.item_list import Act, ItemList
 from storyengine_tui.screens.shared.session_tab import SessionTab
@@ -62,6 +62,14 @@ class SheetModal(OverlayModal[None]):
         """Read the lines."""
         self._list.focus()
         self._read()
+        self.run_worker(self._follow(), group="follow", exit_on_error=False)
+
+    async def _follow(self) -> None:
+        """Read the lines again where they may be others, here or in another window."""
+        with self._session.listen() as listener:
+            async for batch in listener.batches():
+                if any(isinstance(one, CHANGES) for one in batch):
+                    self._read()
 
     def _read(self) -> None:
         self.run_worker(self._load(), group="sheet", exclusive=True, exit_on_error=False)
@@ -70,8 +78,9 @@ class SheetModal(OverlayModal[None]):
         nothing, bank = self.query_one("#nothing", Static), self._session.bank
         try:
             # The sheet is the one that the input has: of the earlier chapters of a book too.
-            earlier = await self._session.items_of(await self._session.earlier_chapters())
-            items = await bank.items(kinds=(ItemKind.STATE,))
+            chapters, kinds = await self._session.earlier_chapters(), (ItemKind.STATE,)
+            earlier = await self._session.items_of(chapters, kinds=kinds)
+            items = await bank.items(kinds=kinds)
             accesses = await bank.accesses()
         except StoryEngineError as error:
             nothing.update(Content(str(error)))
@@ -93,7 +102,7 @@ class SheetModal(OverlayModal[None]):
     @on(ItemList.Asked)
     def _ask(self, event: ItemList.Asked) -> None:
         if event.act is not Act.ADD:
-            self._desk.perform(event.act, event.items)
+            self._desk.perform(event.act, event.items, are_out=event.are_out)
 
     @on(SessionTab.ElsewhereWanted)
     def _make_way(self) -> None:
@@ -108,4 +117,3 @@ class SheetModal(OverlayModal[None]):
         self._list.unmark()
         if outcome:
             self.query_one("#done", Static).update(Content(outcome))
-        self._read()

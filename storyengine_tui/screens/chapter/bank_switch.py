@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from textual.app import App
 
-from core.domain.errors import IllegalCommandError
-from core.domain.session.language import LANGUAGES, read_language
+from core.domain.session.language import LANGUAGES, Language, read_language
 from core.text.cleaning import clean_line
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 
@@ -16,6 +15,7 @@ KEPT: Final = "This chapter keeps a memory bank; it grows with every block of me
 UNREAD: Final = (
     "This chapter keeps a memory bank. {} of it to be read first, in the background; F7, 1 shows it."
 )
+NO_LANGUAGE: Final = "Not stored. “{}” is not among these languages."
 TOLD_IN: Final = "The language of the story is {} now."
 STOPPED: Final = "This chapter keeps no memory bank now. The items that it has stay, and are not recalled."
 
@@ -42,11 +42,12 @@ class LanguageModal(LineModal):
     )
     LIMIT = 20
 
+    def refusal(self, line: str) -> str:
+        """Refuse what is none of the languages."""
+        return "" if read_language(line) else NO_LANGUAGE.format(clean_line(line))
 
-async def tell_in(app: App[Any], session: "SessionHandle", typed: str) -> None:
+
+async def tell_in(app: App[Any], session: "SessionHandle", language: Language) -> None:
     """Store the language of the chapter. Raises StoryEngineError."""
-    language = read_language(typed)
-    if language is None:
-        raise IllegalCommandError(f"“{clean_line(typed)}” is not among the languages: {LANGUAGES}.")
     await session.keeping.tell_in(language)
     app.notify(TOLD_IN.format(language.value.capitalize()), markup=False)

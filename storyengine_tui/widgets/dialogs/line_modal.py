@@ -28,6 +28,7 @@ class LineModal(OverlayModal[str]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel"),
         Binding("enter", "save", "Save", priority=True),
+        Binding("ctrl+s", "save", "Save", priority=True, show=False),
     ]
 
     def __init__(self, line: str) -> None:
@@ -50,9 +51,18 @@ class LineModal(OverlayModal[str]):
             yield Static(Content(self.heading), classes="dialog--title")
             yield LineField(self._line, limit=self.LIMIT, placeholder=self.PLACEHOLDER)
             yield Static(Content(self.note), classes="dialog--muted")
+            yield Static("", id="refused", classes="dialog--text", markup=False)
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Cancel", id="cancel")
                 yield Button(self.SAVE, id="save", classes="action")
+
+    def on_mount(self) -> None:
+        """Nothing has been refused yet."""
+        self.query_one("#refused").display = False
+
+    def refusal(self, line: str) -> str:
+        """Return why a line cannot be taken, as a sentence; nothing where it can."""
+        return ""
 
     @on(Button.Pressed, "#save")
     def action_save(self) -> None:
@@ -64,7 +74,13 @@ class LineModal(OverlayModal[str]):
             self.query_one(LineField).call_later(self._save)
 
     def _save(self) -> None:
-        self.dismiss(self.query_one(LineField).text)
+        line = self.query_one(LineField).text
+        if not (reason := self.refusal(line)):
+            self.dismiss(line)
+            return
+        refused = self.query_one("#refused", Static)
+        refused.update(Content(reason))
+        refused.display = True
 
     @on(Button.Pressed, "#cancel")
     def action_cancel(self) -> None:

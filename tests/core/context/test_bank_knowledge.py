@@ -4,12 +4,22 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.context.bank import BankChapter, ChapterBank, Recalled, Remembered, same_characters, this_chapter
+from core.context.bank import (
+    BankChapter,
+    ChapterBank,
+    Recalled,
+    Remembered,
+    same_characters,
+    still_counting,
+    this_chapter,
+)
 from core.context.visibility import known_to
 from core.domain.audience import EVERYONE, LARGEST_MASK, Audience
+from core.domain.bank.item import Replacement
 from core.domain.ids import CharacterId, SessionId
 from core.domain.session.cast import Character
 from core.domain.session.profile import Profile
@@ -67,6 +77,31 @@ def test_an_item_of_one_who_no_longer_plays_is_known_to_no_one_here() -> None:
 
     assert not found.label.slots
     assert found.about is None
+
+
+def test_each_line_of_a_book_is_asked_only_about_what_replaces_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    earlier = replace(this_chapter(SESSION), session_id=SessionId(UUID(int=2)))
+    here = this_chapter(SESSION)
+    lines = [earlier.remembered(fact(number), SESSION) for number in range(1, 101)]
+    replacements = [
+        Replacement(
+            item_id=line.item.id,
+            session_id=earlier.session_id,
+            replaced_in=here.session_id,
+            label=EVERYONE if line.item.id.int > 1 else Audience.of((RED,)),
+        )
+        for line in lines[:50]
+    ]
+    asked, includes = list[Audience](), Audience.includes
+
+    def noted(self: Audience, other: Audience) -> bool:
+        asked.append(other)
+        return includes(self, other)
+
+    monkeypatch.setattr(Audience, "includes", noted)
+    left = still_counting(lines, replacements, (earlier, here), SESSION)
+    assert left == [lines[0], *lines[50:]]
+    assert len(asked) == len(replacements)
 
 
 def test_the_same_character_is_found_by_its_origin_then_its_name_then_its_other_names() -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 
@@ -12,6 +13,7 @@ from core.domain.bank.details import (
     EventDetails,
     ItemKind,
     PersonDetails,
+    QuoteDetails,
     StateDetails,
     ThreadCategory,
     ThreadDetails,
@@ -173,6 +175,7 @@ async def test_an_item_that_was_merged_counts_again_while_the_one_it_went_on_in_
     undone = replace(session, prompt_index=2, canon_version=1)
     await store.commit(Changes(session_id=session.id, session=undone), lease)
     assert [item.id for item in await store.bank.items(session.id)] == [whispered.id]
+    assert set(await store.bank.counting(session.id)) == {whispered.id}
     assert not await store.bank.taken_out(session.id)
     assert [item.id for item in await store.bank.unembedded([session.id], "model", 10)] == [
         told.id,
@@ -182,6 +185,28 @@ async def test_an_item_that_was_merged_counts_again_while_the_one_it_went_on_in_
     await store.commit(Changes(session_id=session.id, session=redone), lease)
     assert [item.id for item in await store.bank.items(session.id)] == [told.id]
     assert [item.id for item in await store.bank.taken_out(session.id)] == [whispered.id]
+    await lease.aclose()
+
+
+async def test_a_quote_of_lines_that_are_never_sent_is_given_to_no_model_of_vectors(
+    store: SessionStore,
+) -> None:
+    proof = fact(1).evidence[0]
+    told = replace(fact(1, prompt_index=1), evidence=(proof,))
+    quotes = [
+        replace(told, id=ItemId(UUID(int=number)), details=QuoteDetails(), evidence=evidence)
+        for number, evidence in ((2, (proof,)), (3, (proof, replace(proof, ordinal=0))))
+    ]
+    session, lease = await kept(store, told, *quotes)
+
+    async def unembedded() -> list[int]:
+        return [item.id.int for item in await store.bank.unembedded([session.id], "model", 10)]
+
+    assert await unembedded() == [3, 2, 1]
+    for status, left in ((ContextStatus.NEVER, [3, 1]), (ContextStatus.DEFAULT, [3, 2, 1])):
+        said = (EventStatus(proof.prompt_index, proof.take, proof.ordinal, status),)
+        await store.commit(Changes(session_id=session.id, statuses=said), lease)
+        assert await unembedded() == left
     await lease.aclose()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,6 +12,7 @@ from core.domain.errors import SessionLockedError
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.store import Lease, SessionStore, WriterInfo
+from tests.core.bank_samples import fact
 from tests.store import chapters
 from tests.store.chapters import PATIENCE, taken
 from tests.store.contract.conftest import OpenWindow
@@ -19,10 +21,10 @@ pytestmark = pytest.mark.anyio
 SILENCE = 0.3
 
 
-async def heard(news: AsyncIterator[None]) -> None:
+async def heard(news: AsyncIterator[bool]) -> bool:
     """Return with the next notice."""
     async with asyncio.timeout(PATIENCE):
-        await anext(news)
+        return await anext(news)
 
 
 async def test_the_second_window_hears_who_has_it(store: SessionStore, open_window: OpenWindow) -> None:
@@ -96,6 +98,23 @@ async def test_every_commit_is_heard(
         await heard(news)
         await store.archive(session.id, chapters.NOW)
         await heard(news)
+
+
+async def test_a_window_hears_whether_items_of_the_memory_bank_changed(
+    store: SessionStore, open_window: OpenWindow, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    reader = await open_window()
+    first, second = (fact(number, session_id=session.id, prompt_index=1) for number in (1, 2))
+    async with reader.follow(session.id) as news:
+        session = await chapters.play(store, session, lease, 1)
+        assert not await heard(news)
+        await store.commit(Changes(session_id=session.id, items=(first,)), lease)
+        assert await heard(news)
+        await store.bank.put([second, replace(first, version=2, is_pinned=True)])
+        assert await heard(news)
+        await store.commit(Changes(session_id=session.id, unsent={Slot.RED: "x"}), lease)
+        assert not await heard(news)
 
 
 async def test_many_commits_at_once_may_be_one_notice_but_never_none(

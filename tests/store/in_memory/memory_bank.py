@@ -1,11 +1,12 @@
 """A memory bank in memory that keeps what `core.bank_store.BankStore` promises."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import hypot, log
 
 from core.bank_store import Drawn, EarlierChapter, Names, Sheets
+from core.context.bank import BankChapter
 from core.domain.bank.details import NAMED, ItemKind, texts_of
 from core.domain.bank.item import Item, ItemAccess, Replacement, Validation
 from core.domain.bank.pieces import NearPiece, PieceVector
@@ -26,6 +27,7 @@ from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.cast import Cast
+from core.domain.story.context_status import never_of
 from core.library_store import LibraryStore
 from tests.store.in_memory.memory_rows import Rows
 
@@ -33,7 +35,13 @@ from tests.store.in_memory.memory_rows import Rows
 class MemoryBank:
     """The items of the sessions of one database."""
 
-    def __init__(self, sessions: Mapping[SessionId, Rows], library: LibraryStore) -> None:
+    def __init__(
+        self,
+        sessions: Mapping[SessionId, Rows],
+        library: LibraryStore,
+        notify: Callable[[SessionId], object] = lambda _: None,
+    ) -> None:
+        self._notify = notify
         self._sessions = sessions
         self.vectors: dict[tuple[SessionId, ItemId], tuple[str, ItemVector]] = {}
         self.keeps_vectors = True
@@ -56,6 +64,9 @@ class MemoryBank:
         found = newest if with_all else played if of_canon else list(counting(rows, newest))
         kept = (item for item in found if kinds is None or item.kind in kinds)
         return sorted(kept, key=lambda item: (item.prompt_index, item.id))
+
+    async def counting(self, session_id: SessionId) -> Collection[ItemId]:
+        return {item.id for item in await self.items(session_id)}
 
     async def taken_out(self, session_id: SessionId) -> Sequence[Item]:
         rows = self._sessions.get(session_id)
@@ -115,6 +126,8 @@ class MemoryBank:
                 raise ChangedElsewhereError()
         for item in items:
             self._sessions[item.session_id].items.setdefault(item.id, []).append(item)
+        for session_id in {item.session_id for item in items}:
+            self._notify(session_id)
 
     async def recall(self, query: Query) -> Sequence[Found]:
         has = {
@@ -180,9 +193,14 @@ class MemoryBank:
             return ()
         out = {item.id for one in session_ids for item in await self.taken_out(one)}
         found = [item for one in session_ids for item in await self.items(one, with_all=True)]
+        found = [item for item in found if self._chapter(item.session_id).may_send(item)]
         found = [item for item in found if item.id not in out and not self._is_embedded(item, model)]
         found.sort(key=lambda item: (item.session_id, item.prompt_index, item.id), reverse=True)
         return found[:limit]
+
+    def _chapter(self, session_id: SessionId) -> BankChapter:
+        never_sent = never_of(self._sessions[session_id].statuses)
+        return BankChapter(session_id=session_id, slots={}, never_sent=never_sent)
 
     def _is_embedded(self, item: Item, model: str) -> bool:
         kept_by, kept = self.vectors.get((item.session_id, item.id), ("", None))

@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from types import coroutine
 
 from core.changes import Changes
@@ -46,7 +47,7 @@ class MemoryDatabase:
     """What several stores share, as windows share a server."""
 
     sessions: dict[SessionId, Rows] = field(default_factory=dict)
-    followers: list[tuple[SessionId, asyncio.Event]] = field(default_factory=list)
+    followers: list[tuple[SessionId, asyncio.Event, set[SessionId]]] = field(default_factory=list)
     queue: SharedQueue = field(default_factory=SharedQueue)
     library: MemoryLibrary = field(init=False)
 
@@ -62,10 +63,11 @@ class MemoryDatabase:
         rows.change(changes)
         self.sessions[changes.session.id] = rows
 
-    def notify(self, session_id: SessionId) -> None:
+    def notify(self, session_id: SessionId, *, of_bank: bool = False) -> None:
         """Tell everyone who follows the session."""
-        for followed, news in self.followers:
+        for followed, news, banks in self.followers:
             if followed == session_id:
+                banks |= {session_id} if of_bank else set()
                 news.set()
 
     def runs(self, script_key: str) -> list[Rows]:
@@ -82,7 +84,9 @@ class MemoryStore:
     def __init__(self, database: MemoryDatabase | None = None) -> None:
         self.database = MemoryDatabase() if database is None else database
         self.library = self.database.library
-        self.bank = MemoryBank(self.database.sessions, self.library)
+        self.bank = MemoryBank(
+            self.database.sessions, self.library, partial(self.database.notify, of_bank=True)
+        )
         self.is_closed = False
         self._leases: list[MemoryLease] = []
         self.queue = MemoryQueue(self.database.queue, self.database.sessions)
@@ -114,7 +118,7 @@ class MemoryStore:
         except (ValueError, TypeError) as error:
             raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False) from error
         self.library.add_proposals(changes.proposals)
-        self.database.notify(changes.session_id)
+        self.database.notify(changes.session_id, of_bank=bool(changes.items))
 
     async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
         rows = await self._rows(session_id)
@@ -279,15 +283,15 @@ class MemoryStore:
     async def delete_save_point(self, session_id: SessionId, number: int) -> None:
         (await self._found(session_id)).save_points.pop(number, None)
 
-    def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:
+    def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:
         return self._following(session_id)
 
     @asynccontextmanager
-    async def _following(self, session_id: SessionId) -> AsyncIterator[AsyncIterator[None]]:
-        follower = (session_id, asyncio.Event())
+    async def _following(self, session_id: SessionId) -> AsyncIterator[AsyncIterator[bool]]:
+        follower = (session_id, asyncio.Event(), set[SessionId]())
         self.database.followers.append(follower)
         try:
-            yield _each(follower[1])
+            yield _each(*follower[1:])
         finally:
             self.database.followers.remove(follower)
 
@@ -320,8 +324,10 @@ class MemoryStore:
         return self.database.sessions.get(session_id, nothing)
 
 
-async def _each(news: asyncio.Event) -> AsyncIterator[None]:
+async def _each(news: asyncio.Event, banks: set[SessionId]) -> AsyncIterator[bool]:
     while True:
         await news.wait()
         news.clear()
-        yield
+        of_bank = bool(banks)
+        banks.clear()
+        yield of_bank

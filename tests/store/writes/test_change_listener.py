@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 SILENCE = 0.3
 
 
-async def heard(news: AsyncIterator[None]) -> None:
+async def heard(news: AsyncIterator[bool]) -> None:
     """Return with the next notice."""
     async with asyncio.timeout(PATIENCE):
         await anext(news)

@@ -52,6 +52,27 @@ def listed(run: Run, *words: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_what_a_quote_proves_is_typed_by_names_and_ids(run: Run, desktop: Desktop) -> None:
+    desktop.prepare_now(make_banked)
+    assert run("edit", "last", "0000000a", "--proves", "The stair; 00000005").exit_code == 0
+
+    def proved() -> list[str]:
+        [quote] = listed(run, "--kind", "quote")
+        return [one[-1] for one in quote["details"]["data_item_ids"]]
+
+    assert proved() == ["3", "5"]
+    assert "3 items are called “Mira”" in refusal(run("edit", "last", "0000000a", "--proves", "Mira"))
+    assert "Only a quote" in refusal(run("edit", "last", "00000005", "--proves", "The stair"))
+    assert run("undo", "last").exit_code == 0
+    assert proved() == []
+
+
+def test_the_numbers_of_an_item_are_called_as_in_its_form(run: Run) -> None:
+    said = run("edit", "--help").stdout
+    assert all(f"--{name}" in said for name in ("importance", "confidence", "fading", "sentiment"))
+    assert "decay" not in said
+
+
 def test_the_list_as_json_says_who_learned_of_an_item_and_changed_it_last(run: Run, desktop: Desktop) -> None:
     desktop.prepare_now(make_banked)
     run("confirm", "last", "00000001")
@@ -137,7 +158,7 @@ def test_how_an_item_is_recalled_is_edited_by_options(run: Run, desktop: Desktop
         "0.9",
         "--importance",
         "0.7",
-        "--decay",
+        "--fading",
         "never",
         "--until",
         "40",
@@ -151,7 +172,7 @@ def test_how_an_item_is_recalled_is_edited_by_options(run: Run, desktop: Desktop
     assert run("edit", "last", state, "--until", "never", "--about", "", "--holds").exit_code == 0
     stored = next(one for one in listed(run) if one["id"] == state)
     assert (stored["expires_at"], stored["about"], stored["details"]["is_over"]) == (None, None, False)
-    assert "0 to 1" in refusal(run("edit", "last", state, "--decay", "2"))
+    assert "0 to 1" in refusal(run("edit", "last", state, "--fading", "2"))
     assert "up to a prompt" in refusal(run("edit", "last", state, "--until", "soon"))
     assert "Only a state" in refusal(run("edit", "last", "00000001", "--over"))
 

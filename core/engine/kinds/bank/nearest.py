@@ -12,6 +12,7 @@ from operator import mul
 from typing import Final
 
 from core.context.bank import BankChapter
+from core.context.visibility import items_known_to_all_of
 from core.domain.audience import Audience
 from core.domain.bank.details import NAMED, ItemKind
 from core.domain.bank.item import Item
@@ -121,7 +122,8 @@ class Neighbours:
         self._job = job
         self._request = request
         self._book = book
-        self._out = [*taken_out, *(one.item for one in book.taken_out)]
+        known = items_known_to_all_of(book.audience, taken_out)
+        self._out = [*known, *(one.item for one in book.taken_out)]
 
     async def of(self, new: Sequence[Item]) -> Near:
         """Return what the chapter has by meaning, and what the earlier ones of its book have."""
@@ -148,7 +150,8 @@ class Neighbours:
     async def _found(self, item: Item, meaning: Vector | None, model: str) -> list[Found]:
         """Return items near to a new one; of its own chapter by meaning, as all their words are compared."""
         session_id, bank = item.session_id, self._job.store.bank
-        here = Scope(session_id=session_id, mask=0, now=item.prompt_index)
+        # What the audience does not know is not compared: it would take the places of what it knows.
+        here = Scope(session_id=session_id, mask=self._book.audience.mask, now=item.prompt_index)
         query = Query(
             session_id=session_id, scopes=(here,), words=(), vector=meaning, model=model, limit=MOST_NEAR
         )

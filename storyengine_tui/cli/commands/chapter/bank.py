@@ -12,7 +12,14 @@ from rich.text import Text
 
 from core.context.visibility import names_of
 from core.domain.audience import EVERYONE
-from core.domain.bank.details import DETAILS_OF, Details, ItemKind, StateDetails, ThreadDetails
+from core.domain.bank.details import (
+    DETAILS_OF,
+    Details,
+    ItemKind,
+    QuoteDetails,
+    StateDetails,
+    ThreadDetails,
+)
 from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
 from core.domain.errors import IllegalCommandError
@@ -30,7 +37,13 @@ from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import command, console, say
 from storyengine_tui.screens.bank.bank_rows import mark_of, spoken
-from storyengine_tui.screens.bank.item_numbers import read_decay, read_prompt
+from storyengine_tui.screens.bank.item_numbers import (
+    has_id,
+    read_decay,
+    read_items,
+    read_prompt,
+    shown_id,
+)
 
 Find = Callable[[str], Slot]
 
@@ -52,8 +65,6 @@ NOT_SAID = (
     "No line of prompt {} has these words, of a few letters at least; `storyengine show` has all lines."
 )
 NOTHING_TYPED = "Say what is to be changed, such as --name, --text or --importance; --help has all of them."
-SHORT = 8
-"""Characters of an id that are shown: its end, where ids differ."""
 
 
 @command(app, "on")
@@ -165,7 +176,7 @@ async def merge(session: SessionArgument, items: Ids) -> None:
     """Merge items that say the same into the one that most may know."""
     async with _bank_of(session) as (bank, _, _):
         kept = await bank.merge(await _found(bank, items))
-    say(f"Merged into {_short(kept)} “{kept.name}”.")
+    say(f"Merged into {shown_id(kept.id)} “{kept.name}”.")
 
 
 @command(app)
@@ -185,7 +196,7 @@ async def add(
         label = chapter.audience_of(map(find, known_to)) if known_to else EVERYONE
         slot, details = find(about) if about else None, DETAILS_OF[kind]()
         made = await bank.add(chapter, name=name, text=text, details=details, label=label, about=slot)
-    say(f"Added: {_short(made)}.")
+    say(f"Added: {shown_id(made.id)}.")
 
 
 @command(app)
@@ -207,7 +218,7 @@ async def quote(
         if said is None:
             raise IllegalCommandError(NOT_SAID.format(prompt))
         made = await catalog.bank(session_id).quote(chapter, said, words)
-    say(f"Kept as a quote of {made.name}: {_short(made)}.")
+    say(f"Kept as a quote of {made.name}: {shown_id(made.id)}.")
 
 
 @command(app)
@@ -227,7 +238,7 @@ async def edit(
     sentiment: Annotated[
         float | None, typer.Option(min=-1, max=1, help="How the cast feels about it, -1 to 1.")
     ] = None,
-    decay: Annotated[
+    fading: Annotated[
         str | None,
         typer.Option(metavar="RATE", help="What a prompt takes of its importance, 0 to 1, or “never”."),
     ] = None,
@@ -235,9 +246,13 @@ async def edit(
         str | None,
         typer.Option(metavar="PROMPT", help="The last prompt at which it is recalled, or “never”."),
     ] = None,
+    proves: Annotated[
+        str | None,
+        typer.Option(metavar="ITEMS", help="What a quote proves: names or ids, with ; between."),
+    ] = None,
 ) -> None:
     """Change an item; no model replaces your words."""
-    typed = (name, text, about, over, importance, confidence, sentiment, decay, until)
+    typed = (name, text, about, over, importance, confidence, sentiment, fading, until, proves)
     async with _bank_of(session) as (bank, _, find):
         if all(one is None for one in typed):
             raise IllegalCommandError(NOTHING_TYPED)
@@ -247,15 +262,26 @@ async def edit(
             name=found.name if name is None else name,
             text=found.text if text is None else text,
             about=found.about if about is None else find(about) if about.strip() else None,
-            details=found.details if over is None else _over(found, is_over=over),
+            details=await _details(bank, found, over, proves),
             importance=found.importance if importance is None else importance,
             confidence=found.confidence if confidence is None else confidence,
             sentiment=found.sentiment if sentiment is None else sentiment,
-            decay_rate=found.decay_rate if decay is None else read_decay(decay, found.decay_rate),
+            decay_rate=found.decay_rate if fading is None else read_decay(fading, found.decay_rate),
             expires_at=found.expires_at if until is None else read_prompt(until),
         )
         await bank.edit(found, changed)
-    say(f"Stored: {_short(found)}.")
+    say(f"Stored: {shown_id(found.id)}.")
+
+
+async def _details(bank: Bank, item: Item, over: bool | None, proves: str | None) -> Details:
+    """Return the details of an item with what options say of them."""
+    details = item.details if over is None else _over(item, is_over=over)
+    if proves is None:
+        return details
+    if not isinstance(details, QuoteDetails):
+        raise IllegalCommandError("Only a quote proves other items.")
+    proved = read_items(proves, details.data_item_ids, await bank.items())
+    return replace(details, data_item_ids=proved)
 
 
 def _over(item: Item, *, is_over: bool) -> Details:
@@ -301,20 +327,12 @@ async def _found(bank: Bank, ids: Sequence[str]) -> list[Item]:
     items = await bank.items(with_all=True)
     found = []
     for wanted in ids:
-        matching = [item for item in items if _is_meant(item, wanted)]
+        matching = [item for item in items if has_id(item, wanted)]
         if len(matching) != 1:
             many = "No item has" if not matching else f"{len(matching):,} items have"
             raise IllegalCommandError(f"{many} the id “{wanted}”; `storyengine bank list` shows the ids.")
         found += matching
     return found
-
-
-def _is_meant(item: Item, wanted: str) -> bool:
-    return len(wanted) >= 4 and (str(item.id).startswith(wanted) or str(item.id).endswith(wanted))
-
-
-def _short(item: Item) -> str:
-    return str(item.id)[-SHORT:]
 
 
 def _say(words: str, changed: Sequence[Item]) -> None:
@@ -323,7 +341,7 @@ def _say(words: str, changed: Sequence[Item]) -> None:
 
 def _cells(item: Item, session: Session, counting: Collection[ItemId]) -> tuple[str, ...]:
     return (
-        _short(item),
+        shown_id(item.id),
         item.kind.value,
         mark_of(item, is_out=item.is_out and item.id not in counting).replace("✓", "confirmed"),
         str(item.proved_at),

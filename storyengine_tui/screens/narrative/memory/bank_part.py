@@ -1,9 +1,12 @@
 """The part of tab 3 about the memory bank: reads it, and passes on what the GM does with its items."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from core.domain.bank.details import ItemKind
+from core.domain.bank.item import Item
+from core.domain.ids import SessionId
 from core.engine.sync import notifications
 from storyengine_tui.screens.bank.bank_desk import CHANGES, BankDesk
 from storyengine_tui.screens.bank.bank_rows import KINDS, BankList, rows_of
@@ -25,6 +28,8 @@ class BankPart:
         self._memory = memory
         self._desk = BankDesk(page, lambda: page.session, self._say)
         self._is_outdated = True
+        self._earlier: dict[SessionId, Sequence[Item]] = {}
+        """The items of the earlier chapters of the book that were read since the GM came to the tab."""
 
     @property
     def _cell(self) -> RememberedCell:
@@ -33,6 +38,7 @@ class BankPart:
     def forget(self) -> None:
         """Drop every item, before another session is shown."""
         self._is_outdated = True
+        self._earlier = {}
         self._cell.offer_bank(None)
 
     def note(self, notification: notifications.Notification) -> None:
@@ -51,24 +57,28 @@ class BankPart:
 
     def come(self) -> None:
         """Read the bank again when the GM comes to the tab: another window may have changed it."""
+        self._earlier = {}
+        self._read_again()
+
+    def _read_again(self) -> None:
         self._is_outdated = True
         if self._page.has_session:
             self.refresh()
 
     async def _read(self, session: "SessionHandle") -> None:
         items = await self._page.perform(session.bank.items(with_all=True))
-        counting = await self._page.perform(session.bank.items())
+        counting = await self._page.perform(session.bank.counting())
         accesses = await self._page.perform(session.bank.accesses())
         chapters = await self._page.perform(session.earlier_chapters())
         if items is None or counting is None or accesses is None or chapters is None:
             return
         shown_too = chapters if self._cell.is_wide else ()
-        earlier = await self._page.perform(session.items_of(shown_too)) or ()
-        ids = {item.id for item in counting}
+        # Only this chapter changes those of its own; which of the others still count is asked again.
+        earlier = await self._page.perform(session.items_of(shown_too, read=self._earlier)) or ()
         # What an undone prompt had is not shown; what the GM took out is, where it is asked for.
-        shown = [item for item in items if item.id in ids or item.is_out]
+        shown = [item for item in items if item.id in counting or item.is_out]
         now = session.snapshot.session.prompt_index
-        rows = await asyncio.to_thread(rows_of, shown, accesses, now, earlier, session.fades_at(), ids)
+        rows = await asyncio.to_thread(rows_of, shown, accesses, now, earlier, session.fades_at(), counting)
         if self._page.shows(session):
             self._cell.show_rows(rows, self._memory.viewpoint, has_book=bool(chapters))
 
@@ -84,9 +94,9 @@ class BankPart:
     def handle(self, event: ItemList.Asked | ItemList.Left | RememberedCell.Widened) -> None:
         """Do with items what the GM asks for, or note that the GM has looked at new ones."""
         if isinstance(event, RememberedCell.Widened):
-            self.come()
+            self._read_again()
         elif isinstance(event, ItemList.Asked):
-            self._desk.perform(event.act, event.items, kind=self._kind)
+            self._desk.perform(event.act, event.items, kind=self._kind, are_out=event.are_out)
         elif self._page.has_session:
             self._desk.mark_seen(event.items)
 

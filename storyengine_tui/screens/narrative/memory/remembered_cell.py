@@ -20,7 +20,7 @@ from storyengine_tui.screens.bank.bank_rows import (
     BankRow,
     Wanted,
     found,
-    to_confirm,
+    new_here,
 )
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.memory.memory_cell import ENTRIES, MemoryCell
@@ -67,7 +67,7 @@ class RememberedCell(MemoryCell):
     """The chapter, once it keeps a bank."""
     _rows: Sequence[BankRow] | None = None
     """Every item that was read; None before."""
-    _waiting = 0
+    _new = 0
     """How many of them the GM has not seen."""
     _knower: Slot | None = None
     _outcome = ""
@@ -114,7 +114,7 @@ class RememberedCell(MemoryCell):
             )
             self.query_one(".cell").mount(*lines, before=self.query_one(".foot"))
         if not self.keeps_bank:
-            self._rows, self._waiting, self.shown, self.wanted = None, 0, None, Wanted.ALL
+            self._rows, self._new, self.shown, self.wanted = None, 0, None, Wanted.ALL
             self._wanted_item, self.has_book, self.is_wide = None, False, False
         self._show_mode()
 
@@ -126,7 +126,7 @@ class RememberedCell(MemoryCell):
     def show_rows(self, rows: Sequence[BankRow], viewpoint: Slot | None, *, has_book: bool = False) -> None:
         """Show what the bank has; of what a character may know, with a viewpoint."""
         self.has_book = has_book
-        self._rows, self._knower, self._waiting = rows, viewpoint, to_confirm(rows)
+        self._rows, self._knower, self._new = rows, viewpoint, new_here(rows)
         self._show_items()
         self.say_work(self._own_work)
         if self._wanted_item is not None:
@@ -232,10 +232,10 @@ class RememberedCell(MemoryCell):
             self._show_mode()
 
     def say_work(self, work: str) -> None:
-        """Say beside the count what is being done to memory, and how many items wait for the GM."""
+        """Say beside the count what is being done to memory, and how many items are new."""
         self._own_work = work
-        waiting = f"{self._waiting:,} to confirm" if self._waiting else ""
-        super().say_work(" · ".join(filter(None, (work, waiting))))
+        new = f"{self._new:,} new in the bank" if self._new else ""
+        super().say_work(" · ".join(filter(None, (work, new))))
         self._show_heading()
 
     def _show_heading(self) -> None:

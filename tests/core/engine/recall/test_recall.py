@@ -15,7 +15,7 @@ from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import FactDetails, QuoteDetails
-from core.domain.bank.item import Item
+from core.domain.bank.item import Item, Validation
 from core.domain.bank.pieces import pieces_of
 from core.domain.errors import ErrorCode
 from core.domain.ids import ItemId, new_uuid
@@ -24,7 +24,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.recall_use import RECALLED, recalled_in
-from core.engine.kinds.bank.nearest import Neighbours, earlier_bank
+from core.engine.kinds.bank.nearest import MOST_NEAR, Neighbours, earlier_bank
 from core.engine.kinds.base import Job
 from core.engine.kinds.trial import new_test
 from core.engine.queue.executor import _Calls
@@ -284,16 +284,9 @@ async def test_new_items_are_compared_by_meaning_with_those_that_are_there() -> 
     known = fact(1, prompt_index=1, text="The brass key lies under a stone.")
     quoted = replace(known, id=ItemId(new_uuid()), text="Under a stone!", details=QuoteDetails())
     async with played(scene, known, quoted) as session:
-        await session.background.make_vectors()
-        await settled(session)
-        calls = FakeCalls(session)
-        [request, *_] = await embeddings(session)
-        builder, bank = ContextBuilder(scene.choices), BankReader(scene.store)
-        job = Job(session.snapshot, builder, calls, scene.store, calls.save, bank)
+        neighbours, calls = await neighbours_of(scene, session)
         new = replace(known, id=ItemId(new_uuid()), session_id=session.id)
         other = replace(new, id=ItemId(new_uuid()), name="Boats", text="Tobias rows.")
-        assert isinstance(request, BackgroundRequest)
-        neighbours = Neighbours(job, request, await earlier_bank(job, EVERYONE), ())
         similar = (await neighbours.of([new, other])).similar
         assert similar is not None
         there = replace(known, session_id=session.id)
@@ -301,6 +294,36 @@ async def test_new_items_are_compared_by_meaning_with_those_that_are_there() -> 
         assert similar(other, there) < 0.85
         assert len(calls.saved) == 2, "the calls are on record"
         assert calls.texts[-1] == [f"{known.name}. {known.text}"], "quotes are compared by their words alone"
+
+
+async def test_what_the_audience_does_not_know_takes_no_place_of_what_is_compared() -> None:
+    scene = keeping(makes_vectors=True)
+    known = fact(1, prompt_index=1, text="The brass key lies under a large stone.")
+    alone = replace(known, label=Audience.of((RED,)), text="The brass key lies under a stone.")
+    private = [replace(alone, id=ItemId(new_uuid())) for _ in range(MOST_NEAR)]
+    out = replace(alone, id=ItemId(new_uuid()), text="Nobody knows.", validation=Validation.REJECTED)
+    async with played(scene, known, *private) as session:
+        new = replace(alone, id=ItemId(new_uuid()), session_id=session.id)
+        for audience, texts in ((EVERYONE, {known.text}), (alone.label, {alone.text, out.text})):
+            neighbours, calls = await neighbours_of(scene, session, audience, out)
+            similar = (await neighbours.of([new])).similar
+            assert similar is not None
+            assert (similar(new, known) > 0.85) is (known.text in texts)
+            assert calls.texts[-1] == [f"{known.name}. {text}" for text in sorted(texts, reverse=True)]
+
+
+async def neighbours_of(
+    scene: Room, session: SessionHandle, audience: Audience = EVERYONE, *taken_out: Item
+) -> tuple[Neighbours, "FakeCalls"]:
+    """Return what finds items near to new ones, once all have vectors, and its calls."""
+    await session.background.make_vectors()
+    await settled(session)
+    calls = FakeCalls(session)
+    [request, *_] = await embeddings(session)
+    builder, bank = ContextBuilder(scene.choices), BankReader(scene.store)
+    job = Job(session.snapshot, builder, calls, scene.store, calls.save, bank)
+    assert isinstance(request, BackgroundRequest)
+    return Neighbours(job, request, await earlier_bank(job, audience), taken_out), calls
 
 
 class FakeCalls(_Calls):

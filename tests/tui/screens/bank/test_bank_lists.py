@@ -15,9 +15,10 @@ from core.engine.engine import Engine
 from storyengine_tui.screens.bank.bank_desk import NO_THREAD, ONE_TO_EDIT
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
+from storyengine_tui.screens.bank.sheet_modal import SheetModal
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.tui.bank_desk import ITEMS, SCRIPT, is_confirmed, keep
+from tests.tui.bank_desk import ITEMS, SCRIPT, is_confirmed, keep, make_banked
 from tests.tui.bank_tab import Tab, tab3
 from tests.tui.engine_app import Desktop, make_active, screen_text
 
@@ -44,10 +45,10 @@ async def test_a_chapter_that_keeps_no_bank_has_the_two_forms_of_memory_and_read
         assert not app.chapter.may_do("play", "sheet")
 
 
-async def test_each_list_has_its_kinds_and_says_how_many_wait_to_be_confirmed(desktop: Desktop) -> None:
+async def test_each_list_has_its_kinds_and_says_how_many_are_new(desktop: Desktop) -> None:
     async with tab3(desktop) as tab:
         assert tab.names == ["Tobias [/x]", "The inspector"]
-        assert tab.count == "2 items · 10 to confirm"
+        assert tab.count == "2 items · 10 new in the bank"
         for key, names in (
             ("4", ["The stair"]),
             ("5", ["Who hid the key?"]),
@@ -60,7 +61,7 @@ async def test_each_list_has_its_kinds_and_says_how_many_wait_to_be_confirmed(de
         await tab.until(lambda: tab.items._painted, "the rows are painted")
         # Each list that was looked at is not new any more.
         await tab.press("1")
-        await tab.until(lambda: "to confirm" not in tab.count)
+        await tab.until(lambda: " new" not in tab.count)
         assert tab.cell.query_one(PassageView).display
         assert {item.validation for item in await tab.bank.items()} == {Validation.SEEN}
 
@@ -120,12 +121,60 @@ async def test_what_was_taken_out_is_shown_on_request_and_comes_back_by_the_same
         await tab.until(lambda: tab.names == ["The inspector"])
         await tab.press("f", "f", "f", "f")
         assert tab.names == ["Tobias [/x]"]
-        assert tab.count == "1 taken out · 9 to confirm"
+        assert tab.count == "1 taken out · 9 new in the bank"
         await tab.press("x")
         await tab.until(lambda: tab.names == [])
         assert "Nothing here is like that" in screen_text(tab.app)
         await tab.press("f")
         assert len(tab.names) == 2
+
+
+async def test_a_merged_item_that_counts_again_is_rejected_by_one_key(desktop: Desktop) -> None:
+    late = replace(ITEMS[1], prompt_index=3, evidence=(replace(ITEMS[1].evidence[0], prompt_index=3),))
+    merged = replace(ITEMS[0], merged_into=late.id)
+
+    async def make(engine: Engine) -> None:
+        await keep(engine, await make_active(engine, 3), (merged, late))
+
+    async with tab3(desktop, make) as tab:
+        assert tab.app.session is not None
+        assert tab.names == [late.name]
+        await tab.app.session.takes.undo()
+        await tab.until(lambda: tab.names == [merged.name])
+        await tab.press("enter")
+        await tab.until(lambda: isinstance(tab.app.screen, ItemScreen))
+        view = tab.app.screen.query_one(PassageView)
+        await tab.until(lambda: "Learned by" in view.lines.text)
+        assert "State: merged" not in view.lines.text
+        await tab.press("escape", "x")
+        await tab.said("Rejected: 1 item")
+        await tab.until(lambda: tab.names == [])
+        assert (await tab.stored(1)).validation is Validation.REJECTED
+
+
+async def test_a_list_shows_what_another_window_made_of_its_items(desktop: Desktop) -> None:
+    async with desktop.engine("elsewhere") as elsewhere:
+        writer = await elsewhere.open(await make_banked(elsewhere))
+        async with tab3(desktop, None) as tab:
+            assert tab.app.session is not None
+            assert tab.app.session.is_read_only
+            [tobias] = [one for one in await writer.bank.items() if one.id == ITEMS[0].id]
+            await writer.bank.pin([tobias])
+            await tab.until(lambda: "pinned" in screen_text(tab.app))
+            await writer.bank.reject([replace(tobias, version=2, is_pinned=True)])
+            await tab.until(lambda: tab.names == ["The inspector"])
+
+
+async def test_the_sheet_shows_what_another_window_made_of_its_lines(desktop: Desktop) -> None:
+    async with desktop.engine("elsewhere") as elsewhere:
+        writer = await elsewhere.open(await make_banked(elsewhere))
+        async with tab3(desktop, None) as tab:
+            await tab.press("f3", "alt+c")
+            await tab.until(lambda: isinstance(tab.app.screen, SheetModal))
+            lines = tab.app.screen.query_one(ItemList)
+            await tab.until(lambda: len(lines.rows) == 2)
+            await writer.bank.reject([lines.rows[0].item])
+            await tab.until(lambda: len(lines.rows) == 1)
 
 
 async def test_a_merge_says_why_it_is_refused_and_else_which_item_goes_on(desktop: Desktop) -> None:

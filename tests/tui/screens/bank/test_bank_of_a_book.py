@@ -1,12 +1,15 @@
 """The lists of the memory bank in a book: items of the earlier chapters, which are changed in theirs."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
-from core.domain.bank.details import Aspect, StateDetails
+from core.domain.bank.details import Aspect, ItemKind, StateDetails
+from core.domain.bank.item import Item
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
@@ -27,15 +30,17 @@ from storyengine_tui.screens.bank.sheet_modal import SheetModal
 from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.core.simulation import active
+from tests.store.in_memory.memory_bank import MemoryBank
 from tests.tui.bank_desk import ITEMS, SCRIPT, keep, make_banked
 from tests.tui.conftest import PicturesMatch, settled
-from tests.tui.engine_app import Desktop, opened, screen_text, until
+from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
 
 
-async def make_second(engine: Engine) -> SessionId:
+async def make_second(engine: Engine, items: Sequence[Item] = ITEMS) -> SessionId:
     """Store a book whose second chapter keeps a bank that has nothing yet."""
-    first = await make_banked(engine)
+    first = await keep(engine, await make_active(engine, 3), items)
     session = await engine.open(first)
     await session.end_chapter()
     await session.wait_idle()
@@ -84,6 +89,61 @@ async def test_a_key_shows_the_items_of_the_earlier_chapters_and_those_of_this_o
         await until(pilot, lambda: not items.rows)
 
 
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[SessionId, Collection[ItemKind] | None]]:
+    """Note which chapters' items are read, and of which kinds."""
+    found: list[tuple[SessionId, Collection[ItemKind] | None]] = []
+    plain = MemoryBank.items
+
+    async def items(self: MemoryBank, session_id: SessionId, **which: Any) -> Sequence[Item]:
+        found.append((session_id, which.get("kinds")))
+        return await plain(self, session_id, **which)
+
+    monkeypatch.setattr(MemoryBank, "items", items)
+    return found
+
+
+@pytest.mark.anyio
+async def test_items_of_earlier_chapters_are_read_once_however_often_they_show(
+    desktop: Desktop, reads: list[tuple[SessionId, Collection[ItemKind] | None]]
+) -> None:
+    desktop.script = SCRIPT
+    async with desktop.window(make_played, size=(120, 40)) as (pilot, app):
+        items = await shown(pilot, app, "6")
+        reads.clear()
+        await pilot.press("b")
+        await until(pilot, lambda: len(items.rows) > 2)
+        [earlier] = {row.item.session_id for row in items.rows if row.chapter}
+        await pilot.press("p")
+        await until(pilot, lambda: "pinned" in screen_text(app))
+        for _ in range(2):
+            await pilot.press("b")
+            await until(pilot, lambda: any(row.chapter for row in items.rows) is items_are_wide(app))
+        assert [session_id for session_id, _ in reads].count(earlier) == 1
+        await pilot.press("f3", "f4")
+        await until(pilot, lambda: [session_id for session_id, _ in reads].count(earlier) == 2)
+
+
+def items_are_wide(app: StoryEngineApp) -> bool:
+    return app.chapter.query_one(RememberedCell).is_wide
+
+
+@pytest.mark.anyio
+async def test_a_sheet_reads_no_items_of_earlier_chapters_but_states(
+    desktop: Desktop, reads: list[tuple[SessionId, Collection[ItemKind] | None]]
+) -> None:
+    desktop.script = SCRIPT
+    async with desktop.window(make_played, size=(120, 40)) as (pilot, app):
+        await pilot.press("f3")
+        reads.clear()
+        await pilot.press("alt+c")
+        await until(pilot, lambda: isinstance(app.screen, SheetModal))
+        items = app.screen.query_one(ItemList)
+        await until(pilot, lambda: len(items.rows) == 2)
+        assert {session_id for session_id, _ in reads} == {row.item.session_id for row in items.rows}
+        assert {kinds for _, kinds in reads} == {(ItemKind.STATE,)}
+
+
 @pytest.mark.anyio
 async def test_the_sheet_of_a_character_goes_on_in_the_next_chapter_as_its_input_has_it(
     desktop: Desktop,
@@ -118,6 +178,24 @@ async def test_an_item_of_an_earlier_chapter_is_changed_there_and_a_key_opens_it
             lambda: app.focused is items and items.chosen is not None and items.chosen.item.id == wanted.id,
         )
         assert {one.validation.value for one in await app.session.bank.items()} == {"none"}
+
+
+@pytest.mark.anyio
+async def test_whether_an_item_of_an_earlier_chapter_counts_is_asked_of_that_chapter(
+    desktop: Desktop,
+) -> None:
+    desktop.script = SCRIPT
+    undone = replace(ITEMS[1], take=2)
+    merged = replace(ITEMS[0], merged_into=undone.id)
+    async with desktop.window(partial(make_second, items=(merged, undone)), size=(120, 40)) as (pilot, app):
+        items = await shown(pilot, app, "3")
+        await pilot.press("b")
+        await until(pilot, lambda: [row.item.id for row in items.rows] == [merged.id])
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ItemScreen))
+        view = app.screen.query_one(PassageView)
+        await until(pilot, lambda: "Learned by" in view.lines.text)
+        assert "State: merged" not in view.lines.text
 
 
 @pytest.mark.anyio

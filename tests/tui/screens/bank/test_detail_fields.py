@@ -1,12 +1,13 @@
 """The details of an item as lines that the GM reads and types."""
 
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.bank.details import LONGEST_MS, Attribute, Details, PersonDetails, Relationship
+from core.domain.bank.details import LONGEST_MS, Attribute, Details, PersonDetails, QuoteDetails, Relationship
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import ItemId
 from storyengine_tui.screens.bank.detail_fields import (
@@ -18,7 +19,7 @@ from storyengine_tui.screens.bank.detail_fields import (
     typed_fields,
 )
 from storyengine_tui.screens.bank.item_numbers import NO_SHARE
-from tests.core.bank_samples import WHOLE
+from tests.core.bank_samples import WHOLE, fact
 from tests.store.bank.test_details_in_rows import details
 
 AGE = Attribute(name="age", value="sixty")
@@ -70,6 +71,17 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(name: str, typed: str, ref
     before = () if refusal is NO_PAIR else None
     with pytest.raises(IllegalCommandError, match=refusal[:30]):
         read(name, typed, before)
+
+
+def test_what_a_quote_proves_stays_whatever_became_of_it_and_is_named_once() -> None:
+    gone = ItemId(UUID(int=7))
+    key = fact(1, name="The brass key")
+    quote = replace(key, id=ItemId(UUID(int=2)), details=QuoteDetails())
+    typed = f"{shown('data_item_ids', (gone,))}; the brass key; {key.id}"
+    assert read("data_item_ids", typed, (gone,), [key, quote]) == (gone, key.id)
+    with pytest.raises(IllegalCommandError):
+        read("data_item_ids", "00000002", (), [quote])
+    assert read("data_item_ids", "", (gone,), [key]) == ()
 
 
 def test_a_value_with_a_colon_and_a_semicolon_stays_one_while_another_is_added() -> None:

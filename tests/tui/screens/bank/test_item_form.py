@@ -3,10 +3,10 @@
 import pytest
 from textual.widgets import Select, Static
 
-from core.domain.bank.details import Attribute, ItemKind, PersonDetails, StateDetails
+from core.domain.bank.details import Attribute, ItemKind, PersonDetails, QuoteDetails, StateDetails
 from core.domain.slot import Slot
 from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
-from storyengine_tui.screens.bank.item_numbers import NO_SHARE
+from storyengine_tui.screens.bank.item_numbers import MANY_ITEMS, NO_ITEM, NO_SHARE
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.passage_view import PassageView
@@ -32,7 +32,7 @@ async def test_the_words_of_an_item_are_edited_and_stay_with_those_who_knew_it(d
             -0.5,
         )
         await tab.press("enter")
-        await tab.until(lambda: "Feeling about it: -0.50 of -1 to 1" in screen_text(tab.app))
+        await tab.until(lambda: "Sentiment: -0.50 of -1 to 1" in screen_text(tab.app))
         await tab.press("escape")
         await tab.press("e")
         await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
@@ -96,6 +96,33 @@ async def test_details_that_are_typed_are_stored_shown_and_undone(desktop: Deskt
         await tab.press("escape", "u")
         await tab.said("Undone for 1 item")
         assert (await tab.stored(1)).details == before.details
+
+
+async def test_what_a_quote_proves_is_typed_by_names_and_ids_and_undone(desktop: Desktop) -> None:
+    async with tab3(desktop, shown="7") as tab:
+        await tab.press("e")
+        await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
+        field = tab.app.screen.query_one("#data_item_ids", CappedTextArea)
+        refused = tab.app.screen.query_one("#refused", Static)
+        for typed, sentence in (("Nobody", NO_ITEM.format("Nobody")), ("mira", MANY_ITEMS.format(3, "mira"))):
+            field.load_text(typed)
+            await tab.press("ctrl+s")
+            await tab.until(lambda: sentence in str(refused.content))  # noqa: B023 - it is awaited here
+        field.load_text("tobias [/x]; 00000005;")
+        await tab.press("ctrl+s")
+        await tab.said("Stored; u undoes it")
+        quote = await tab.stored(10)
+        assert isinstance(quote.details, QuoteDetails)
+        assert [one.int for one in quote.details.data_item_ids] == [1, 5]
+        await tab.press("enter")
+        await tab.until(lambda: "Proves: “Tobias [/x]”, “The brass key”" in screen_text(tab.app))
+        assert "Id: 0000000a" in screen_text(tab.app)
+        await tab.press("escape", "e")
+        await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
+        assert tab.app.screen.query_one("#data_item_ids", CappedTextArea).text == "00000001; 00000005"
+        await tab.press("escape", "u")
+        await tab.said("Undone for 1 item")
+        assert (await tab.stored(10)).details == QuoteDetails(speaker="Mira")
 
 
 async def test_an_item_of_the_gms_own_is_added_for_those_who_are_ticked(desktop: Desktop) -> None:
