@@ -60,7 +60,13 @@ def open_engine(url: URL) -> AsyncEngine:
     Four connections are enough for one window: a change, two reads beside it, and the chapter list.
     """
     engine = create_async_engine(
-        url, pool_size=2, max_overflow=2, pool_timeout=10, pool_recycle=1_800, connect_args=_timeouts(url)
+        url,
+        pool_size=2,
+        max_overflow=2,
+        pool_timeout=10,
+        pool_recycle=1_800,
+        connect_args=_timeouts(url),
+        use_native_hstore=False,  # No column has that type, and looking for it is a query at each start.
     )
     event.listen(engine.sync_engine, "connect", _set_limits)
     return engine

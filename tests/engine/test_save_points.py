@@ -67,14 +67,14 @@ async def everything(store: PostgresStore, session_id: SessionId) -> tuple[objec
 
 async def test_a_slot_is_taken_when_the_chapter_is_locked_and_at_every_summary(store: PostgresStore) -> None:
     async with chapter(store) as session:
+        await session.save_unsent(Slot.ORANGE, "Half a thought")
         await play(session, 14)
         session_id = session.id
     taken = ring(await store.save_points(session_id))
-    assert [slot.label for slot in taken] == [
-        "the chapter was locked",
-        "summary of prompts 1–7",
-        "summary of prompts 8–14",
-    ]
+    labels = ["the chapter was locked", "summary of prompts 1–7", "summary of prompts 8–14"]
+    assert [slot.label for slot in taken] == labels
+    by_hand = await slots_of(store).keep(session_id, "By hand")
+    assert content_of(taken[-1]) == content_of(by_hand), "it has what is stored"
     assert all(slot.prompt_index >= due for slot, due in zip(taken, (0, 7, 14), strict=True)), "not before it"
 
 
