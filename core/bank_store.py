@@ -44,6 +44,8 @@ class Drawn:
     found: Sequence[Found] = ()
 
 
+MOST_PAIRED: Final = 2_000
+"""Items that are compared with each other by meaning."""
 MOST_NAMES: Final = 2_000
 """Names that words of a prompt are compared with; the newest."""
 
@@ -141,6 +143,12 @@ class BankStore(Protocol):
 
         Those that the GM took out are not among them, nor quotes of lines that are never sent, as a service
         may make the vectors; the newest come first. None where no vectors are kept.
+        """
+
+    async def near_items(self, session_id: SessionId) -> Sequence[tuple[ItemId, ItemId]]:
+        """Return pairs of items of a chapter that count, of one kind and label, whose meanings are near.
+
+        Of the newest `MOST_PAIRED` items that have vectors; none where no vectors are kept.
         """
 
     async def put_vectors(self, model: str, vectors: Sequence[ItemVector]) -> None:

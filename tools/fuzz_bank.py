@@ -137,7 +137,7 @@ def _quote(said: str, words: str) -> None:
 def _show(item: Item) -> None:
     rows = rows_of([item], {}, 1)
     columns = columns_of(rows, 80, kind="Kind")
-    cells = cells_of(rows[0], _SESSION, columns, is_marked=True)
+    cells = cells_of(rows[0], _SESSION, columns, sign="*")
     passages = passages_of(item, [item, replace(item, version=2)], None, _SESSION, is_out=False)
     for text in (*cells, *(one.text for one in passages), *map(evidence_line, item.evidence)):
         assert not acts(text), f"something in it acts: {text!r}"

@@ -23,7 +23,7 @@ from db.bank.piece_vectors import missing_pieces, near, put_pieces
 from db.bank.recall import drawn_of, statement_of
 from db.bank.recall_connection import RecallConnection
 from db.bank.validity import counts, is_in, is_of_canon, replacing
-from db.bank.vectors import VectorTable, missing
+from db.bank.vectors import VectorTable, missing, pairs
 from db.library.library_store import Change, Read, rows_of
 from db.reads.chapter_lists import statuses_of
 from db.rows.bank_mapping import (
@@ -186,6 +186,12 @@ class PostgresBank:
         if not await self.can_recall_by_meaning():
             return ()
         return [to_item(row._mapping) for row in await self._rows(missing(session_ids, model, limit))]
+
+    async def near_items(self, session_id: SessionId) -> Sequence[tuple[ItemId, ItemId]]:
+        """Return pairs of items that are near; see `core.bank_store.BankStore.near_items`."""
+        if not await self.can_recall_by_meaning():
+            return ()
+        return [(row.item_id, row.other_id) for row in await self._rows(pairs(session_id))]
 
     async def put_vectors(self, model: str, vectors: Sequence[ItemVector]) -> None:
         """Store the vectors of items; see `core.bank_store.BankStore.put_vectors`."""

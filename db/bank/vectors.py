@@ -15,12 +15,14 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.types import UserDefinedType
 
+from core.bank_store import MOST_PAIRED
 from core.domain.bank.details import ItemKind
+from core.domain.bank.matching import SAME_BY_MEANING
 from core.domain.bank.recall import ItemVector, Vector
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
 from core.domain.story.context_status import ContextStatus
-from db.bank.validity import is_in
+from db.bank.validity import counts, is_in
 from db.bank.vector_index import VectorIndex
 from db.connections import close_quietly, open_connection
 from db.embedded.machine.access import ADMINISTRATOR, ROLE
@@ -197,6 +199,32 @@ def missing(session_ids: Collection[UUID], model: str, limit: int) -> sa.Select[
         .where(item.session_id.in_(list(session_ids)), is_in(item), ~has_vector, _may_be_sent(item))
         .order_by(item.session_id.desc(), item.prompt_index.desc(), item.item_id.desc())
         .limit(limit)
+    )
+
+
+def pairs(session_id: SessionId) -> sa.Select[Any]:
+    """Return the query for pairs of items whose meanings are near, of the newest that count."""
+    vector, item = BANK_VECTOR.c, BANK_ITEM.c
+    is_of_it = (vector.session_id == item.session_id) & (vector.item_id == item.item_id)
+    newest = (
+        select(item.item_id, item.kind, item.label, item.about, vector.model, vector.embedding)
+        .join_from(BANK_ITEM, BANK_VECTOR, is_of_it & (vector.version == item.version))
+        .where(item.session_id == session_id, counts(item))
+        .order_by(item.prompt_index.desc(), item.item_id)
+        .limit(MOST_PAIRED)
+        .cte("newest")
+        .prefix_with("MATERIALIZED", dialect="postgresql")
+    )
+    one, other = newest.alias("one").c, newest.alias("other").c
+    distance = one.embedding.op("<=>", return_type=sa.Float)(other.embedding)
+    has_one_length = func.vector_dims(one.embedding) == func.vector_dims(other.embedding)
+    # CASE: of vectors of two lengths no distance may be asked.
+    is_near = sa.case((has_one_length, distance <= 1 - SAME_BY_MEANING), else_=False)
+    return select(one.item_id, other.item_id.label("other_id")).where(
+        one.item_id < other.item_id,
+        *(one[name] == other[name] for name in ("kind", "label", "model")),
+        func.coalesce(one.about, 0) == func.coalesce(other.about, 0),
+        is_near,
     )
 
 

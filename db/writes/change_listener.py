@@ -56,7 +56,7 @@ class _News:
         self.has_come.set()
 
     def take(self) -> bool:
-        """Return whether items of the memory bank changed, and begin anew."""
+        """Return whether items of the memory bank changed, and wait for more."""
         self.has_come.clear()
         of_bank, self.of_bank = self.of_bank, False
         return of_bank

@@ -91,6 +91,12 @@ TAB_ACTIONS: Final = (
     ("narrative", "bank_list('threads')", "Threads", "What is open in the story; close it, or edit it"),
     ("narrative", "bank_list('facts')", "Facts", "Facts, events, traits, and what changed; confirm them"),
     ("narrative", "bank_list('quotes')", "Quotes", "Words that are kept, with who said them"),
+    (
+        "narrative",
+        "bank_alike",
+        "Find duplicates",
+        "Show items of the bank that may say the same",
+    ),
     ("narrative", "bank_act('add')", "Add to the bank", "Write down what is to be remembered, and by whom"),
     ("narrative", "bank_act('undo')", "Undo in the bank", "Take back the last change of its items"),
     ("narrative", "bank_act('redo')", "Redo in the bank", "Make the change again that was undone last"),

@@ -4,12 +4,20 @@ What is clearly the same, and what is clearly new, needs no model; only what may
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import ceil
 from typing import Final
 
-from core.domain.bank.details import NAMED, Aspect, ItemKind, QuoteDetails, StateDetails
+from core.domain.bank.details import (
+    NAMED,
+    Aspect,
+    ItemKind,
+    QuoteDetails,
+    StateDetails,
+    ThreadDetails,
+)
 from core.domain.bank.item import Item
 from core.domain.ids import ItemId
 from core.domain.session.carry_over import person_key
@@ -89,22 +97,14 @@ class BankIndex:
     def _same(self, new: Item, similar: Similar | None) -> Item | None:
         key = name_key(new.name)
         found = [
-            (shared, item) for item, shared in self._near(new) if self._says_the_same(new, key, item, shared)
+            (shared, item)
+            for item, shared in self._near(new)
+            if _says_the_same(new, item, shared, is_named_alike=key == self._names[item.id])
         ]
         if not found and similar is not None and new.kind in COMPARED_BY_MEANING:
             near = ((similar(new, item), item) for item in self._by_kind[new.kind] if _fits(new, item))
             found = [(cosine, item) for cosine, item in near if cosine >= SAME_BY_MEANING]
         return max(found, key=lambda pair: (pair[0], self._places[pair[1].id]))[1] if found else None
-
-    def _says_the_same(self, new: Item, key: str, item: Item, shared: float) -> bool:
-        if isinstance(new.details, StateDetails) and isinstance(item.details, StateDetails):
-            return state_key(new.name, new.details) == state_key(item.name, item.details)
-        if isinstance(new.details, QuoteDetails):
-            return words_of(new.text) == words_of(item.text)
-        is_named_alike = key == self._names[item.id]
-        if new.kind in _NAMED:
-            return is_named_alike
-        return shared >= (SAME_IF_NAMED_ALIKE if is_named_alike else SAME_BY_WORDS)
 
     def _doubtful(self, new: Item) -> tuple[Item, ...]:
         if new.kind in _NAMED:
@@ -131,6 +131,83 @@ class BankIndex:
         common = Counter(one for word in words for one in self._with_word.get((new.kind, word), ()))
         near = ((*self._known[one], count) for one, count in common.items())
         return [(item, count / len(words | others)) for item, others, count in near if _fits(new, item)]
+
+
+def alike(items: Iterable[Item], near: Iterable[tuple[ItemId, ItemId]] = ()) -> list[tuple[Item, ...]]:
+    """Return groups of items that may say the same to the same characters, the newest of each first.
+
+    `near` are pairs of items whose meanings are near. What is called alike has a meaning that is near by its
+    name alone: there the words decide. No states: a newer one takes the place of the older.
+    """
+    comparable: dict[Hashable, list[Item]] = defaultdict(list)
+    for item in items:
+        if item.kind is not ItemKind.STATE:
+            comparable[_group_of(item)].append(item)
+    known = {item.id: item for listed in comparable.values() for item in listed}
+    groups = {item_id: [item] for item_id, item in known.items()}
+    names = {item_id: name_key(item.name) for item_id, item in known.items()}
+
+    def join(one: Item, other: Item) -> None:
+        mine, others = groups[one.id], groups[other.id]
+        if mine is not others:
+            mine += others
+            groups.update((item.id, mine) for item in others)
+
+    for listed in comparable.values():
+        for one, other in _same_by_words(listed, names):
+            join(one, other)
+    for one, other in ((known[one], known[other]) for one, other in near if {one, other} <= known.keys()):
+        may_be = one.kind in COMPARED_BY_MEANING and _group_of(one) == _group_of(other)
+        if may_be and names[one.id] != names[other.id]:
+            join(one, other)
+    found = {id(group): group for group in groups.values() if len(group) > 1}
+    each = [tuple(sorted(group, key=_newest_first)) for group in found.values()]
+    return sorted(each, key=lambda group: _newest_first(group[0]))
+
+
+def _group_of(item: Item) -> Hashable:
+    """Return what two items have in common that may be merged."""
+    is_closed = isinstance(item.details, ThreadDetails) and item.details.is_closed
+    return item.kind, item.label, item.about, is_closed
+
+
+def _same_by_words(items: Sequence[Item], names: Mapping[ItemId, str]) -> Iterator[tuple[Item, Item]]:
+    """Yield pairs of items of one kind that say the same.
+
+    Only those are compared that have one name, or one of their rarer words: of two sets with so large a share
+    of common words each has one of these in the other.
+    """
+    words = {item.id: content_words(item) for item in items}
+    counts = Counter(word for one in words.values() for word in one)
+    with_sign: dict[Hashable, list[Item]] = defaultdict(list)
+    for item in items:
+        own = words[item.id]
+        rare = sorted(own, key=lambda word: (counts[word], word))[
+            : len(own) - ceil(SAME_BY_WORDS * len(own)) + 1
+        ]
+        signs: list[Hashable] = [(names[item.id],), *(rare if item.kind not in _NAMED else ())]
+        compared = {other.id: other for sign in signs for other in with_sign[sign]}
+        for other in compared.values():
+            shared = len(own & words[other.id]) / max(1, len(own | words[other.id]))
+            if _says_the_same(item, other, shared, is_named_alike=names[item.id] == names[other.id]):
+                yield item, other
+        for sign in signs:
+            with_sign[sign].append(item)
+
+
+def _says_the_same(new: Item, item: Item, shared: float, *, is_named_alike: bool) -> bool:
+    """Whether two items are clearly about the same thing, given their share of common words."""
+    if isinstance(new.details, StateDetails) and isinstance(item.details, StateDetails):
+        return state_key(new.name, new.details) == state_key(item.name, item.details)
+    if isinstance(new.details, QuoteDetails):
+        return words_of(new.text) == words_of(item.text)
+    if new.kind in _NAMED:
+        return is_named_alike
+    return shared >= (SAME_IF_NAMED_ALIKE if is_named_alike else SAME_BY_WORDS)
+
+
+def _newest_first(item: Item) -> tuple[int, ItemId]:
+    return -item.proved_at, item.id
 
 
 def name_key(name: str) -> str:

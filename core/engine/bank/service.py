@@ -1,5 +1,6 @@
 """The GM's changes of the memory bank of a chapter: each is stored, kept as a version, and can be undone."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
@@ -10,6 +11,7 @@ from core.bank_store import BankStore
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import Details, ItemKind
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin
+from core.domain.bank.matching import alike
 from core.domain.clock import Clock
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.ids import ItemId, SessionId
@@ -138,6 +140,15 @@ class Bank:
         kept, *others = changes.merged(items)
         stored = await self._put(items, [kept, *others])
         return next((item for item in stored if item.id == kept.id), kept)
+
+    async def alike(self) -> Sequence[Sequence[Item]]:
+        """Return groups of items of the chapter that may say the same, so that the GM can merge them.
+
+        By names and words, and by the meanings that are stored; no model is asked.
+        """
+        items = await self.items()
+        near = await self._store.near_items(self._session_id)
+        return await asyncio.to_thread(alike, items, near)
 
     async def add(
         self,

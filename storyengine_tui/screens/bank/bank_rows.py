@@ -50,6 +50,8 @@ class Wanted(StrEnum):
     PINNED = "pinned"
     OUT = "taken out"
     """Rejected, or merged into another; only these do not count."""
+    ALIKE = "alike"
+    """Those of which another may say the same, once the GM has asked for these."""
 
     def has(self, row: "BankRow") -> bool:
         """Whether an item is one of them."""
@@ -144,6 +146,13 @@ def _key(text: str) -> str:
     return folded if folded.isascii() else unicodedata.normalize("NFC", folded)
 
 
+def grouped(rows: Sequence[BankRow], groups: Sequence[Sequence[ItemId]]) -> list[list[BankRow]]:
+    """Return the rows of each group of items, but for groups of which one row is left at most."""
+    by_id = {row.item.id: row for row in rows}
+    found = ([by_id[item_id] for item_id in group if item_id in by_id] for group in groups)
+    return [group for group in found if len(group) > 1]
+
+
 def new_here(rows: Iterable[BankRow]) -> int:
     """Return how many items of this chapter are new: the GM has not looked at them yet."""
     return sum(Wanted.NEW.has(row) for row in rows if not row.chapter)
@@ -174,8 +183,8 @@ def columns_of(rows: Sequence[BankRow], width: int, *, kind: str) -> list[Column
     return [column for column in columns if column.width]
 
 
-def cells_of(row: BankRow, session: Session, columns: Sequence[Column], *, is_marked: bool) -> list[str]:
-    """Return the cells of a row."""
+def cells_of(row: BankRow, session: Session, columns: Sequence[Column], *, sign: str) -> list[str]:
+    """Return the cells of a row; `sign` is in the first."""
     item = row.item
     texts = {
         KIND: item.kind.value,
@@ -188,7 +197,7 @@ def cells_of(row: BankRow, session: Session, columns: Sequence[Column], *, is_ma
         "Left": "1.0" if row.strength >= 0.995 else f"{row.strength:.2f}"[-3:],
     }
     return [
-        "*" if is_marked else "",
+        sign,
         mark_of(item, is_out=row.is_out),
         *(texts[one.title] for one in columns[2:]),
     ]

@@ -1,6 +1,6 @@
 """A list of items of the bank, with one key for each thing that the GM does with them (design 15)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
@@ -72,6 +72,8 @@ class ItemList(RowList[BankRow]):
         "c confirms, e edits, p pins, x rejects, m merges, t closes a thread; the same key again takes it "
         "back. Space marks several, which a key then acts on at once. u undoes the last change, U does it "
         "again, + adds one of your own.\n\n"
+        "d shows those of which another may say the same, in groups: m merges the group of the cursor, and d "
+        "shows all items again.\n\n"
         "In a chapter of a book, b shows the items of the earlier chapters too, with the number of their "
         "chapter. They are changed there; o opens it."
     )
@@ -82,16 +84,33 @@ class ItemList(RowList[BankRow]):
         self._session = session
         self.kind = kind
         self._marked: set[ItemId] = set()
+        self._groups: Mapping[ItemId, Sequence[BankRow]] = {}
+        """The group of each item, where groups show."""
         self._painted: dict[ItemId, Item] = {}
         """New items that the GM has had before the eyes."""
 
     def _cells(self, row: BankRow) -> Sequence[str]:
         if row.item.validation is Validation.NONE:
             self._painted[row.item.id] = row.item
-        return cells_of(row, self._session(), self.columns, is_marked=row.item.id in self._marked)
+        sign = "*" if row.item.id in self._marked else self._sign_of(row)
+        return cells_of(row, self._session(), self.columns, sign=sign)
+
+    def _sign_of(self, row: BankRow) -> str:
+        """Return a bracket around the rows of a group."""
+        group = self._groups.get(row.item.id)
+        if group is None:
+            return ""
+        return "┌" if row is group[0] else "└" if row is group[-1] else "│"
+
+    def show_groups(self, groups: Sequence[Sequence[BankRow]]) -> None:
+        """Show groups of items that may say the same: m merges the group of the cursor."""
+        self.show_items([row for group in groups for row in group])
+        self._groups = {row.item.id: group for group in groups for row in group}
+        self.refresh()
 
     def show_items(self, rows: Sequence[BankRow]) -> None:
         """Show these; the cursor stays on its item where that is among them."""
+        self._groups = {}
         here = None if self.chosen is None else self.chosen.item.id
         cursor = next((number for number, row in enumerate(rows) if row.item.id == here), None)
         self._marked &= {row.item.id for row in rows}
@@ -149,6 +168,8 @@ class ItemList(RowList[BankRow]):
     def action_ask(self, act: str) -> None:
         """Ask for something to be done with the items."""
         rows = self.asked_for
+        if Act(act) is Act.MERGE and not self._marked and rows:
+            rows = self._groups.get(rows[0].item.id, rows)
         are_out = all(row.is_out for row in rows)
         self.post_message(self.Asked(self, Act(act), tuple(row.item for row in rows), are_out))
 

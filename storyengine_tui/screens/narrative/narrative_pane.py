@@ -19,7 +19,7 @@ from storyengine_tui.screens.narrative.definition_cell import DefinitionCell, De
 from storyengine_tui.screens.narrative.download_row import CopyRequested, DeliveryRow
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
 from storyengine_tui.screens.narrative.memory.arrivals import Arrivals
-from storyengine_tui.screens.narrative.memory.bank_part import BankPart
+from storyengine_tui.screens.narrative.memory.bank_part import BankEvent, BankPart
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
 from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
@@ -184,7 +184,7 @@ class NarrativePane(SessionTab):
             return False
         if action in ("view_as", "view_all", "build_as"):
             return self._viewpoints.is_offered(action, self.view)
-        if action in ("bank_list", "bank_act"):
+        if action in ("bank_list", "bank_act", "bank_alike"):
             return self._bank.is_offered(action)
         if action == "revise":
             return self._revisions.is_offered(RevisionAct(str(parameters[0])))
@@ -241,7 +241,8 @@ class NarrativePane(SessionTab):
     @on(ItemList.Asked)
     @on(ItemList.Left)
     @on(RememberedCell.Widened)
-    def _handle_items(self, event: ItemList.Asked | ItemList.Left | RememberedCell.Widened) -> None:
+    @on(RememberedCell.AlikeWanted)
+    def _handle_items(self, event: BankEvent) -> None:
         self._bank.handle(event)
 
     def action_build_as(self) -> None:

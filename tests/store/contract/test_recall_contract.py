@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from core.changes import Changes
 from core.domain.audience import Audience
-from core.domain.bank.details import Aspect, StateDetails
+from core.domain.bank.details import Aspect, PersonDetails, StateDetails
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
 from core.domain.bank.pieces import PieceVector
 from core.domain.bank.recall import Found, ItemVector, Query, Scope, Vector, query_words
@@ -233,6 +234,26 @@ async def test_items_are_found_by_meaning_and_both_ranks_are_merged(store: Sessi
     assert set(numbers(found)) == {KEY, BOAT, OATH}
     other_model = replace(asked(session, "nothing", vector=(1.0, 0.0, 0.0)), model="another")
     assert not await store.bank.recall(other_model)
+    await lease.aclose()
+
+
+async def test_items_whose_meanings_are_near_are_paired_within_their_kind_label_and_character(
+    store: SessionStore,
+) -> None:
+    numbered = [replace(told(KEY), id=ItemId(UUID(int=number))) for number in range(1, 9)]
+    numbered[3] = replace(numbered[3], label=Audience.of((Slot.RED,)))
+    numbered[4] = replace(numbered[4], about=Slot.RED)
+    numbered[5] = replace(numbered[5], details=PersonDetails())
+    session, lease = await kept(store, *numbered)
+    items = {one.id.int: one for one in await store.bank.items(session.id)}
+    assert not await store.bank.near_items(session.id)
+    near, far = (1.0, 0.1), (0.0, 1.0)
+    meanings = {3: far, 7: (1.0, 0.1, 0.0)}
+    for number, one in items.items():
+        await store.bank.put_vectors(f"m{number // 7}", [_vector(one, meanings.get(number, near))])
+    assert await store.bank.near_items(session.id) == [(items[1].id, items[2].id)]
+    await store.bank.put([replace(items[2].next_version(NOW), validation=Validation.REJECTED)])
+    assert not await store.bank.near_items(session.id)
     await lease.aclose()
 
 

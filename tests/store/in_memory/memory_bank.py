@@ -9,6 +9,7 @@ from core.bank_store import Drawn, EarlierChapter, Names, Sheets
 from core.context.bank import BankChapter
 from core.domain.bank.details import NAMED, ItemKind, texts_of
 from core.domain.bank.item import Item, ItemAccess, Replacement, Validation
+from core.domain.bank.matching import SAME_BY_MEANING
 from core.domain.bank.pieces import NearPiece, PieceVector
 from core.domain.bank.recall import (
     MOST_WITH_A_WORD,
@@ -205,6 +206,23 @@ class MemoryBank:
     def _is_embedded(self, item: Item, model: str) -> bool:
         kept_by, kept = self.vectors.get((item.session_id, item.id), ("", None))
         return kept is not None and (kept_by, kept.version) == (model, item.version)
+
+    async def near_items(self, session_id: SessionId) -> Sequence[tuple[ItemId, ItemId]]:
+        items = await self.items(session_id)
+        there = [(one, self.vectors[session_id, one.id]) for one in items if self._is_paired(one)]
+        return [
+            (one.id, other.id)
+            for one, (model, kept) in there
+            for other, (by, others) in there
+            if one.id < other.id and (model, one.kind) == (by, other.kind)
+            if (one.label, one.about) == (other.label, other.about)
+            if len(kept.vector) == len(others.vector)
+            if _cosine(kept.vector, others.vector) >= SAME_BY_MEANING
+        ]
+
+    def _is_paired(self, item: Item) -> bool:
+        model, _ = self.vectors.get((item.session_id, item.id), ("", None))
+        return self.keeps_vectors and self._is_embedded(item, model)
 
     async def put_vectors(self, model: str, vectors: Sequence[ItemVector]) -> None:
         for one in vectors:

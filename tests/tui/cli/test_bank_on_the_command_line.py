@@ -4,16 +4,19 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from core.config.files.paths import Paths
+from core.domain.ids import ItemId
 from core.engine.engine import Engine
 from storyengine_tui.cli.commands.chapter import bank
 from storyengine_tui.cli.exit_codes import ExitCode
-from tests.tui.bank_desk import SCRIPT, make_banked
+from tests.tui.bank_desk import ITEMS, SCRIPT, keep, make_banked
 from tests.tui.engine_app import Desktop, make_active
 
 Run = Callable[..., Result]
@@ -50,6 +53,17 @@ def refusal(result: Result) -> str:
 def listed(run: Run, *words: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(run("list", "last", "--json", *words).stdout)
     return found
+
+
+def test_what_may_say_the_same_is_listed_in_groups(run: Run, desktop: Desktop) -> None:
+    doubled = replace(ITEMS[4], id=ItemId(UUID(int=20)))
+
+    async def make(engine: Engine) -> None:
+        await keep(engine, await make_active(engine, 3), (*ITEMS, doubled))
+
+    desktop.prepare_now(make)
+    assert [one["id"][-2:] for one in listed(run, "--alike")] == ["05", "14"]
+    assert listed(run, "--alike", "--kind", "person") == []
 
 
 def test_what_a_quote_proves_is_typed_by_names_and_ids(run: Run, desktop: Desktop) -> None:

@@ -115,6 +115,9 @@ async def list_(
     as_: Annotated[str, typer.Option("--as", metavar="NAME", help="Only what this character may know.")] = "",
     kind: Annotated[ItemKind | None, typer.Option(help="Only items of this kind.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="Also what was rejected, merged or undone.")] = False,
+    alike: Annotated[
+        bool, typer.Option("--alike", help="Only items that may say the same, one group after the other.")
+    ] = False,
     is_json: Annotated[bool, typer.Option("--json", help="Print all there is to an item, as JSON.")] = False,
 ) -> None:
     """List the items of a chapter's memory bank, in the order of play."""
@@ -124,6 +127,8 @@ async def list_(
         items = await bank.items(with_all=True, kinds=kinds) if all_ else counting
         slot = find(as_) if as_ else None
         shown = [item for item in items if slot is None or slot in item.label]
+        groups = [[item for item in group if item in shown] for group in await bank.alike()] if alike else []
+        shown = [item for group in groups if len(group) > 1 for item in group] if alike else shown
         hands = await bank.hands(shown) if is_json else {}
     ids = {item.id for item in counting}
     if is_json:
@@ -135,8 +140,9 @@ async def list_(
         say("The bank has nothing like that.")
     else:
         table = Table("Id", "Kind", "State", "Prompt", "Known to", "Name", "Text")
+        last = {group[-1].id for group in groups if group}
         for item in shown:
-            table.add_row(*(Text(cell) for cell in _cells(item, chapter, ids)))
+            table.add_row(*(Text(cell) for cell in _cells(item, chapter, ids)), end_section=item.id in last)
         console.print(table)
 
 

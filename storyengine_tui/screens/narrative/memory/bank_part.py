@@ -9,7 +9,7 @@ from core.domain.bank.item import Item
 from core.domain.ids import SessionId
 from core.engine.sync import notifications
 from storyengine_tui.screens.bank.bank_desk import CHANGES, BankDesk
-from storyengine_tui.screens.bank.bank_rows import KINDS, BankList, rows_of
+from storyengine_tui.screens.bank.bank_rows import KINDS, BankList, Wanted, rows_of
 from storyengine_tui.screens.bank.item_list import Act, ItemList
 from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
 from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
@@ -18,6 +18,9 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
+
+
+BankEvent = ItemList.Asked | ItemList.Left | RememberedCell.Widened | RememberedCell.AlikeWanted
 
 
 class BankPart:
@@ -82,6 +85,11 @@ class BankPart:
         if self._page.shows(session):
             self._cell.show_rows(rows, self._memory.viewpoint, has_book=bool(chapters))
 
+    async def _find_alike(self, session: "SessionHandle") -> None:
+        groups = await self._page.perform(session.bank.alike())
+        if groups is not None and self._page.shows(session):
+            self._cell.show_alike([[item.id for item in group] for group in groups])
+
     def show_viewpoint(self) -> None:
         """Show what the character knows as which memory is shown."""
         if self._cell.keeps_bank:
@@ -91,10 +99,13 @@ class BankPart:
         if outcome:
             self._cell.say(outcome)
 
-    def handle(self, event: ItemList.Asked | ItemList.Left | RememberedCell.Widened) -> None:
+    def handle(self, event: BankEvent) -> None:
         """Do with items what the GM asks for, or note that the GM has looked at new ones."""
         if isinstance(event, RememberedCell.Widened):
             self._read_again()
+        elif isinstance(event, RememberedCell.AlikeWanted):
+            work = self._find_alike(self._page.session)
+            run_in_background(self._page, work, group="items alike", exclusive=True)
         elif isinstance(event, ItemList.Asked):
             self._desk.perform(event.act, event.items, kind=self._kind, are_out=event.are_out)
         elif self._page.has_session:
@@ -114,6 +125,12 @@ class BankPart:
         """Show a list of the bank, and go there."""
         self._cell.action_show(shown)
         self._page.set_focus(self._cell.query_one(ItemList), scroll_visible=True)
+
+    def action_bank_alike(self) -> None:
+        """Show items that may say the same, in the list that shows or that of facts."""
+        self.action_bank_list(self._cell.shown or BankList.FACTS)
+        if self._cell.wanted is not Wanted.ALIKE:
+            self._cell.action_find_alike()
 
     def action_bank_act(self, act: str) -> None:
         """Add an item, or undo or redo the last change of the bank."""

@@ -20,6 +20,7 @@ from storyengine_tui.screens.bank.bank_rows import (
     BankRow,
     Wanted,
     found,
+    grouped,
     new_here,
 )
 from storyengine_tui.screens.bank.item_list import ItemList
@@ -44,6 +45,8 @@ NOTHING: Final = (
 NOTHING_FOUND: Final = "Nothing here is like that; f and / choose what shows."
 TALL: Final = 32
 """Rows of a terminal that has one for the titles of the columns."""
+LOOKING: Final = "Looking for items that may say the same …"
+NONE_ALIKE: Final = "No two items of this list seem to say the same; d shows all of them again."
 READING: Final = "Reading the bank …"
 
 
@@ -56,6 +59,7 @@ class RememberedCell(MemoryCell):
             for entry in BANK_ENTRIES[len(ENTRIES) :]
         ),
         Binding("f", "filter", "Only some", show=False),
+        Binding("d", "find_alike", "Find duplicates", show=False),
         Binding("b", "widen", "The whole book, or this chapter", show=False),
     ]
 
@@ -69,6 +73,8 @@ class RememberedCell(MemoryCell):
     """Every item that was read; None before."""
     _new = 0
     """How many of them the GM has not seen."""
+    _groups: Sequence[Sequence[ItemId]] | None = None
+    """Those that may say the same, once they were looked for."""
     _knower: Slot | None = None
     _outcome = ""
     """What was just done, shown beside the name of the list."""
@@ -83,6 +89,9 @@ class RememberedCell(MemoryCell):
     """Whether there are earlier chapters in a book."""
     is_wide = False
     """Whether items of the earlier chapters show too."""
+
+    class AlikeWanted(Message):
+        """The GM wants to see which items may say the same."""
 
     class Widened(Message):
         """The GM wants to see the items of the whole book, or of this chapter again."""
@@ -131,6 +140,11 @@ class RememberedCell(MemoryCell):
         self.say_work(self._own_work)
         if self._wanted_item is not None:
             self.go_to_item(self._wanted_item)
+
+    def show_alike(self, groups: Sequence[Sequence[ItemId]]) -> None:
+        """Show the items of which another may say the same."""
+        self._groups = groups
+        self._show_items()
 
     def show_viewpoint(self, viewpoint: Slot | None) -> None:
         """Show what a character may know; None shows everything."""
@@ -208,9 +222,16 @@ class RememberedCell(MemoryCell):
         words = self.query_one("#memory-search", Input).value
         shown = found(rows, self.shown, self.wanted, self._knower, words)
         self._list.kind = KIND if self.shown is BankList.FACTS else ""
-        self._list.show_items(shown)
+        if self.wanted is Wanted.ALIKE:
+            groups = grouped(shown, self._groups or ())
+            shown = [row for group in groups for row in group]
+            self._list.show_groups(groups)
+        else:
+            self._list.show_items(shown)
         is_narrowed = bool(words.strip()) or self.wanted is not Wanted.ALL or self._knower is not None
         text = READING if self._rows is None else NOTHING_FOUND if is_narrowed else NOTHING
+        if self.wanted is Wanted.ALIKE:
+            text = LOOKING if self._groups is None else NONE_ALIKE
         self._empty.update(Content(text))
         self._empty.display = not shown
         self._show_columns()
@@ -263,10 +284,19 @@ class RememberedCell(MemoryCell):
 
     def action_filter(self) -> None:
         """Show only those that the GM has not seen, then confirmed ones, pinned ones, and those taken out."""
-        every = list(Wanted)
-        self.wanted = every[(every.index(self.wanted) + 1) % len(every)]
+        every = [one for one in Wanted if one is not Wanted.ALIKE]
+        here = every.index(self.wanted) if self.wanted in every else -1
+        self.wanted = every[(here + 1) % len(every)]
         self._outcome = ""
         self._show_items()
+
+    def action_find_alike(self) -> None:
+        """Show items of which another may say the same, or all of them again."""
+        is_shown = self.wanted is Wanted.ALIKE
+        self.wanted, self._groups, self._outcome = Wanted.ALL if is_shown else Wanted.ALIKE, None, ""
+        self._show_items()
+        if not is_shown:
+            self.post_message(self.AlikeWanted())
 
     def action_widen(self) -> None:
         """Show the items of the earlier chapters of the book too, or those of this chapter alone."""
@@ -312,7 +342,9 @@ class RememberedCell(MemoryCell):
         if action == "show" and parameters[0] in set(BankList):
             return self.keeps_bank
         if self.shown is None:
-            return action not in ("filter", "widen") and super().check_action(action, parameters)
+            return action not in ("filter", "widen", "find_alike") and super().check_action(
+                action, parameters
+            )
         match action:
             case "widen":
                 return self.has_book or None  # Not False, as below.
@@ -320,7 +352,7 @@ class RememberedCell(MemoryCell):
                 return False
             case "copy_all":
                 return None  # Not False: the letter would be typed into the definition.
-            case "search" | "filter" | "show":
+            case "search" | "filter" | "find_alike" | "show":
                 return True
             case _:
                 return super().check_action(action, parameters)

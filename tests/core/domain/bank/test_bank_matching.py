@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.domain.audience import Audience
 from core.domain.bank.details import (
     Aspect,
     Details,
@@ -20,7 +21,7 @@ from core.domain.bank.details import (
     TraitDetails,
 )
 from core.domain.bank.item import Item
-from core.domain.bank.matching import BankIndex, Likeness, Match, name_key, state_key
+from core.domain.bank.matching import BankIndex, Likeness, Match, alike, name_key, state_key
 from core.domain.ids import ItemId
 from core.domain.slot import Slot
 from tests.core.bank_samples import fact
@@ -31,6 +32,36 @@ def item(
 ) -> Item:
     made = replace(fact(number, name=name, text=text), details=details or FactDetails(), about=about)
     return replace(made, id=ItemId(UUID(int=number)))
+
+
+def test_items_that_may_say_the_same_are_in_groups_within_their_kind_label_and_character() -> None:
+    first = item(1, "The brass key", "Kara hid the brass key under the mill.")
+    again = item(2, "A key", "Kara hid the brass key under the mill wheel.")
+    again = replace(again, prompt_index=9, evidence=())
+    third = item(3, "the brass key", "Kara hid the brass key in the mill pond.")
+    third = replace(third, prompt_index=5, evidence=())
+    private = replace(first, id=ItemId(UUID(int=4)), label=Audience.of((Slot.RED,)))
+    place = item(5, "The brass key", "An inn below the mill.", PlaceDetails())
+    states = [
+        item(number, "Key", "Has the key.", StateDetails(aspect=Aspect.POSSESSION), Slot.RED)
+        for number in (6, 7)
+    ]
+    threads = [
+        item(number, "Who has the key?", "Nobody knows who has it.", ThreadDetails(is_closed=number > 8))
+        for number in (8, 9)
+    ]
+    others = [private, place, *states, *threads]
+    assert alike([first, again, *others, third]) == [(again, third, first)]
+
+
+def test_items_that_mean_the_same_are_in_one_group_unless_only_their_names_are_alike() -> None:
+    key = item(1, "The brass key", "Kara hid it under the mill.")
+    words = item(2, "What opens the chest", "Something lies below grinding stones.")
+    named = item(3, "the brass key", "Nobody knows who owns this now.")
+    person = item(4, "Old Tam", "He keeps it.", PersonDetails())
+    gone = ItemId(UUID(int=99))
+    pairs = [(key.id, other) for other in (words.id, named.id, person.id, gone)]
+    assert alike([key, words, named, person], pairs) == [(key, words)]
 
 
 KEY = item(1, "The brass key", "Kara hid the brass key under the mill.")

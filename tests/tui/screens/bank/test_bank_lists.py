@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from core.domain.audience import Audience
 from core.domain.bank.item import Item, Validation
+from core.domain.ids import ItemId
 from core.domain.slot import Slot
 from core.engine.bank.changes import NO_WIDER, OTHER_KIND
 from core.engine.bank.service import Bank
@@ -16,6 +18,8 @@ from storyengine_tui.screens.bank.bank_desk import NO_THREAD, ONE_TO_EDIT
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import SheetModal
+from storyengine_tui.screens.narrative.memory.remembered_cell import NONE_ALIKE
+from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.bank_desk import ITEMS, SCRIPT, is_confirmed, keep, make_banked
@@ -175,6 +179,41 @@ async def test_the_sheet_shows_what_another_window_made_of_its_lines(desktop: De
             await tab.until(lambda: len(lines.rows) == 2)
             await writer.bank.reject([lines.rows[0].item])
             await tab.until(lambda: len(lines.rows) == 1)
+
+
+async def test_a_key_shows_what_may_say_the_same_and_merges_one_group_after_the_other(
+    desktop: Desktop,
+) -> None:
+    key = ITEMS[4]
+    doubled = [
+        replace(key, id=ItemId(UUID(int=20 + number)), text=f"{text} It is under the stair.", name=name)
+        for number, (name, text) in enumerate((("The brass key", "Still."), ("the brass key", "Now.")))
+    ]
+    lamp = replace(ITEMS[5], id=ItemId(UUID(int=30)))
+
+    async def make(engine: Engine) -> None:
+        await keep(engine, await make_active(engine, 3), (*ITEMS, *doubled, lamp))
+
+    async with tab3(desktop, make, shown="6") as tab:
+        await tab.press("d")
+        keys, lamps = ["The brass key", "The brass key", "the brass key"], ["The lamp goes out"] * 2
+        await tab.until(lambda: tab.names == [*keys, *lamps])
+        assert tab.count.startswith("5 alike")
+        assert all(sign in screen_text(tab.app) for sign in ("┌ new", "│ new", "└ new"))
+        await tab.press("down", "m")
+        await tab.said("Merged 3 items into “The brass key”")
+        await tab.until(lambda: tab.names == lamps)
+        await tab.press("u")
+        await tab.said("Undone for 2 items")
+        await tab.until(lambda: tab.names == [*keys, *lamps])
+        await tab.press("3")
+        empty = tab.cell.query_one("#items-empty", Static)
+        await tab.until(lambda: empty.display and str(empty.content) == NONE_ALIKE)
+        await tab.press("6", "d")
+        await tab.until(lambda: len(tab.names) == 8)
+        assert "┌ new" not in screen_text(tab.app)
+        next(one for one in commands_of(tab.app, lambda: None) if one.title == "Find duplicates").callback()
+        await tab.until(lambda: tab.names == [*keys, *lamps])
 
 
 async def test_a_merge_says_why_it_is_refused_and_else_which_item_goes_on(desktop: Desktop) -> None:

@@ -229,7 +229,7 @@ def test_what_is_left_of_an_item_that_has_hardly_faded_is_not_shown_as_nothing()
     for strength, shown_as in strengths.items():
         row = BankRow(ITEMS[0], strength, "")
         columns = columns_of([row], 80, kind="")
-        assert cells_of(row, session, columns, is_marked=False)[-1] == shown_as
+        assert cells_of(row, session, columns, sign="")[-1] == shown_as
 
 
 def test_words_of_a_list_are_found_however_their_accents_are_written() -> None:

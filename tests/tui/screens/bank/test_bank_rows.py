@@ -23,7 +23,7 @@ def test_a_merged_item_that_counts_again_is_listed_as_one_that_counts() -> None:
     for counting, wanted, mark in (((), Wanted.OUT, "merged"), ((merged.id,), Wanted.ALL, "new")):
         rows = rows_of([merged], {}, 3, counting=counting)
         [row] = found(rows, BankList.FACTS, wanted, None, "")
-        cells = cells_of(row, new_session(), columns_of(rows, 80, kind=""), is_marked=False)
+        cells = cells_of(row, new_session(), columns_of(rows, 80, kind=""), sign="")
         assert cells[1] == mark
 
 

@@ -3,11 +3,13 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from core.domain.ids import ItemId
 from core.engine.engine import Engine
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
@@ -70,6 +72,25 @@ def test_picture_of_the_facts_of_which_two_are_pinned(shown: Shown) -> None:
         await pilot.press("end", "space", "up")
 
     assert shown(act)
+
+
+def test_picture_of_items_that_may_say_the_same(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.script = SCRIPT
+    again = replace(ITEMS[4], id=ItemId(UUID(int=20)), text="Still it is under the stair [/x].")
+
+    async def make(engine: Engine) -> None:
+        await keep(engine, await make_active(engine, 3), (*ITEMS, again))
+
+    desktop.prepare_now(make)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        app = await opened(pilot)
+        await show_list(pilot, app, "6")
+        await pilot.press("d")
+        await until(pilot, lambda: len(app.chapter.query_one(ItemList).rows) == 2)
+        await settled(pilot)
+
+    assert pictures_match(desktop.app(), run_before=run_before)
 
 
 def test_picture_of_a_bank_with_nothing_in_it(desktop: Desktop, pictures_match: PicturesMatch) -> None:
