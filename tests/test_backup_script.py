@@ -16,13 +16,11 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from psycopg.rows import TupleRow
 
-from db.connections import open_engine, parse_url
 from db.embedded.machine.access import ROLE
 from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
-from db.schema.migrate import upgrade
 from tests.store.embedded.server_status import client_environment
-from tests.store.servers import administer, as_administrator
+from tests.store.servers import TEMPLATE, administer, as_administrator, cloned, database_of, migrate
 
 SCRIPT = Path(__file__).parents[1] / "deploy" / "backup.sh"
 PATIENCE = 30.0
@@ -37,6 +35,8 @@ def server() -> Iterator[EmbeddedServer]:
         server = EmbeddedServer(Path(home), grace=0.0)
         # A test has a database of its own; nothing else makes one.
         administer(as_administrator(server.acquire()), "ALTER ROLE {} CREATEDB", ROLE)
+        administer(server.url(), "CREATE DATABASE {}", TEMPLATE)
+        asyncio.run(migrate(server.url(TEMPLATE)))
         yield server
         server.release()
         wait_until(lambda: not server.is_supervised())
@@ -57,18 +57,8 @@ def wait_until(predicate: Callable[[], object]) -> None:
 @pytest.fixture
 def database(server: EmbeddedServer) -> Iterator[str]:
     """A database of its own, with the real schema."""
-    name = f"backup_{time.monotonic_ns()}"
-    with connect(server) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-        asyncio.run(migrate(server.url(name)))
-        yield name
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
-
-
-async def migrate(url: str) -> None:
-    engine = open_engine(parse_url(url))
-    await upgrade(engine)
-    await engine.dispose()
+    for url in cloned(server.url()):
+        yield database_of(url)
 
 
 @pytest.fixture
@@ -76,16 +66,22 @@ def environment(server: EmbeddedServer, database: str, tmp_path: Path) -> dict[s
     programs = find_binaries().program("pg_dump").parent
     return client_environment(server, database) | {
         "BACKUP_DIRECTORY": str(tmp_path / "back ups"),
-        "BACKUP_POLL_SECONDS": "1",
+        "BACKUP_POLL_SECONDS": "0.2",
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
     }
 
 
 @pytest.fixture
-def backups(environment: dict[str, str]) -> Path:
-    place = Path(environment["BACKUP_DIRECTORY"])
+def backups(tmp_path: Path) -> Path:
+    place = tmp_path / "back ups"
     place.mkdir()
     return place
+
+
+@pytest.fixture
+def files_alone(backups: Path) -> dict[str, str]:
+    """The environment of what looks at dumps and at no database."""
+    return {"BACKUP_DIRECTORY": str(backups), "PATH": os.environ["PATH"]}
 
 
 @pytest.fixture
@@ -212,38 +208,38 @@ def test_a_dump_that_cannot_be_read_to_its_end_is_none(
     assert not list(backups.iterdir())
 
 
-def test_what_is_older_than_the_days_to_keep_is_removed(environment: dict[str, str], backups: Path) -> None:
+def test_what_is_older_than_the_days_to_keep_is_removed(files_alone: dict[str, str], backups: Path) -> None:
     old, kept, new = (put(backups, timedelta(days=days)) for days in (15, 13, 0))
     foreign = backups / "notes.txt"
     foreign.touch()
-    assert run(environment, "prune").returncode == 0
+    assert run(files_alone, "prune").returncode == 0
     assert not old.exists()
     assert kept.exists()
     assert new.exists()
     assert foreign.exists()
 
 
-def test_the_newest_dump_stays_however_old(environment: dict[str, str], backups: Path) -> None:
+def test_the_newest_dump_stays_however_old(files_alone: dict[str, str], backups: Path) -> None:
     put(backups, timedelta(days=400))
     newest = put(backups, timedelta(days=90))
-    run(environment, "prune")
+    run(files_alone, "prune")
     assert dumps(backups) == [newest]
 
 
-def test_less_than_a_week_is_refused(environment: dict[str, str], backups: Path) -> None:
+def test_less_than_a_week_is_refused(files_alone: dict[str, str], backups: Path) -> None:
     put(backups, timedelta(days=6))
-    refused = run(environment | {"BACKUP_KEEP_DAYS": "3"}, "prune")
+    refused = run(files_alone | {"BACKUP_KEEP_DAYS": "3"}, "prune")
     assert refused.returncode == 1
     assert "7 days at least" in refused.stderr
     assert len(dumps(backups)) == 1
 
 
-def test_the_check_wants_a_dump_of_the_last_day(environment: dict[str, str], backups: Path) -> None:
-    assert run(environment, "check").returncode == 1
+def test_the_check_wants_a_dump_of_the_last_day(files_alone: dict[str, str], backups: Path) -> None:
+    assert run(files_alone, "check").returncode == 1
     put(backups, timedelta(hours=27))
-    assert run(environment, "check").returncode == 1
+    assert run(files_alone, "check").returncode == 1
     put(backups, timedelta(hours=1))
-    assert run(environment, "check").returncode == 0
+    assert run(files_alone, "check").returncode == 0
 
 
 def test_the_daily_round_dumps_what_is_due_once_and_prunes(
@@ -255,7 +251,7 @@ def test_the_daily_round_dumps_what_is_due_once_and_prunes(
     command = ["sh", str(SCRIPT), "daily"]
     with subprocess.Popen(command, env=environment | {"BACKUP_HOUR": hour}) as service:
         wait_until(lambda: not old.exists())
-        time.sleep(2.5)  # time for a second dump, which must not come
+        time.sleep(1.5)  # time for a second dump, which must not come
         service.send_signal(signal.SIGTERM)
         assert service.wait(PATIENCE) == 0
     assert len(dumps(backups)) == 1
