@@ -1,8 +1,9 @@
 """Programs that begin as a fork of a process which has imported everything already.
 
 Most of the time of a short command is its import. All else is as at any start: a process of its own, with its
-own environment, directory, streams, terminal, signals and end. What is about the start itself, or about what
-other processes see of it, takes `Machine.start_anew`.
+own environment, directory, streams, terminal, signals and end. What is about the start itself, about what
+other processes see of it, or about what a library reads of the environment when it is imported, takes
+`Machine.start_anew`.
 """
 
 import atexit
@@ -26,7 +27,7 @@ from tests.signals import ignored_signals
 
 FORKS = get_context("forkserver")
 FORKS.set_forkserver_preload(
-    ["tests.e2e.everything", "tests.torture.dying_program", "tests.torture.queue.window"]
+    [__name__, "tests.e2e.everything", "tests.torture.dying_program", "tests.torture.queue.window"]
 )
 PROGRAM = "storyengine_tui.cli"
 
