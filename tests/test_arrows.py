@@ -65,21 +65,31 @@ def module_names(package: str) -> list[str]:
     return names
 
 
-def loaded_by(modules: list[str]) -> set[str]:
-    """Return the top-level packages that a fresh interpreter holds after importing `modules`."""
+@cache
+def loaded() -> dict[str, set[str]]:
+    """Return the top-level packages that a fresh interpreter holds after each of these steps, in turn."""
+    # The child of the local model replaces its process; it is no module to import.
+    core = [name for name in module_names("core") if name != "core.providers.local.child"]
+    steps = {
+        "engine": [name for name in core if not name.startswith("core.providers.")],
+        "core": core,
+        "db": module_names("db"),
+        "commands": ["storyengine_tui.cli.app"],
+    }
     program = (
         "import importlib, json, sys\n"
-        "for name in json.loads(sys.argv[1]): importlib.import_module(name)\n"
-        "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+        "for step in json.loads(sys.argv[1]):\n"
+        "    for name in step: importlib.import_module(name)\n"
+        "    print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, json.dumps(modules)],
+        [sys.executable, "-c", program, json.dumps([*steps.values()])],
         capture_output=True,
         text=True,
         cwd=ROOT,
         check=True,
     )
-    return set(json.loads(done.stdout))
+    return {step: set(json.loads(line)) for step, line in zip(steps, done.stdout.splitlines(), strict=True)}
 
 
 @pytest.mark.parametrize("library", ["db", "migrations", "storyengine_tui"])
@@ -122,27 +132,24 @@ def test_a_heavy_library_has_one_door(library: str, door: str) -> None:
     assert importers(library) == {door}
 
 
-def test_the_store_is_reached_without_the_screen() -> None:
-    assert not loaded_by(module_names("db")) & {"storyengine_tui", "textual"}
+def test_the_engine_starts_without_a_vendor() -> None:
+    assert "core" in loaded()["engine"]
+    assert not loaded()["engine"] & {"openai", "httpx", "httpx2", "xllamacpp", "genai_prices"}
 
 
 def test_core_loads_no_storage_and_no_screen() -> None:
-    # The child of the local model replaces its process; it is no module to import.
-    modules = [name for name in module_names("core") if name != "core.providers.local.child"]
     unwanted = {"db", "migrations", "storyengine_tui", "textual", "sqlalchemy", "sqlmodel", "psycopg"}
-    assert not loaded_by(modules) & unwanted
+    assert not loaded()["core"] & unwanted
+
+
+def test_the_store_is_reached_without_the_screen() -> None:
+    assert "sqlalchemy" in loaded()["db"]
+    assert not loaded()["db"] & {"storyengine_tui", "textual"}
 
 
 def test_a_command_starts_without_the_screen() -> None:
-    loaded = loaded_by(["storyengine_tui.cli.app"])
-    assert "typer" in loaded
-    assert not loaded & {"textual", "sqlalchemy", "openai", "httpx", "httpx2"}
-
-
-def test_the_engine_starts_without_a_vendor() -> None:
-    modules = [name for name in module_names("core") if not name.startswith("core.providers.")]
-    assert "core.engine" in {name.rpartition(".")[0] for name in modules} | set(modules)
-    assert not loaded_by(modules) & {"openai", "httpx", "httpx2", "xllamacpp", "genai_prices"}
+    assert "typer" in loaded()["commands"]
+    assert "textual" not in loaded()["commands"]
 
 
 def names_of(path: Path) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """Programs that begin as a fork of a process which has imported everything already.
 
 Most of the time of a short command is its import. All else is as at any start: a process of its own, with its
-own environment, directory, streams, terminal, signals and end. What is about the start itself, or about what
-other processes see of it, takes `Machine.start_anew`.
+own environment, directory, streams, terminal, signals and end. What is about the start itself, about what
+other processes see of it, or about what a library reads of the environment when it is imported, takes
+`Machine.start_anew`.
 """
 
 import atexit
@@ -24,8 +25,10 @@ from typing import Any, Self, TextIO
 
 from tests.signals import ignored_signals
 
-_FORKS = get_context("forkserver")
-_FORKS.set_forkserver_preload(["tests.e2e.everything"])
+FORKS = get_context("forkserver")
+FORKS.set_forkserver_preload(
+    [__name__, "tests.e2e.everything", "tests.torture.dying_program", "tests.torture.queue.window"]
+)
 PROGRAM = "storyengine_tui.cli"
 
 
@@ -65,7 +68,7 @@ class Forked:
         passed = [_Passed(stream) for stream in streams]
         if output is not None:
             passed[1] = _Passed(output)
-        self._process = _FORKS.Process(target=_begin, args=(start, passed, terminal is not None))
+        self._process = FORKS.Process(target=_begin, args=(start, passed, terminal is not None))
         self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
@@ -85,6 +88,8 @@ class Forked:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None:
+            self.kill()
         for stream in (self.stdout, self.stderr):
             if stream is not None:
                 stream.close()

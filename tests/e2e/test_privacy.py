@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from storyengine_tui.cli.exit_codes import ExitCode
-from tests.e2e.program import Machine, chapter_script
+from tests.e2e.program import WORDS_ALONE, Machine, chapter_script
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX rights")
 
@@ -27,7 +27,7 @@ def test_nothing_starts_where_others_can_read(
 def test_doctor_says_which_directory_is_open_and_how_to_close_it(here: Machine, tmp_path: Path) -> None:
     config = tmp_path / "open"
     config.mkdir(mode=0o755)
-    told = here.call("doctor", STORYENGINE_CONFIG_DIR=str(config))
+    told = here.call("doctor", STORYENGINE_CONFIG_DIR=str(config), **WORDS_ALONE)
     assert told.returncode == ExitCode.REFUSED
     assert told.stdout.count(f"chmod 700 '{config}'") == 1
 

@@ -35,7 +35,7 @@ def test_the_last_prompt_of_a_chunk_is_rolled_again_chosen_taken_back_brought_ba
     first = told(here, session)
     replies = here.write("other.toml", OTHER)
     settings = {"STORYENGINE_PROVIDER": "scripted", "STORYENGINE_SCRIPT": str(replies)}
-    assert here.run("reroll", session, **settings).stdout.strip() == "I turn around."
+    assert here.lines("reroll", session, **settings) == ["I turn around."]
     assert "I turn around." in told(here, session)
     takes = here.lines("take", session)
     assert [line[:4] for line in takes] == ["  1 ", "* 2 "]

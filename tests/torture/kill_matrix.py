@@ -13,12 +13,14 @@ from uuid import UUID
 import psycopg
 
 from db.embedded.server import EmbeddedServer
+from tests.e2e.prefork import Forked
 from tests.e2e.program import Machine, chapter_script, machine
 from tests.store.servers import plain_url
 from tests.torture.kill_orders import MOST_TURNS, Orders, Point, Report, Victim
 from tests.torture.reader import Reader
 
 ROOT = Path(__file__).resolve().parents[2]
+DYING = "tests.torture.dying_program"
 PATIENCE = 180.0
 PROMPTS = 8
 """A full chunk and a last short one, so that both kinds of summary are made."""
@@ -140,17 +142,9 @@ class Torturer:
         command, environment, report = self.ordered(
             points, *arguments, names_steps=names_steps, most_turns=most_turns
         )
-        ended = subprocess.run(
-            command,
-            cwd=self.home.work,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-            start_new_session=True,
-        )
+        with Forked(command[2:], environment, self.home.work, main=DYING) as process:
+            said = process.communicate(timeout=PATIENCE)
+        ended = subprocess.CompletedProcess(command, process.returncode, *said)
         done = self.take_in(report)
         self._judge(ended, done)
         return ended, done
@@ -169,7 +163,7 @@ class Torturer:
         orders = Orders(self.server_home, report, seed, tuple(points), names_steps, most_turns)
         file = self.home.work / f"orders-{self._runs}"
         orders.write(file)
-        command = [sys.executable, "-m", "tests.torture.dying_program", file, "--", *arguments]
+        command = [sys.executable, "-m", DYING, file, "--", *arguments]
         ours = {"PYTHONPATH": str(ROOT), "STORYENGINE_SUMMARY_BACKOFF": "0.05"}
         return command, {**self.home.environment, **ours, **self.environment}, report
 
@@ -332,7 +326,7 @@ def all_points(seed: int, *, is_long: bool = False, is_condensing: bool = False)
     Of a long chapter, these are the steps that a short one does not come to, and those of its summaries; of
     one whose memory is condensed, those of the work that does it.
     """
-    with machine() as home:
+    with machine(is_new=False) as home:
         steps = Play(Torturer(home, seed), is_long=is_long, is_condensing=is_condensing).steps()
     if is_condensing:
         steps = [step for step in steps if "condense" in step]
@@ -355,7 +349,7 @@ def play_and_kill(
     points: Collection[Point], seed: int, *, is_long: bool = False, is_condensing: bool = False
 ) -> KillFigures:
     """Kill at every one of these points of a play, and play every chapter to its end."""
-    with machine() as home:
+    with machine(is_new=False) as home:
         torturer = Torturer(home, seed)
         Play(torturer, is_long=is_long, is_condensing=is_condensing).kill(points)
         return torturer.close()

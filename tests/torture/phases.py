@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from unittest.mock import patch
 
-from tests.e2e.program import machine
+from tests.e2e.program import machine, warm_machine
 from tests.leaks.many_chapters import play_chapters
 from tests.store.servers import plain_server
 from tests.torture.kill_additions import kill_corrections, kill_test_calls
@@ -161,8 +161,9 @@ def long_soak(wanted: Wanted) -> Found:
     with (
         patch("core.engine.sync.session_writer.FIRST_BACKOFF_SECONDS", 0.002),
         patch("core.engine.sync.session_writer.MAX_BACKOFF_SECONDS", 0.01),
+        warm_machine() as (_, url),
     ):
-        figures = asyncio.run(soak(wanted.share(FULL_SOAK), wanted.seed))
+        figures = asyncio.run(soak(url, wanted.share(FULL_SOAK), wanted.seed))
     figures.check()
     early, late = figures.early, figures.late
     return Found().add(

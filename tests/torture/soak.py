@@ -8,10 +8,8 @@ import asyncio
 import gc
 import os
 import random
-import tempfile
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from pathlib import Path
 
 import psycopg
 
@@ -25,7 +23,6 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestFailed
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
-from db.embedded.server import EmbeddedServer
 from db.store import open_store
 from tests.engine.windows import Outage, create, engine_on, listening, set_up
 from tests.store.servers import plain_url
@@ -96,18 +93,8 @@ class Unreliable(ScriptedProvider):
             yield item
 
 
-async def soak(prompts: int, seed: int) -> SoakFigures:
-    """Play so many prompts, and return what was held early and late."""
-    with tempfile.TemporaryDirectory(prefix="se-soak-", ignore_cleanup_errors=True) as name:
-        server = EmbeddedServer(Path(name) / "postgres", grace=0.0)
-        url = await server.acquire_async(PATIENCE)
-        try:
-            return await _on(url, prompts, seed)
-        finally:
-            await asyncio.to_thread(server.release)
-
-
-async def _on(url: str, prompts: int, seed: int) -> SoakFigures:
+async def soak(url: str, prompts: int, seed: int) -> SoakFigures:
+    """Play so many prompts on a server that nobody else uses, and return what was held early and late."""
     figures, chance = SoakFigures(), random.Random(seed)
     store = await open_store(url)
     outage, model = Outage(store), Unreliable(chance)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.store.servers import private_server
+from tests.store.servers import cloned
 from tests.torture.random_play import RandomPlay
 from tests.torture.random_windows import Figures
 
@@ -24,8 +24,8 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def played() -> Iterator[type[RandomPlay]]:
-    with private_server() as url:
+def played(private_template: str) -> Iterator[type[RandomPlay]]:
+    for url in cloned(private_template):
         RandomPlay.url = url
         yield RandomPlay
 

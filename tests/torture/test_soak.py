@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.e2e.program import warm_machine
 from tests.torture.soak import soak
 
 
@@ -15,7 +16,8 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_play_in_which_one_call_and_one_commit_in_twenty_fail_leaves_nothing_behind() -> None:
-    figures = asyncio.run(soak(150, 1))
+    with warm_machine() as (_, url):
+        figures = asyncio.run(soak(url, 150, 1))
     print(figures)
     assert figures.model_faults > 0
     assert figures.store_faults > 0

@@ -5,7 +5,6 @@ import random
 import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ import psycopg
 from core.engine.engine import Engine
 from core.providers.scripted.provider import ScriptedProvider
 from db.store import open_store
+from tests.e2e.prefork import FORKS
 from tests.engine.windows import CHOICES, create
 from tests.store.servers import plain_url
 from tests.torture.queue.audit import watch
@@ -23,7 +23,6 @@ from tests.torture.queue.window import LEFT, Orders, run_window
 
 CHUNK: Final = 4
 PLACES: Final = 2
-_PROCESSES: Final = get_context("forkserver")
 _LOOK_SECONDS: Final = 0.05
 _PAUSE_SECONDS: Final = 0.3
 _STUCK_SECONDS: Final = 60.0
@@ -89,7 +88,7 @@ class QueueRun:
             seed=self._chance.randrange(10**9),
             ledger=str(self._ledger),
         )
-        self._windows[number] = _PROCESSES.Process(target=run_window, args=(orders,))
+        self._windows[number] = FORKS.Process(target=run_window, args=(orders,))
         await asyncio.to_thread(self._windows[number].start)
 
     async def _trouble(self, engine: Engine) -> None:
@@ -153,7 +152,6 @@ def _settled(connection: psycopg.Connection[tuple[object, ...]]) -> int:
 
 async def torture_queue(url: str, size: Size, seed: int) -> tuple[QueueRun, QueueFigures]:
     """Make a run, and return it with its figures."""
-    _PROCESSES.set_forkserver_preload([run_window.__module__])  # a window then begins in an instant
     with tempfile.TemporaryDirectory(prefix="storyengine-queue-") as folder:
         run = QueueRun(url, size, seed, Path(folder))
         return run, await run.play()
