@@ -250,6 +250,7 @@ PHASES: dict[str, Phase] = {
         "storage",
         "tests/engine/test_storage_faults.py",
         "tests/engine/test_storage_trouble.py",
+        "tests/engine/test_player_scene.py",
         "tests/tui/shell/test_outages.py",
         "tests/tui/shell/test_storage_faults_on_screen.py",
         "tests/store/embedded/test_embedded_watchdog.py",
