@@ -144,6 +144,11 @@ class Snapshot:
         recent = in_scene(self.marked((*self.kept, *self.recent)), self.session.boundary)
         return self._known_to(slot, self._told(self.blocks), recent, self._chapter_lore, bank)
 
+    def events_known_to(self, slot: Slot) -> Sequence[Event]:
+        """Return what of recent context the character in `slot` may know."""
+        recent = in_scene(self.marked((*self.kept, *self.recent)), self.session.boundary)
+        return self._known_to(slot, (), recent).events
+
     def known_without_lore(self, slot: Slot) -> CharacterKnowledge:
         """Return what the character in `slot` may know but for lore; requires `is_memory_known`."""
         recent = in_scene(self.marked((*self.kept, *self.recent)), self.session.boundary)

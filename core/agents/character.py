@@ -60,16 +60,16 @@ def build_context(
     fixed = needed + total(sheet)
     told = () if lore is None else lore.segments(setup)
     recalled = recalled_of(setup, knowledge, recall_percent)
-    remembered = recalled.segments(setup)
+    remembered = recalled.segments
     variable = total((recent.whole, prompt, *told, *remembered))
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, variable))
     memory = setup.memory(SegmentName.STRUCTURED_MEMORY, digest)
     room = setup.budget - total((*setup.beginning, identity, *secrets, *sheet, memory, *others, prompt, *cue))
     recalled = recalled.without_told(digest.text, recent.events)
-    remembered = recalled.segments(setup)
+    remembered = recalled.segments
     context, dropped = recent.within(room - total((*told, *remembered)))
-    recalled = recalled.within(setup, room - context.tokens - total(told))
-    remembered = recalled.segments(setup)
+    recalled = recalled.within(room - context.tokens - total(told))
+    remembered = recalled.segments
     room -= total(remembered)
     if lore is not None:
         lore = lore.within(setup, room - context.tokens)

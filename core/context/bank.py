@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from core.domain.audience import Audience
 from core.domain.bank.details import ItemKind, StateDetails
@@ -42,8 +42,9 @@ class BankChapter:
 
         What other items tell of such an event stays, as what memory tells of it.
         """
-        proofs = [one.place for one in item.evidence] if item.kind is ItemKind.QUOTE else []
-        return not proofs or not self.never_sent.issuperset(proofs)
+        if not self.never_sent or item.kind is not ItemKind.QUOTE or not item.evidence:
+            return True
+        return not self.never_sent.issuperset(one.place for one in item.evidence)
 
     def label_of(self, item: Item | Replacement, session: Session) -> Audience:
         """Return who of the chapter that is played may know an item of this one.
@@ -65,17 +66,10 @@ class BankChapter:
     def remembered(self, item: Item, session: Session) -> "Remembered":
         """Return an item of this chapter as the chapter that is played has it."""
         about = None if item.about is None else self.slots.get(item.about)
-        return Remembered(
-            item=item,
-            label=self.label_of(item, session),
-            about=about,
-            chapter=self.number,
-            has_expired=has_expired(item, self.now),
-        )
+        return Remembered(item, self.label_of(item, session), about, self.number, has_expired(item, self.now))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
+class Remembered(NamedTuple):
     """An item, and what it is in the chapter that is played."""
 
     item: Item
@@ -94,8 +88,7 @@ class Remembered:
         return f"chapter {self.chapter}, {prompt}" if self.chapter else prompt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recalled:
+class Recalled(NamedTuple):
     """An item that was found for an input, and why; `rank` is 1 for the best."""
 
     found: Remembered

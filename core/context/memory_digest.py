@@ -14,7 +14,7 @@ oldest of these blocks go first.
 """
 
 from bisect import bisect_left
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -117,20 +117,20 @@ class MemoryDigester:
         self._style = style
         self._condensing = condensing
         self._compact: dict[BlockId, CompactBlock] = {}
-        self._made: OrderedDict[tuple[tuple[tuple[BlockId, bool], ...], int], Digest] = OrderedDict()
+        self._made: list[tuple[int, Sequence[MemoryBlock], Digest]] = []
+        """The newest first."""
 
     def digest(self, blocks: Sequence[MemoryBlock], budget: int) -> Digest:
         """Return memory in at most `budget` tokens, or, where that cannot be, as small as it gets.
 
-        The cache key names every block and whether it is whole: two characters may hold different
-        blocks of the same number and end. Between two blocks each digest is made once.
+        Between two blocks each digest is made once. Blocks are compared, which for the same objects takes
+        no time: two characters may hold different ones of the same number and end.
         """
-        key = (tuple((block.id, is_full(block)) for block in blocks), budget)
-        made = self._made.pop(key, None) or self._digest(blocks, budget)
-        self._made[key] = made
-        if len(self._made) > DIGESTS_KEPT:
-            self._made.popitem(last=False)
-        return made
+        blocks = tuple(blocks)
+        found = (one for one in self._made if one[0] == budget and one[1] == blocks)
+        known = next(found, None) or (budget, blocks, self._digest(blocks, budget))
+        self._made = [known, *(one for one in self._made if one is not known)][:DIGESTS_KEPT]
+        return known[-1]
 
     def _digest(self, blocks: Sequence[MemoryBlock], budget: int) -> Digest:
         compact = [self.compact(block) for block in blocks]

@@ -165,7 +165,7 @@ class PostgresBank:
         statement = statement_of(sheets, query, has_vectors=has_vectors, by_index=by_index)
         if statement is None:
             return Drawn()
-        rows = await self._recalls.rows(*statement, by_index=query.candidates if query and by_index else 0)
+        rows = await self._recalls.tuples(*statement, by_index=query.candidates if query and by_index else 0)
         states, found = drawn_of(rows, await self._items.read(rows), sheets, query)
         return Drawn(states, () if query is None else merged(found, query))
 

@@ -4,22 +4,26 @@ Of two inputs in a row most recall the same, and those of several characters at 
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import Select, select
 
 from core.domain.bank.item import Item
-from core.domain.ids import ItemId, SessionId
 from db.bank.recall_connection import RecallConnection
 from db.bank.recall_parts import rows_of
 from db.rows.bank_mapping import to_item
 from db.tables import BANK_ITEM
 
-MOST_KEPT: Final = 4_000
-"""Items that are kept, of some two thousand bytes each."""
-ItemKey = tuple[SessionId, ItemId]
+MOST_KEPT: Final = 6_000
+"""Items that are kept, of some 1,300 bytes each."""
+FoundRow = tuple[Any, ...]
+"""A row that begins with the key of an item, both ids as 32 bytes, its version, and the time of that."""
+_YEAR_2000: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_Version = tuple[int, bytes, Item]
 
 
 class ItemReader:
@@ -27,28 +31,36 @@ class ItemReader:
 
     def __init__(self, connection: RecallConnection) -> None:
         self._connection: Final = connection
-        self._kept: OrderedDict[ItemKey, Item] = OrderedDict()
+        self._kept: Final = OrderedDict[bytes, _Version]()
 
-    async def read(self, found: Iterable[Mapping[str, Any]]) -> Mapping[ItemKey, Item]:
+    async def read(self, found: Iterable[FoundRow]) -> dict[bytes, Item]:
         """Return the items of rows that say which versions they are; one that was deleted is left out."""
-        items: dict[ItemKey, Item] = {}
-        missing: list[ItemKey] = []
-        for row in found:
-            key = row["session_id"], row["item_id"]
-            item = self._kept.get(key)
-            if item is None or (item.version, item.updated_at) != (row["version"], row["updated_at"]):
-                missing.append(key)
+        items: dict[bytes, Item] = {}
+        missing = set[bytes]()
+        kept = self._kept
+        for key, version, updated_at, *_ in found:
+            known = kept.get(key)
+            if known is None or known[0] != version or known[1] != updated_at:
+                missing.add(key)
             else:
-                items[key] = item
-                self._kept.move_to_end(key)
+                items[key] = known[2]
+                kept.move_to_end(key)
         if missing:
-            asked = {"sessions": [one for one, _ in missing], "ids": [one for _, one in missing]}
+            ids = [(UUID(bytes=key[:16]), UUID(bytes=key[16:])) for key in missing]
+            asked = {"sessions": [one for one, _ in ids], "ids": [one for _, one in ids]}
             for row in await self._connection.rows(_ITEMS, asked):
                 item = to_item(row)
-                self._kept[item.session_id, item.id] = items[item.session_id, item.id] = item
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
+                key = item.session_id.bytes + item.id.bytes
+                items[key] = item
+                kept[key] = item.version, _time_as_stored(item.updated_at), item
+            while len(kept) > MOST_KEPT:
+                kept.popitem(last=False)
         return items
+
+
+def _time_as_stored(time: datetime) -> bytes:
+    """Return a time as PostgreSQL sends it in binary: the microseconds since the year 2000."""
+    return ((time - _YEAR_2000) // timedelta(microseconds=1)).to_bytes(8, signed=True)
 
 
 def _items() -> Select[Any]:

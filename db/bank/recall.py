@@ -25,7 +25,7 @@ from core.domain.bank.recall import (
 )
 from core.domain.session.language import Language
 from db.bank import recall_parts as parts_of
-from db.bank.item_reader import ItemKey
+from db.bank.item_reader import FoundRow
 from db.bank.vectors import text_of
 from db.tables import BANK_ACCESS
 
@@ -56,42 +56,38 @@ def statement_of(
 
 
 def drawn_of(
-    rows: Iterable[Mapping[str, Any]],
-    items: Mapping[ItemKey, Item],
-    sheets: Sheets,
-    query: Query | None,
+    rows: Iterable[FoundRow], items: Mapping[bytes, Item], sheets: Sheets, query: Query | None
 ) -> tuple[Sequence[Item], Sequence[Candidate]]:
     """Return the states that were read, in the order of `sheets` and of play, and the candidates in none."""
     words = () if query is None else query.words
     states: list[Item] = []
-    candidates: list[Candidate] = []
-    for row in rows:
-        item = items.get((row["session_id"], row["item_id"]))
+    found: dict[bytes, Candidate] = {}
+    for key, _, _, score, bits, distance, is_state, last, count in rows:
+        item = items.get(key)
         if item is None:  # it was deleted meanwhile
             continue
-        if row["is_state"]:
+        if is_state:
             states.append(item)
-        if row["is_found"]:
-            candidates.append(_candidate(item, row, words))
+            continue
+        similarity = None if distance is None else 1 - distance
+        known = found.get(key)
+        if known is not None:  # by another part of the statement
+            score, similarity = _first(score, known.score), _first(similarity, known.similarity)
+        hits = _hits(bits, words) if bits else () if known is None else known.words
+        access = None if last is None else ItemAccess(item_id=item.id, access_count=count, last_accessed=last)
+        found[key] = Candidate(item, score, hits, similarity, access)
     places = {session_id: place for place, (session_id, _) in enumerate(sheets)}
     states.sort(key=lambda one: (places[one.session_id], one.prompt_index, one.id))
-    return states, candidates
+    return states, list(found.values())
 
 
-def _candidate(item: Item, row: Mapping[str, Any], words: Sequence[Sought]) -> Candidate:
-    bits, distance, last = row["found_words"] or 0, row["distance"], row["last_accessed"]
-    access = None
-    if last is not None:
-        access = ItemAccess(item_id=item.id, access_count=row["access_count"], last_accessed=last)
-    return Candidate(
-        item=item,
-        score=row["score"],
-        words=tuple(sorted({one.word for place, one in enumerate(words) if bits >> place & 1}))
-        if bits
-        else (),
-        similarity=None if distance is None else 1 - distance,
-        access=access,
-    )
+def _first(value: float | None, other: float | None) -> float | None:
+    return other if value is None else value
+
+
+def _hits(bits: int, words: Sequence[Sought]) -> tuple[str, ...]:
+    """Return the words that an item has: the bits of their places are set."""
+    return tuple(sorted({one.word for place, one in enumerate(words) if bits >> place & 1}))
 
 
 def _values(query: Query) -> dict[str, object]:
@@ -121,28 +117,24 @@ def _statement(parts: frozenset[str], languages: tuple[Language, ...], by_index:
     if _MEANING in parts:
         every.append(parts_of.by_index(scope, by_index) if by_index else parts_of.by_meaning(scope))
     if _KEPT in parts:
-        every.append(parts_of.pinned(scope, by_meaning=_MEANING in parts))
-        every += [parts_of.kept(scope)] if _MEANING in parts else []
+        kept = parts_of.kept_rows(scope, by_meaning=_MEANING in parts)
+        every.append(parts_of.pinned(scope, kept))
+        every += [parts_of.kept(scope, kept)] if _MEANING in parts else []
     every += [parts_of.states()] if _STATES in parts else []
-    both = sa.union_all(*(select(part) for part in every)).subquery("both")
-    found = (
-        select(
-            both.c.session_id,
-            both.c.item_id,
-            func.max(both.c.version).label("version"),
-            func.max(both.c.updated_at).label("updated_at"),
-            func.max(both.c.score).label("score"),
-            func.max(both.c.found_words).label("found_words"),
-            func.max(both.c.distance).label("distance"),
-            func.bool_or(both.c.is_state).label("is_state"),
-            func.bool_or(~both.c.is_state).label("is_found"),
-        )
-        .group_by(both.c.session_id, both.c.item_id)
-        .subquery("found")
-    )
+    found = sa.union_all(*(select(part) for part in every)).subquery("found")
     access = (BANK_ACCESS.c.session_id == sa.bindparam("asks", type_=sa.Uuid)) & (
         BANK_ACCESS.c.item_id == found.c.item_id
     )
-    return select(*found.c, BANK_ACCESS.c.last_accessed, BANK_ACCESS.c.access_count).select_from(
-        found.outerjoin(BANK_ACCESS, access)
-    )
+    # Ids and times as they are stored: to be made values of the program they would take longer than all else.
+    key = func.uuid_send(found.c.session_id).concat(func.uuid_send(found.c.item_id))
+    return select(
+        sa.type_coerce(key, sa.LargeBinary).label("key"),
+        found.c.version,
+        func.timestamptz_send(found.c.updated_at, type_=sa.LargeBinary).label("updated_at"),
+        found.c.score,
+        found.c.found_words,
+        found.c.distance,
+        found.c.is_state,
+        BANK_ACCESS.c.last_accessed,
+        BANK_ACCESS.c.access_count,
+    ).select_from(found.outerjoin(BANK_ACCESS, access))

@@ -47,11 +47,23 @@ class RecallConnection:
         self._set_on: tuple[Connection, tuple[str, str]] | None = None
         """The connection that has settings, and which."""
 
-    async def rows(
-        self, statement: Select[Any], values: Mapping[str, object], *, by_index: int = 0
-    ) -> Sequence[Mapping[str, Any]]:
+    async def rows(self, statement: Select[Any], values: Mapping[str, object]) -> Sequence[Mapping[str, Any]]:
+        """Return the rows of a statement by their columns; raises StorageError."""
+        columns = _prepared(statement).columns
+        found = await self.tuples(statement, values, is_binary=False)
+        return [dict(zip(columns, row, strict=True)) for row in found]
+
+    async def tuples(
+        self,
+        statement: Select[Any],
+        values: Mapping[str, object],
+        *,
+        is_binary: bool = True,
+        by_index: int = 0,
+    ) -> Sequence[tuple[Any, ...]]:
         """Return the rows of a statement; raises StorageError.
 
+        With `is_binary` values come as the server has them, which spares both sides to write and read texts.
         `by_index` is how many items are wanted of the index of vectors; 0 where it is not used.
         """
         prepared = _prepared(statement)
@@ -64,12 +76,11 @@ class RecallConnection:
             if self._set_on is None or self._set_on[0] is not connection or self._set_on[1] != settings:
                 await cursor.execute(_SETTINGS, settings)
                 self._set_on = connection, settings
-            await cursor.execute(prepared.text, parameters, prepare=True)
+            await cursor.execute(prepared.text, parameters, prepare=True, binary=is_binary)
             return await cursor.fetchall()
 
         async with guarded(LOAD):
-            found = await self._connection.run(work)
-        return [dict(zip(prepared.columns, row, strict=True)) for row in found]
+            return await self._connection.run(work)
 
     async def aclose(self) -> None:
         """Close the connection."""

@@ -3,8 +3,8 @@
 Each gives ids with a score or a distance; label, chapters and validity are conditions before its limit.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, func, or_, select
@@ -16,6 +16,9 @@ from core.domain.session.language import Language
 from db.bank.validity import counts, is_kept
 from db.bank.vectors import BANK_VECTOR, HalfVector
 from db.tables import BANK_ITEM, BANK_WORD, SESSION
+
+_FARTHEST: Final = 1 - LEAST_SIMILARITY
+"""The distance of what is near enough."""
 
 
 def scope_rows() -> Any:
@@ -163,16 +166,18 @@ def _forms(sought: Any, language: Language) -> tuple[Any, Any]:
 
 def by_meaning(scope: Any) -> Any:
     """Return the items that are nearest by meaning, with their distances."""
+    distance = _distance()
     each = (
-        select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, _distance().label("distance"))
-        .where(BANK_VECTOR.c.session_id == scope.c.session_id)
-        .where(BANK_VECTOR.c.model == sa.bindparam("model", type_=sa.Text))
+        select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, distance.label("distance"))
+        .where(BANK_VECTOR.c.session_id == scope.c.session_id, _is_of_model(), _has_its_length())
         .offset(0)  # each chapter by the beginning of the key, and each distance once
         .lateral("each_vector")
     )
     near = (
         select(each.c.session_id, each.c.item_id, each.c.distance)
         .select_from(scope.join(each, sa.true()))
+        # Before they are sorted: most are too far, and sorting takes as long as the distances.
+        .where(each.c.distance <= _FARTHEST)
         .order_by(each.c.distance, each.c.item_id.desc())
         .subquery("near")
     )
@@ -187,71 +192,84 @@ def by_index(scope: Any, dimensions: int) -> Any:
     distance = sa.cast(BANK_VECTOR.c.embedding, half).op("<=>", return_type=sa.Float)(_given("vector", half))
     near = (
         select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, distance.label("distance"))
-        .where(func.vector_dims(BANK_VECTOR.c.embedding) == length)
-        .where(BANK_VECTOR.c.model == sa.bindparam("model", type_=sa.Text))
+        .where(func.vector_dims(BANK_VECTOR.c.embedding) == length, _is_of_model())
         .where(BANK_VECTOR.c.session_id.in_(select(scope.c.session_id)))
         .order_by(sa.text("distance"))
         .subquery("near")
     )
-    return _nearest(near, scope, "meaning", "most")
+    return _nearest(near, scope, "meaning", "most", farthest=_FARTHEST)
 
 
-def kept(scope: Any) -> Any:
-    """Return what the GM pinned or confirmed that is nearest by meaning."""
-    item = _of_each(scope, "kept_item", is_kept)
+def kept_rows(scope: Any, *, by_meaning: bool) -> Any:
+    """Return what the GM pinned or confirmed with its distances, as rows; NULL where there is none.
+
+    Without `by_meaning` they are what is pinned alone.
+    """
+    item = BANK_ITEM.alias("kept_item")
+    there = (
+        select(item.c.session_id, item.c.item_id, item.c.prompt_index, item.c.is_pinned)
+        .where(item.c.session_id == scope.c.session_id, is_kept(item.c))
+        .where(*(() if by_meaning else (item.c.is_pinned,)))
+        .offset(0)  # each chapter by the beginning of the index, and vectors of its items alone
+        .lateral("kept_there")
+    )
+    asked = scope.join(there, sa.true())
+    distance: ColumnElement[Any] = sa.null().cast(sa.Float)
+    if by_meaning:
+        is_its = (BANK_VECTOR.c.session_id == there.c.session_id) & (BANK_VECTOR.c.item_id == there.c.item_id)
+        asked = asked.outerjoin(BANK_VECTOR, is_its & _is_of_model() & _has_its_length())
+        distance = _distance()
+    return (
+        select(*there.c, distance.label("distance"))
+        .select_from(asked)
+        .cte("kept_rows")
+        .prefix_with("MATERIALIZED", dialect="postgresql")
+    )
+
+
+def kept(scope: Any, rows: Any) -> Any:
+    """Return of `kept_rows` what is nearest by meaning."""
     near = (
-        select(item.c.session_id, item.c.item_id, _distance().label("distance"))
-        .select_from(scope.join(item, sa.true()).join(BANK_VECTOR, _is_its_vector(item.c)))
-        .order_by(sa.text("distance"), item.c.item_id.desc())
+        select(rows.c.session_id, rows.c.item_id, rows.c.distance)
+        .where(rows.c.distance <= _FARTHEST)
+        .order_by(rows.c.distance, rows.c.item_id.desc())
         .subquery("near_kept")
     )
     return _nearest(near, scope, "kept", "most_kept")
 
 
-def pinned(scope: Any, *, by_meaning: bool) -> Any:
-    """Return what the GM pinned, the nearest first, also what is near to nothing."""
-    item = _of_each(scope, "pinned_item", lambda item: sa.and_(item.is_pinned, is_kept(item)))
-    asked = scope.join(item, sa.true())
-    asked = asked.outerjoin(BANK_VECTOR, _is_its_vector(item.c)) if by_meaning else asked
-    distance = _distance() if by_meaning else sa.null().cast(sa.Float)
+def pinned(scope: Any, rows: Any) -> Any:
+    """Return of `kept_rows` what is pinned, the nearest first, also what is near to nothing."""
     near = (
-        select(item.c.session_id, item.c.item_id, distance.label("distance"))
-        .select_from(asked)
-        .order_by(sa.text("distance NULLS LAST"), item.c.prompt_index.desc(), item.c.item_id.desc())
+        select(rows.c.session_id, rows.c.item_id, rows.c.distance)
+        .where(rows.c.is_pinned)
+        .order_by(rows.c.distance.nulls_last(), rows.c.prompt_index.desc(), rows.c.item_id.desc())
         .subquery("near_pinned")
     )
-    return _nearest(near, scope, "pinned", "most_pinned", least=None)
+    return _nearest(near, scope, "pinned", "most_pinned")
 
 
-def _of_each(scope: Any, name: str, condition: Callable[[Any], ColumnElement[bool]]) -> Any:
-    """Return the items of each chapter that meet a condition which has an index."""
-    item = BANK_ITEM.alias(f"{name}_there")
-    return (
-        select(item.c.session_id, item.c.item_id, item.c.prompt_index)
-        .where(item.c.session_id == scope.c.session_id, condition(item.c))
-        .offset(0)  # each chapter by the beginning of the index, and vectors of its items alone
-        .lateral(name)
-    )
+def _distance() -> ColumnElement[Any]:
+    """Return how far a vector is from the one that is asked about."""
+    return BANK_VECTOR.c.embedding.op("<=>", return_type=sa.Float)(_given("vector", HalfVector()))
 
 
-def _distance() -> Any:
-    """Return how far a vector is; NULL for one of another length, from a service that has changed since."""
-    vector, kind = BANK_VECTOR.c.embedding, HalfVector()
-    length = select(func.vector_dims(sa.cast(sa.bindparam("vector", type_=kind), kind))).scalar_subquery()
-    distance = vector.op("<=>", return_type=sa.Float)(_given("vector", kind))
-    return sa.case((func.vector_dims(vector) == length, distance))
+def _is_of_model() -> ColumnElement[bool]:
+    return BANK_VECTOR.c.model == sa.bindparam("model", type_=sa.Text)
 
 
-def _is_its_vector(item: Any) -> ColumnElement[bool]:
-    return sa.and_(
-        BANK_VECTOR.c.session_id == item.session_id,
-        BANK_VECTOR.c.item_id == item.item_id,
-        BANK_VECTOR.c.model == sa.bindparam("model", type_=sa.Text),
-    )
+def _has_its_length() -> ColumnElement[bool]:
+    """Return the condition that a vector can be compared: a service may have changed since."""
+    vector = sa.cast(sa.bindparam("vector", type_=HalfVector()), HalfVector())
+    length = select(func.vector_dims(vector)).scalar_subquery()
+    return func.vector_dims(BANK_VECTOR.c.embedding) == length
 
 
-def _nearest(near: Any, scope: Any, name: str, most: str, *, least: float | None = LEAST_SIMILARITY) -> Any:
-    """Return the first of `near` that may be found, as a part of the statement."""
+def _nearest(near: Any, scope: Any, name: str, most: str, *, farthest: float | None = None) -> Any:
+    """Return the first of `near` that may be found, as a part of the statement.
+
+    Those that are farther than `farthest` are left out only then: an index would look for others.
+    """
     score, words = sa.null().cast(sa.Float).label("score"), sa.null().cast(sa.BigInteger)
     allowed = _allowed(near.c, scope, f"by_{name}")
     found = (
@@ -263,7 +281,7 @@ def _nearest(near: Any, scope: Any, name: str, most: str, *, least: float | None
     )
     part = select(found.c.session_id, found.c.item_id, *_version(found), score, words.label("found_words"))
     part = part.add_columns(found.c.distance, sa.false().label("is_state"))
-    return (part if least is None else part.where(found.c.distance <= 1 - least)).cte(name)
+    return (part if farthest is None else part.where(found.c.distance <= farthest)).cte(name)
 
 
 def states() -> Any:
@@ -307,7 +325,9 @@ def _version(item: Any) -> tuple[Any, Any]:
 def _is_asked(item: Any, scope: Any) -> ColumnElement[bool]:
     """Return the condition of `core.domain.bank.recall.may_be_found`."""
     # An item of a chunk has the number of its last prompt; its proof may be older.
-    first_proof = sa.cast(func.jsonb_extract_path_text(item.evidence, "0", "prompt_index"), sa.Integer)
+    # Its path is part of the statement: as a parameter it would be made again for each item.
+    path: ColumnElement[Any] = sa.literal_column("'{0,prompt_index}'")
+    first_proof = sa.cast(item.evidence.op("#>>")(path), sa.Integer)
     begins = func.coalesce(first_proof, item.prompt_index)
     return sa.and_(
         item.label.op("&")(scope.mask) == scope.mask,

@@ -8,9 +8,9 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
-from itertools import accumulate, chain
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
+from itertools import chain
 from math import log
 from typing import Final, NamedTuple
 
@@ -20,7 +20,6 @@ from core.context.lore import BANK, NO_ROOM, LoreNote
 from core.context.segments import Segment
 from core.context.visibility import CharacterKnowledge
 from core.domain.bank.details import QuoteDetails
-from core.domain.bank.item import Item
 from core.domain.ids import ItemId
 from core.domain.story.event import Event
 from core.text.cleaning import clean_line
@@ -36,6 +35,8 @@ LEAD: Final = (
 SAID: Final = 0.9
 """The share of an item's words that one line must have to say it, each by how few lines have it: what tells
 an item from others like it must be there."""
+_ROUNDING: Final = 1e-9
+"""What sums of weights in another order may differ by."""
 _FEWEST_WORDS: Final = 3
 """An item of fewer words is said nowhere: they could be in any line."""
 _LONGEST_NAME: Final = 60
@@ -47,33 +48,36 @@ _TOLD: Final = "The input says it already."
 _ON_SHEET: Final = "It is on the sheet."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecalledItems:
     """What an input recalls, the best first, and what became of the others that were found."""
 
+    setup: AgentSetup
     kept: tuple[Recalled, ...] = ()
     told: tuple[Recalled, ...] = ()
     """Those that the input says already."""
     on_sheet: tuple[Recalled, ...] = ()
     dropped: tuple[Recalled, ...] = ()
     """Those that had no room."""
-    lines: Mapping[int, "_Line"] = field(default_factory=dict)
-    """The lines of all that were found, by their ranks."""
+    lines: Sequence["_Line"] = ()
+    """The lines of all that were found, in the order of play."""
 
-    def segments(self, setup: AgentSetup) -> tuple[Segment, ...]:
-        """Return the section; nothing where nothing is recalled."""
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """The section; nothing where nothing is recalled."""
         if not self.kept:
             return ()
-        lines = sorted(self.lines[one.rank] for one in self.kept)
-        section = setup.fenced(SegmentName.RECALLED, "\n".join((LEAD, *(line.text for line in lines))))
+        ranks = {one.rank for one in self.kept}
+        lines = [line.text for line in self.lines if line.rank in ranks]
+        section = self.setup.fenced(SegmentName.RECALLED, "\n".join((LEAD, *lines)))
         return (replace(section, relevance=sum(map(_fits, self.kept)) / len(self.kept)),)
 
-    def within(self, setup: AgentSetup, room: int) -> "RecalledItems":
+    def within(self, room: int) -> "RecalledItems":
         """Return what fits into `room` tokens: the last of the ranking go first."""
-        if total(self.segments(setup)) <= room:
+        if total(self.segments) <= room:
             return self
         counts = range(1, len(self.kept) + 1)
-        fitting = bisect_right(counts, room, key=lambda count: total(self._first(count).segments(setup)))
+        fitting = bisect_right(counts, room, key=lambda count: total(self._first(count).segments))
         found = self._first(fitting)
         return replace(found, dropped=(*self.kept[fitting:], *self.dropped))
 
@@ -84,7 +88,7 @@ class RecalledItems:
         """Return what neither a line of `memory` nor one of the events says already."""
         if not self.kept:
             return self
-        said = _said_by([_lines(memory), *(_sentences(event.text) for event in events)], self.kept)
+        said = said_by([_lines(memory), *(_sentences(event.text) for event in events)], self.kept)
         if not said:
             return self
         told = tuple(one for one in self.kept if one.found.item.id in said)
@@ -99,7 +103,7 @@ class RecalledItems:
     @property
     def left_out(self) -> tuple[str, ...]:
         """What had no room, in words."""
-        names = [f"“{_name(one.found.item)}”" for one in self.dropped]
+        names = [f"“{_name(one.found.item.name)}”" for one in self.dropped]
         if not names:
             return ()
         more = len(names) - _MOST_NAMED
@@ -114,24 +118,22 @@ class RecalledItems:
             *((one, _TOLD, False) for one in self.told),
             *((one, _ON_SHEET, False) for one in self.on_sheet),
         )
-        return tuple(LoreNote(BANK, _name(one.found.item), is_in, why) for one, why, is_in in listed)
-
-
-NOTHING_RECALLED: Final = RecalledItems()
+        return tuple(LoreNote(BANK, _name(one.found.item.name), is_in, why) for one, why, is_in in listed)
 
 
 def recalled_of(setup: AgentSetup, knowledge: CharacterKnowledge, percent: float) -> RecalledItems:
     """Return what was recalled for a character, in at most `percent` of the input."""
     bank = knowledge.bank
     if not bank.recalled:
-        return NOTHING_RECALLED
+        return RecalledItems(setup)
     sheet = {line.item.id for line in bank.sheet}
     found = RecalledItems(
+        setup,
         kept=tuple(one for one in bank.recalled if not sheet or one.found.item.id not in sheet),
         on_sheet=tuple(one for one in bank.recalled if sheet and one.found.item.id in sheet),
-        lines={one.rank: _line(one) for one in bank.recalled},
+        lines=sorted([_line(one) for one in bank.recalled]),
     )
-    return found.within(setup, int(setup.budget * percent / 100))
+    return found.within(int(setup.budget * percent / 100))
 
 
 class _Line(NamedTuple):
@@ -141,6 +143,7 @@ class _Line(NamedTuple):
     prompt: int
     item_id: ItemId
     text: str
+    rank: int
 
 
 def _line(one: Recalled) -> _Line:
@@ -148,7 +151,7 @@ def _line(one: Recalled) -> _Line:
     speaker = item.details.speaker if isinstance(item.details, QuoteDetails) else None
     text = f"- {_told_as(item.name, item.text, speaker)} ({one.found.place})"
     # The chapter that is played has the number 0, and comes last.
-    return _Line(one.found.chapter or 1_000_000, item.proved_at, item.id, text)
+    return _Line(one.found.chapter or 1_000_000, item.proved_at, item.id, text, one.rank)
 
 
 @lru_cache(maxsize=4_096)
@@ -159,8 +162,9 @@ def _told_as(name: str, text: str, speaker: str | None) -> str:
     return text if name.casefold() in text.casefold() else f"{name}: {text}"
 
 
-def _name(item: Item) -> str:
-    return head(clean_line(item.name), _LONGEST_NAME)
+@lru_cache(maxsize=4_096)
+def _name(name: str) -> str:
+    return head(clean_line(name), _LONGEST_NAME)
 
 
 def _fits(one: Recalled) -> bool:
@@ -211,37 +215,43 @@ def _sentences(text: str) -> Lines:
     return Lines.of(_SENTENCES.split(text))
 
 
-def _said_by(told: Sequence[Lines], items: Iterable[Recalled]) -> set[ItemId]:
+def said_by(told: Sequence[Lines], items: Iterable[Recalled]) -> set[ItemId]:
     """Return those of the items that some line says."""
-    count = sum(len(lines.words) for lines in told)
     having = [lines.having for lines in told]
-
-    @cache
-    def lines_with(word: str) -> int:
-        return sum([len(one[word]) for one in having if word in one])
+    count = sum(len(lines.words) for lines in told)
 
     @cache
     def weight(word: str) -> float:
-        return log(1 + count / (1 + lines_with(word)))
+        return log(1 + count / (1 + sum([len(one[word]) for one in having if word in one])))
 
-    said: set[ItemId] = set()
-    for one in items:
-        words = sorted(_words_of(one.found.item.text), key=lambda word: (-weight(word), word))
-        if len(words) < _FEWEST_WORDS:
-            continue
-        # Few lines are looked at: those that have one of the words without which none says enough.
-        weights = [weight(word) for word in words]
-        whole = sum(weights)
-        enough = SAID * whole
-        sums = accumulate(weights)
-        needed = words[: 1 + sum(1 for so_far in sums if so_far <= whole - enough)]
-        needed = [word for word in needed if lines_with(word)]
-        candidates = (
-            lines.words[number] for word in needed for lines in told for number in lines.having.get(word, ())
-        )
-        if any(sum(weight(word) for word in words if word in line) >= enough for line in candidates):
-            said.add(one.found.item.id)
-    return said
+    @cache
+    def lines_with(word: str) -> Sequence[frozenset[str]]:
+        return [lines.words[number] for lines in told for number in lines.having.get(word, ())]
+
+    def says(line: frozenset[str], ordered: Sequence[tuple[float, str]], may_lack: float) -> bool:
+        for weight_of_one, word in ordered:
+            if word not in line:
+                may_lack -= weight_of_one
+                if may_lack < 0:
+                    return False
+        return True
+
+    def is_said(words: frozenset[str]) -> bool:
+        ordered = sorted([(weight(word), word) for word in words], reverse=True)
+        may_lack = lacking = (1 - SAID) * sum([one for one, _ in ordered]) + _ROUNDING
+        needed = {word for weight_of_one, word in ordered if weight_of_one > may_lack}
+        # Few lines are looked at: one that has none of the rarest words lacks too much.
+        for weight_of_one, word in ordered:
+            lines = [line for line in lines_with(word) if needed <= line]
+            if any(says(line, ordered, may_lack) for line in lines):
+                return True
+            lacking -= weight_of_one
+            if lacking < 0:
+                return False
+        return False
+
+    found = ((one.found.item.id, _words_of(one.found.item.text)) for one in items)
+    return {item_id for item_id, words in found if len(words) >= _FEWEST_WORDS and is_said(words)}
 
 
 @lru_cache(maxsize=4_096)

@@ -33,6 +33,10 @@ class Validation(StrEnum):
     """It is not recalled, and nothing like it is proposed again."""
 
 
+_CONFIRMED: Final = Validation.CONFIRMED
+"""Asked of each item of an input, for which the members of an enumeration are slow to find."""
+
+
 class ItemOrigin(StrEnum):
     """Where an item comes from."""
 
@@ -122,7 +126,7 @@ class Item:
     @property
     def is_fading(self) -> bool:
         """Whether it loses importance while it is not used: pinned and confirmed ones never do."""
-        return not (self.is_pinned or self.validation is Validation.CONFIRMED)
+        return not (self.is_pinned or self.validation is _CONFIRMED)
 
     @property
     def is_kept(self) -> bool:

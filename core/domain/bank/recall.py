@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import log
-from typing import Final
+from typing import Final, NamedTuple
 
 from core.domain.bank.fading import has_expired, strength_of
 from core.domain.bank.item import Item, ItemAccess
@@ -105,9 +105,8 @@ class ItemVector:
     vector: Vector
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """An item that has some of the words, or is near by meaning."""
+class Candidate(NamedTuple):
+    """An item that has some of the words, or is near by meaning. An input looks at hundreds."""
 
     item: Item
     score: float | None = None
@@ -119,26 +118,25 @@ class Candidate:
     """How often the chapter that asks recalled it, and when last."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(NamedTuple):
     """An item that was found, and why."""
 
     item: Item
-    words: tuple[str, ...] = ()
-    similarity: float | None = None
     strength: float
     """What is left of its importance, 0 to 1."""
+    words: tuple[str, ...] = ()
+    similarity: float | None = None
     access_count: int = 0
 
 
-def _fit(one: Candidate, size: int) -> float:
+def _fit(score: float, size: int) -> float:
     """Return how much the words of an item tell, 0 to 1: all where it has a rare one, such as a name.
 
     Words that many items have are met by chance; without this the best of them would count as much as the
     item that is nearest by meaning.
     """
     rare = log(1 + size / (_RARE * size + 0.5))
-    return float(min(1.0, (one.score or 0.0) / rare) ** 2)
+    return float(min(1.0, score / rare) ** 2)
 
 
 def may_be_found(item: Item, scope: Scope) -> bool:
@@ -159,37 +157,39 @@ def merged(candidates: Iterable[Candidate], query: Query) -> tuple[Found, ...]:
     own (`_with_places`) pinned ones come first.
     """
     listed = list(candidates)
-    by_words = _ranks(listed, [one.score for one in listed])
-    by_meaning = _ranks(
-        listed,
-        [None if (one.similarity or 0.0) < LEAST_SIMILARITY else one.similarity for one in listed],
-    )
-    found: list[tuple[tuple[bool, float, int, float, ItemId], Found]] = []
+    by_words = _ranks([one.score for one in listed])
+    by_meaning = _ranks([_near_enough(one.similarity) for one in listed])
+    found: list[tuple[bool, float, int, float, ItemId, int, Found]] = []
     kept: list[tuple[Candidate, Found]] = []
     scopes = query.scopes_by_id()
     asks, size = scopes.get(query.session_id), query.size
-    for place, one in enumerate(listed):
+    for one, rank_by_words, rank_by_meaning in zip(listed, by_words, by_meaning, strict=True):
+        item, score, words, similarity, access = one
         share = 0.0
-        if place in by_words:
-            share += _fit(one, size) / (_RANKS + by_words[place])
-        if place in by_meaning:
-            share += 1 / (_RANKS + by_meaning[place])
-        if not share and not (query.is_for_input and one.item.is_pinned):
+        if rank_by_words:
+            share += _fit(score or 0.0, size) / (_RANKS + rank_by_words)
+        if rank_by_meaning:
+            share += 1 / (_RANKS + rank_by_meaning)
+        if not share and not (query.is_for_input and item.is_pinned):
             continue
-        strength = _strength(one, scopes[one.item.session_id], asks, query.at)
+        strength = _strength(one, scopes[item.session_id], asks, query.at)
         share *= _FADED + (1 - _FADED) * strength
-        made = _found(one, strength)
-        if not one.item.is_fading:
+        made = Found(item, strength, words, similarity, 0 if access is None else access.access_count)
+        if not item.is_fading:
             kept.append((one, made))
         if share:
-            is_first = one.item.is_pinned and not query.is_for_input
-            found.append(((not is_first, -share, *_newest_first(one.item)), made))
-    found.sort(key=lambda pair: pair[0])
-    best = [made for _, made in found]
+            is_first = item.is_pinned and not query.is_for_input
+            found.append((not is_first, -share, *_newest_first(item), len(found), made))
+    found.sort()
+    best = [one[-1] for one in found]
     if query.is_for_input and kept:
         kept.sort(key=lambda pair: _nearest_first(pair[0]))
         best = _with_places(best, [made for _, made in kept], query.limit)
     return tuple(best[: query.limit])
+
+
+def _near_enough(similarity: float | None) -> float | None:
+    return None if similarity is None or similarity < LEAST_SIMILARITY else similarity
 
 
 def _with_places(found: Sequence[Found], kept: Sequence[Found], limit: int) -> list[Found]:
@@ -202,32 +202,30 @@ def _with_places(found: Sequence[Found], kept: Sequence[Found], limit: int) -> l
     while len(listed) < limit:
         place = len(listed)
         is_for_kept = place % KEPT_EVERY == KEPT_EVERY // 2
-        order = [confirmed, left] if is_for_kept else [left, confirmed]
-        order = [pinned, left, confirmed] if place % PINNED_EVERY == 0 else order
-        one = next((one for each in order for one in each if id(one) not in listed), None)
-        if one is None:
+        order = (confirmed, left) if is_for_kept else (left, confirmed)
+        for each in (pinned, left, confirmed) if place % PINNED_EVERY == 0 else order:
+            one = next(each, None)
+            while one is not None and id(one) in listed:
+                one = next(each, None)
+            if one is not None:
+                listed[id(one)] = one
+                break
+        else:
             break
-        listed[id(one)] = one
     return list(listed.values())
-
-
-def _found(one: Candidate, strength: float) -> Found:
-    return Found(
-        item=one.item,
-        words=one.words,
-        similarity=one.similarity,
-        strength=strength,
-        access_count=0 if one.access is None else one.access.access_count,
-    )
 
 
 def words_of(text: str, weight: float = 1.0) -> Iterator[Sought]:
     """Yield the words of a text, in lower case. One with a capital inside a sentence is taken for a name."""
     for found in _TOKEN.finditer(text):
         word = found[0]
-        before = text[: found.start()].rstrip(" ")
-        begins = not before or before[-1] in _ENDS
-        yield Sought(word.casefold(), weight, word[0].isupper() and not begins)
+        yield Sought(word.casefold(), weight, word[0].isupper() and not _begins(text, found.start()))
+
+
+def _begins(text: str, place: int) -> bool:
+    """Whether a sentence begins at a place of a text."""
+    before = text[:place].rstrip(" ")
+    return not before or before[-1] in _ENDS
 
 
 def capitalised(text: str) -> Iterator[str]:
@@ -259,12 +257,11 @@ def _told_by(one: Sought) -> float:
     return one.weight * (2.0 if is_telling else min(len(one.word), 8) / 5)
 
 
-def _ranks(candidates: Sequence[Candidate], values: Sequence[float | None]) -> dict[int, int]:
-    """Return the ranks of the candidates with a value, by their places; those of one value share a rank."""
-    with_values = [(value, place) for place, value in enumerate(values) if value is not None]
-    with_values.sort(key=lambda pair: (-pair[0], *_newest_first(candidates[pair[1]].item)))
-    ranks: dict[int, int] = {}
+def _ranks(values: Sequence[float | None]) -> list[int]:
+    """Return the ranks of values, from 1 for the greatest, and 0 for none; equal ones share a rank."""
+    ranks = [0] * len(values)
     rank, last = 0, None
+    with_values = sorted([(-value, place) for place, value in enumerate(values) if value is not None])
     for number, (value, place) in enumerate(with_values, start=1):
         rank, last = (rank if value == last else number), value
         ranks[place] = rank

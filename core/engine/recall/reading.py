@@ -79,7 +79,7 @@ class BankReader:
         if asked is None or not self._most_items:
             chapters = await chapters_of(self._store, snapshot)
         else:
-            events = in_order(snapshot.known_to(slot).events)
+            events = in_order(snapshot.events_known_to(slot))
             # Chapters and names are there before the meaning is, which takes longest of all.
             async with asyncio.TaskGroup() as reading:
                 told = reading.create_task(self._told(snapshot, slot, asked))
@@ -101,22 +101,14 @@ class BankReader:
         outdated = {line.item.id for line in lines if line.about is slot} - newest
         ids = [one.item.id for one in drawn.found if one.item.session_id != session.id]
         outdated |= await replaced_in_book(self._store, chapters, Audience.of((slot,)), session, ids)
-        found = [
-            one
-            for one in drawn.found
-            if one.item.id not in outdated and by_id[one.item.session_id].may_send(one.item)
-        ][: self._most_items]
-        recalled = (
-            Recalled(
-                found=by_id[one.item.session_id].remembered(one.item, session),
-                rank=rank,
-                words=one.words,
-                similarity=one.similarity,
-                strength=one.strength,
-                access_count=one.access_count,
-            )
-            for rank, one in enumerate(found, start=1)
-        )
+        recalled: list[Recalled] = []
+        for item, strength, words, similarity, count in drawn.found:
+            chapter = by_id[item.session_id]
+            if len(recalled) == self._most_items:
+                break
+            if chapter.may_send(item) and not (outdated and item.id in outdated):
+                found = chapter.remembered(item, session)
+                recalled.append(Recalled(found, len(recalled) + 1, words, similarity, strength, count))
         return ChapterBank(sheet=sheet_of(lines, slot), recalled=tuple(recalled))
 
     async def _told(

@@ -40,7 +40,7 @@ def sheet_in(made: Context) -> str:
 
 @pytest.mark.parametrize("style", PromptStyle)
 def test_without_a_line_an_input_has_no_sheet_and_the_bytes_it_always_had(style: PromptStyle) -> None:
-    of_another = replace(line(1, "The key."), about=Slot.ORANGE)
+    of_another = line(1, "The key.")._replace(about=Slot.ORANGE)
     plain, empty = context(NO_BANK, style), context(ChapterBank(sheet=(of_another,)), style)
     assert plain == empty
     assert not sheet_in(plain)
@@ -60,7 +60,7 @@ def test_a_line_says_what_it_is_about_and_where_it_is_from() -> None:
 @pytest.mark.parametrize(("style", "most"), [(PromptStyle.FULL, 600), (PromptStyle.SMALL, 160)])
 def test_a_long_sheet_keeps_its_newest_and_its_pinned_lines(style: PromptStyle, most: int) -> None:
     lines = [line(number, f"Thing {number} of many that she owns.") for number in range(1, 101)]
-    lines[4] = replace(lines[4], item=replace(lines[4].item, is_pinned=True))
+    lines[4] = lines[4]._replace(item=replace(lines[4].item, is_pinned=True))
     made = context(ChapterBank(sheet=tuple(lines)), style)
     [segment] = [one for one in made.segments if one.name is SegmentName.CHARACTER_SHEET]
     assert segment.tokens <= most

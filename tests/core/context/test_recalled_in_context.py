@@ -1,12 +1,14 @@
 """What is recalled in an input: where it stands, what the input says already, what the budget does."""
 
 from dataclasses import replace
+from math import log
+from random import Random
 from typing import Any
 
 import pytest
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.agents.sections.recalled import LEAD
+from core.agents.sections.recalled import LEAD, Lines, said_by
 from core.config.models.assignments import PromptStyle
 from core.context.bank import ChapterBank, Recalled, Remembered
 from core.context.lore import BANK
@@ -142,3 +144,27 @@ def test_words_from_all_over_a_long_text_do_not_say_an_item() -> None:
     said = event(9, "The lamp burns. It is cold in the mill. Kara is out. Nobody knows why.", RED, 2)
     made = built(knowledge(found(told(1, "The lamp in the mill is out.")), more=(said,)))
     assert len(section(made)) == 2
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_item_is_left_out_exactly_where_some_line_lacks_a_tenth_of_it_at_most(seed: int) -> None:
+    chance = Random(seed)
+    vocabulary = [one + letter for one in ("mill", "lamp", "road", "king", "boat") for letter in "abcdefg"]
+    often = [1 / (1 + place) for place in range(len(vocabulary))]
+
+    def line() -> str:
+        return " ".join(chance.choices(vocabulary, often, k=chance.randint(3, 24)))
+
+    lines = [line() for _ in range(60)]
+    texts = [chance.choice((line(), chance.choice(lines))) for _ in range(30)]
+    texts = [f"{text} {chance.choice(('', '', *vocabulary))}" for text in texts]
+    split = chance.randrange(60)
+    items = [found(told(number, text), number) for number, text in enumerate(texts, 1)]
+    said = said_by([Lines.of(lines[:split]), Lines.of(lines[split:])], items)
+    having = [set(one.split()) for one in lines]
+    weight = {word: log(1 + 60 / (1 + sum(word in one for one in having))) for word in vocabulary}
+    for item, text in zip(items, texts, strict=True):
+        words = set(text.split())
+        least = min(sum(weight[word] for word in words - one) for one in having)
+        is_said = len(words) >= 3 and least <= sum(weight[word] for word in words) / 10 + 1e-9
+        assert (item.found.item.id in said) == is_said, text

@@ -99,6 +99,22 @@ async def test_vectors_of_another_length_are_passed_over_and_made_again_with_the
     assert all(one.similarity for one in await store.bank.recall(asked(session)))
 
 
+async def test_what_is_pinned_is_recalled_also_while_its_vector_has_another_length(
+    store: PostgresStore,
+) -> None:
+    session = await kept(store)
+    [item] = await store.bank.items(session.id)
+    await store.bank.put([replace(item.next_version(item.updated_at), is_pinned=True)])
+    vector = ItemVector(session_id=session.id, item_id=item.id, version=2, vector=(1.0, 0.0, 0.0))
+    await store.bank.put_vectors("m", [vector])
+    query = replace(asked(session), words=(), is_for_input=True)
+    [found] = await store.bank.recall(query)
+    assert (found.item.id, found.similarity) == (item.id, None)
+    await store.bank.put_vectors("m", [replace(vector, vector=(0.6, 0.8))])
+    [found] = await store.bank.recall(query)
+    assert found.similarity == pytest.approx(0.6, abs=0.001)
+
+
 async def test_a_backup_has_no_vectors_and_after_it_is_restored_they_are_missing(
     url: str, store: PostgresStore, raw: psycopg.Connection, tmp_path: Path
 ) -> None:
@@ -190,12 +206,12 @@ async def _found_without_index(
 def statements(store: PostgresStore) -> Iterator[list[str]]:
     """List the statements of recall that a store runs."""
     run: list[str] = []
-    rows = store.bank._recalls.rows
+    tuples = store.bank._recalls.tuples
 
     async def noted(statement: object, values: object, *, by_index: int = 0) -> object:
         run.append(str(statement))
-        return await rows(statement, values, by_index=by_index)  # type: ignore[arg-type]  # it hands them on
+        return await tuples(statement, values, by_index=by_index)  # type: ignore[arg-type]  # it hands them on
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(store.bank._recalls, "rows", noted)
+        patched.setattr(store.bank._recalls, "tuples", noted)
         yield run
