@@ -70,6 +70,14 @@ def _styles_found_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _buttons_at_rest() -> Iterator[None]:
+    """Have no button look pressed, and ignore Enter, for the fifth of a second after it was pressed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Button, "_start_active_affect", lambda self: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _idle_known_by_the_loop() -> Iterator[None]:
     """Have no key and no pause wait longer than there is something to do."""
     with idle_known_by_the_loop():
@@ -158,9 +166,6 @@ async def settled(pilot: Pilot[Any], size: Size | None = None) -> None:
         screen = pilot.app.screen
         for field in screen.query(Input):
             field.cursor_blink = False
-        # A pressed button looks pressed for a fifth of a second, and only time ends it.
-        for button in screen.query(Button):
-            button.remove_class("-active")
         picture = screen._compositor.render_strips()
         laid_out = screen.outer_size == pilot.app.size == (size or pilot.app.size)
         alike = alike + 1 if laid_out and picture == before else 0
