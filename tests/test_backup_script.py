@@ -183,7 +183,7 @@ def test_a_restore_into_a_database_in_use_is_given_up_and_changes_nothing(
     run(environment, "dump")
     (dump,) = dumps(backups)
     wait_for_another_name(dump)
-    # It gives up after ten seconds; a fiftieth of them is as good, and without any it would wait for ever.
+    # The script waits ten seconds for a lock. A shorter limit tests the same; without one it never ends.
     sooner = 'PGOPTIONS=$(echo "$PGOPTIONS" | sed s/=10s/=200ms/) exec "REAL" "$@"'
     environment = in_place_of("psql", environment, tmp_path, sooner)
     with connection.transaction():

@@ -201,7 +201,7 @@ def by_index(scope: Any, dimensions: int) -> Any:
 
 
 def kept_rows(scope: Any, *, by_meaning: bool) -> Any:
-    """Return what the GM pinned or confirmed with its distances, as rows; NULL where there is none.
+    """Return the items that the GM pinned or confirmed, with their distances; NULL for one without a vector.
 
     Without `by_meaning` they are what is pinned alone.
     """

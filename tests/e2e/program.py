@@ -142,7 +142,7 @@ def _made_data() -> Path:
 
 @contextmanager
 def machine(*, is_new: bool = True) -> Iterator[Machine]:
-    """Have a machine, and stop its server afterwards; one that is not new was started before."""
+    """Yield a machine, and stop its server afterwards; with a copied database unless it `is_new`."""
     with tempfile.TemporaryDirectory(prefix="se-e2e-", ignore_cleanup_errors=True) as name:
         made = Machine(Path(name))
         if not is_new:
@@ -157,7 +157,7 @@ def machine(*, is_new: bool = True) -> Iterator[Machine]:
 
 @contextmanager
 def warm_machine() -> Iterator[tuple[Machine, str]]:
-    """Have a machine whose server stays up between commands, and the URL of its empty database."""
+    """Yield a machine whose server stays up between commands, with the URL of its empty database."""
     with machine(is_new=False) as made:
         server = EmbeddedServer(made.data / "postgres")
         url = server.acquire(PATIENCE)

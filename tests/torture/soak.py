@@ -94,7 +94,7 @@ class Unreliable(ScriptedProvider):
 
 
 async def soak(url: str, prompts: int, seed: int) -> SoakFigures:
-    """Play so many prompts on a server that nobody else uses, and return what was held early and late."""
+    """Play that number of prompts on a server of its own; return what was held early and late."""
     figures, chance = SoakFigures(), random.Random(seed)
     store = await open_store(url)
     outage, model = Outage(store), Unreliable(chance)

@@ -43,7 +43,7 @@ class LanguageModal(LineModal):
     LIMIT = 20
 
     def refusal(self, line: str) -> str:
-        """Refuse what is none of the languages."""
+        """Refuse an unknown language."""
         return "" if read_language(line) else NO_LANGUAGE.format(clean_line(line))
 
 

@@ -16,6 +16,7 @@ from core.engine.recall.search import Hit, excerpt_of
 from core.engine.recall.texts import Place
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.library.list_screen import ListScreen
+from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.one_line import EntryField
@@ -89,14 +90,10 @@ class SearchScreen(ListScreen[Hit, Hit]):
         self.set_timer(PAUSE_SECONDS, self._begin)
 
     def _begin(self) -> None:
-        self.run_worker(self._perform_reload(), group="search", exclusive=True, exit_on_error=False)
+        run_in_background(self, self.reload(), group="search", exclusive=True, failed=self._show_trouble)
 
-    async def _perform_reload(self) -> None:
-        banner = self.query_one("#trouble", Banner)
-        try:
-            await self.reload()
-        except StoryEngineError as error:
-            banner.show(error.message, hint=error.hint)
+    def _show_trouble(self, error: StoryEngineError) -> None:
+        self.query_one("#trouble", Banner).show(error.message, hint=error.hint)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the whole book where there is one."""
