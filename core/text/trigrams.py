@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
+from core.text.composition import composed
+
 ALIKE: Final = 0.4
 """Names that are as alike as this are taken for one: `Karra` and `Kara` have 0.57, `Kara` and `Mara` 0.25."""
 FEWEST_LETTERS: Final = 4
@@ -35,5 +37,5 @@ def _trigrams(word: str) -> frozenset[str]:
     """
     if not word:
         return frozenset()
-    padded = f"  {word.casefold()} "
+    padded = f"  {composed(word).casefold()} "
     return frozenset(padded[place : place + 3] for place in range(len(padded) - 2))

@@ -5,6 +5,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
+from core.text.composition import Span, composed_with_places
 from core.text.repetition import UNSPACED
 
 LONGEST_WORDS: Final = 500
@@ -12,8 +13,6 @@ LONGEST_WORDS: Final = 500
 FEWEST_LETTERS: Final = 3
 """Letters or digits that quoted words have at least: less would be found anywhere."""
 _QUOTES: Final = frozenset("\"'`´‘’‚‛“”„‟«»‹›「」『』")
-_FIRST_ACCENT: Final = "\u0300"
-"""The first character that may be an accent of the letter before it."""
 _ENDS: Final = " .,;:…"
 _OF_WORDS: Final = re.compile(rf"(?!{UNSPACED})\w")
 
@@ -70,29 +69,25 @@ def _is_within_word(text: str, place: int) -> bool:
     return all(_OF_WORDS.match(one) for one in text[place - 1 : place + 1])
 
 
-def _bare(text: str) -> tuple[str, list[tuple[int, int]]]:
+def _bare(text: str) -> tuple[str, list[Span]]:
     """Return `text` composed (NFC), with single spaces and without quotation marks.
 
     With it where each character came from: its start and its end.
     """
+    composed, sources = composed_with_places(text)
     kept: list[str] = []
-    places: list[tuple[int, int]] = []
-    for place, character in enumerate(text):
+    places: list[Span] = []
+    for place, character in enumerate(composed):
         if character in _QUOTES:
             # An apostrophe within a word is part of it, in one form.
-            before = kept[-1] if places and places[-1][1] == place else " "
-            if not (before.isalnum() and place < len(text) - 1 and text[place + 1].isalnum()):
+            before = kept[-1] if places and places[-1][1] == sources[place][0] else " "
+            if not (before.isalnum() and place < len(composed) - 1 and composed[place + 1].isalnum()):
                 continue
             character = "'"
         elif character.isspace():
             if not kept or kept[-1] == " ":
                 continue
             character = " "
-        elif character >= _FIRST_ACCENT and kept:
-            composed = unicodedata.normalize("NFC", kept[-1] + character)
-            if len(composed) == 1:
-                kept[-1], places[-1] = composed, (places[-1][0], place + 1)
-                continue
         kept.append(character)
-        places.append((place, place + 1))
+        places.append(sources[place])
     return "".join(kept), places

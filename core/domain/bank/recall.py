@@ -15,6 +15,7 @@ from core.domain.bank.fading import has_expired, strength_of
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.ids import ItemId, SessionId
 from core.domain.session.language import Language
+from core.text.composition import composed
 
 Vector = tuple[float, ...]
 
@@ -216,7 +217,11 @@ def _with_places(found: Sequence[Found], kept: Sequence[Found], limit: int) -> l
 
 
 def words_of(text: str, weight: float = 1.0) -> Iterator[Sought]:
-    """Yield the words of a text, in lower case. One with a capital inside a sentence is taken for a name."""
+    """Yield the words of a text, in lower case and composed, as the store has those of items.
+
+    One with a capital inside a sentence is taken for a name.
+    """
+    text = composed(text)
     for found in _TOKEN.finditer(text):
         word = found[0]
         yield Sought(word.casefold(), weight, word[0].isupper() and not _begins(text, found.start()))
@@ -230,7 +235,7 @@ def _begins(text: str, place: int) -> bool:
 
 def capitalised(text: str) -> Iterator[str]:
     """Yield the words of a text that begin with a capital, in lower case; some of them are names."""
-    return (found[0].casefold() for found in _TOKEN.finditer(text) if found[0][0].isupper())
+    return (found[0].casefold() for found in _TOKEN.finditer(composed(text)) if found[0][0].isupper())
 
 
 def query_words(parts: Sequence[tuple[str, float]]) -> tuple[Sought, ...]:

@@ -22,6 +22,7 @@ from core.engine.recall.texts import PLACES, ChapterTexts, Place, Text, read_tex
 from core.snapshot import Snapshot
 from core.store import SessionStore
 from core.text.cleaning import clean_line
+from core.text.composition import composed, composed_with_places, is_composed
 from core.text.graphemes import head, tail
 from core.text.trigrams import FEWEST_LETTERS, nearest
 
@@ -151,8 +152,11 @@ Matcher = Callable[[str], tuple[int, int] | None]
 
 
 def matcher_of(text: str) -> Matcher | None:
-    """Return what finds the words of a search; None where it has none."""
-    words = [re.compile(rf"(?<!\w){re.escape(word)}\w*", re.IGNORECASE) for word in text.split()]
+    """Return what finds the words of a search; None where it has none.
+
+    Whether a letter and its accent are one character or two does not count.
+    """
+    words = [re.compile(rf"(?<!\w){re.escape(word)}\w*", re.IGNORECASE) for word in composed(text).split()]
     if not words:
         return None
 
@@ -165,7 +169,14 @@ def matcher_of(text: str) -> Matcher | None:
             places.append(found.span())
         return min(places)
 
-    return first
+    def first_as_written(searched: str) -> tuple[int, int] | None:
+        if is_composed(searched):
+            return first(searched)
+        joined, sources = composed_with_places(searched)
+        place = first(joined)
+        return place and (sources[place[0]][0], sources[place[1] - 1][1])
+
+    return first_as_written
 
 
 @dataclass(frozen=True, slots=True)

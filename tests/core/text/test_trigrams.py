@@ -11,6 +11,7 @@ def test_it_is_the_measure_of_pg_trgm() -> None:
     assert likeness("word", "words") == pytest.approx(4 / 7)
     assert likeness("Kara", "KARA") == 1.0
     assert likeness("", "Kara") == 0.0
+    assert likeness("Ren\xe9e", "Rene\u0301e") == 1.0
 
 
 def test_the_nearest_name_is_taken_and_a_short_or_another_word_has_none() -> None:

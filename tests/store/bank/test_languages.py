@@ -1,6 +1,7 @@
 """The words of the memory bank are those of each chapter's language, also after it was changed."""
 
 from dataclasses import replace
+from unicodedata import normalize
 from uuid import UUID
 
 import psycopg
@@ -121,6 +122,27 @@ async def test_the_words_are_made_again_when_the_language_changes_and_when_an_it
         await one.aclose()
 
 
+async def test_an_accent_is_found_as_a_character_of_its_own_and_as_part_of_its_letter(
+    store: PostgresStore, url: str
+) -> None:
+    composed, lease = await told_in(store, Language.GERMAN)
+    apart, other = await chapters.locked_session(store, keeps_bank=True, language=Language.GERMAN)
+    apart = await chapters.play(store, apart, other, 3)
+    for item in await store.bank.items(composed.id):
+        text = normalize("NFD", item.text)
+        copy = fact(
+            item.id.int, session_id=apart.id, prompt_index=item.prompt_index, name=item.name, text=text
+        )
+        await store.bank.put([replace(copy, evidence=(replace(copy.evidence[0], words=text),))])
+    assert words(url, apart.id) == words(url, composed.id)
+    for typed in ("haus", "Häuser", normalize("NFD", "Häuser")):
+        assert [one for _, one in await found(store, typed, composed, apart)] == [HOUSES, HOUSES]
+    [item] = [one for one in await store.bank.items(apart.id) if one.id.int == HOUSES]
+    assert item.text == normalize("NFD", TEXTS[HOUSES]), "an item stays as it was written"
+    for one in (lease, other):
+        await one.aclose()
+
+
 async def test_a_misspelled_name_is_found_beside_forms_of_words_in_one_recall(store: PostgresStore) -> None:
     session, lease = await told_in(store, Language.GERMAN)
     name = replace(fact(3, session_id=session.id, prompt_index=1), name="Wilhelmine", text="Sie ist alt.")
@@ -192,6 +214,25 @@ SELECT session_id, item_id, 1, 'fact', 'The Bells', 'Two bells were ringing.', '
     false, true, 'gm', 1, '[]', now(), now() FROM told
 RETURNING session_id
 """
+
+
+async def test_words_of_an_older_item_with_accents_as_characters_of_their_own_are_made_again(
+    empty_url: str,
+) -> None:
+    await make_old(empty_url, "story_0030")
+    with psycopg.connect(plain_url(empty_url)) as raw:
+        [(session_id,)] = raw.execute(_OLDER_ITEM.replace("bells", "cafe\u0301s").encode()).fetchall()
+        [(other,)] = raw.execute("SELECT gen_random_uuid()").fetchall()
+        rows = [(session_id, "bell", other), (session_id, "caf", other)]
+        raw.cursor().executemany("INSERT INTO bank_word VALUES (%s, %s, %s)", rows)
+    before = words(empty_url, session_id)
+    assert not {word for word, _ in before} & {"caf\xe9", "caf\xe9s"}
+    store = await open_store(empty_url)
+    after = words(empty_url, session_id)
+    await store.aclose()
+    assert after >= {row[1:] for row in rows}, "those of others stay"
+    mine = {word for word, item in after if item == session_id}
+    assert mine == {"the", "two", "caf\xe9", "ring", "bell", "bells"}
 
 
 async def test_an_older_chapter_is_english_and_keeps_the_words_of_its_items(empty_url: str) -> None:

@@ -1,6 +1,8 @@
 """The GM's search: what is found where, and in which order."""
 
 from dataclasses import replace
+from typing import Literal
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -167,3 +169,19 @@ def test_all_words_must_begin_a_word() -> None:
     assert matches("The Brass keys") == (4, 9), "the whole word is found"
     assert matches("umbra key") is None
     assert matches("brass") is None
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("typed", ["NFC", "NFD"])
+def test_a_search_finds_a_letter_and_its_accent_written_as_one_character_or_as_two(
+    form: Literal["NFC", "NFD"], typed: Literal["NFC", "NFD"]
+) -> None:
+    text = normalize(form, "Zwölf Cafés öffnen früh.")
+    matches = matcher_of(normalize(typed, "café frü"))
+    assert matches is not None
+    place = matches(text)
+    assert place is not None
+    assert normalize("NFC", text[slice(*place)]) == "Cafés"
+    other = matcher_of(normalize(typed, "lf"))
+    assert other is not None
+    assert other(text) is None, "a word does not begin after an accent"
