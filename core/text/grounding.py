@@ -52,8 +52,11 @@ class Vocabulary:
             numbers.update(_NUMBER.findall(text), *map(_numbers_in, found))
         return cls(frozenset(words), frozenset(numbers))
 
-    def unknown_in(self, text: str, *, is_name: bool = False) -> Iterator[str]:
-        """Yield the names and numbers of `text` that the sources do not have; in a name every word counts."""
+    def unknown_in(self, text: str, *, is_name: bool = False, is_paraphrase: bool = False) -> Iterator[str]:
+        """Yield the names and numbers of `text` that the sources do not have.
+
+        In a name every word counts. A paraphrase may begin a sentence with any word.
+        """
         for number in _NUMBER.findall(text):
             if number not in self.numbers:
                 yield number
@@ -64,12 +67,11 @@ class Vocabulary:
                     yield word
             elif key in self.words:
                 continue
-            elif is_name or (word[0].isupper() and not self._is_beginning(text[: found.start()], key)):
+            elif is_name or (
+                word[0].isupper()
+                and not ((is_paraphrase or key in _BEGINNINGS) and _BEGINS.search(text[: found.start()]))
+            ):
                 yield word
-
-    @staticmethod
-    def _is_beginning(before: str, key: str) -> bool:
-        return key in _BEGINNINGS and _BEGINS.search(before) is not None
 
 
 def _numbers_in(word: str) -> list[str]:

@@ -13,9 +13,11 @@ from core.domain.bank.evidence import Evidence, find_words
 from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, Item
 from core.domain.ids import ItemId, RequestId, SessionId, new_uuid
 from core.domain.session.carry_over import person_key
+from core.domain.session.language import Language
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.text.graphemes import head
+from core.text.grounding import Vocabulary
 
 CERTAIN: Final = 0.9
 """How certain is what the GM tells: it happened."""
@@ -71,20 +73,29 @@ class Source:
     """The people and places outside the cast that are known."""
     analysed: tuple[Event, ...] = ()
     """The events of the chunk: how often they name something is how much play spoke of it."""
+    language: Language = Language.ENGLISH
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Return every name that may be told without an event that has it."""
+        return (*self.names.values(), *self.other_names, *self.known_names)
 
 
 def items_of(findings: Iterable[Finding], source: Source, now: datetime) -> tuple[list[Item], list[Finding]]:
     """Return the items of what is proved, and what is not."""
     cast = set(map(person_key, (*source.names.values(), *source.other_names)))
+    told = Vocabulary.of((*(event.text for event in source.events), *source.all_names))
     items, unproved = list[Item](), list[Finding]()
     for finding in findings:
         if isinstance(finding.details, PersonDetails) and person_key(finding.name) in cast:
             continue  # Someone of the cast: what is new of it is a state, a trait or a fact.
-        item = _item(finding, source, now)
+        item = _item(finding, source, told, now)
         if item is None:
             unproved.append(finding)
         else:
             items.append(item)
+            if not _is_grounded(finding.text, source.language, told):
+                unproved.append(replace(finding, name=f"{finding.name} (its text)"))
             unproved += (
                 replace(finding, name=f"{finding.name} ({one})")
                 for one in lost(finding.details, item.details)
@@ -120,20 +131,25 @@ def _noted(names: Sequence[str], one: str, several: str) -> tuple[str, ...]:
     return (f"1 item {one}: {listed}" if len(names) == 1 else f"{len(names):,} items {several}: {listed}",)
 
 
-def _item(finding: Finding, source: Source, now: datetime) -> Item | None:
+def _is_grounded(text: str, language: Language, told: Vocabulary) -> bool:
+    """Whether play has the numbers and names of a text; German nouns are told from no name."""
+    unknown = told.unknown_in(text, is_paraphrase=True)
+    return not any(language is not Language.GERMAN or not one.isalpha() for one in unknown)
+
+
+def _item(finding: Finding, source: Source, told: Vocabulary, now: datetime) -> Item | None:
     proof = _proof(finding, source.events)
     if proof is None:
         return None
     event, evidence = proof
     details, about, text = finding.details, finding.about, finding.text
-    if isinstance(details, QuoteDetails):
-        text = " ".join(event.text[evidence.start : evidence.end].split())
-        if event.slot is not None:
-            details, about = replace(details, speaker=source.names.get(event.slot, "")), event.slot
+    if isinstance(details, QuoteDetails) or not _is_grounded(text, source.language, told):
+        text = " ".join(evidence.words.split())
+    if isinstance(details, QuoteDetails) and event.slot is not None:
+        details, about = replace(details, speaker=source.names.get(event.slot, "")), event.slot
     text, name = head(text, LONGEST_TEXT), head(finding.name or text, LONGEST_NAME)
-    names = (*source.names.values(), *source.other_names, *source.known_names)
     details = proved_details(
-        details, name, evidence, events=source.events, names=names, analysed=source.analysed
+        details, name, evidence, events=source.events, names=source.all_names, analysed=source.analysed
     )
     lasts = LASTS.get(details.aspect) if isinstance(details, StateDetails) else None
     item = Item(

@@ -89,12 +89,18 @@ class BankIndex:
     def match(self, new: Item, similar: Similar | None = None) -> Match:
         """Return what there is of something new; with `similar` also by meaning."""
         same = self._same(new, similar)
-        if same is not None:
-            return Match(Likeness.SAME, (same,))
         doubtful = self._doubtful(new)
+        if new.kind is ItemKind.EVENT:
+            # What happens again with another number or another end reads much like the first time.
+            once = next((item for item in same if is_same_event(new, item)), None)
+            asked = {item.id: item for item in (*same, *doubtful)}
+            doubtful, same = tuple(asked.values())[:MOST_ASKED], (once,) if once else ()
+        if same:
+            return Match(Likeness.SAME, same[:1])
         return Match(Likeness.DOUBTFUL, doubtful) if doubtful else Match()
 
-    def _same(self, new: Item, similar: Similar | None) -> Item | None:
+    def _same(self, new: Item, similar: Similar | None) -> tuple[Item, ...]:
+        """Return what says the same as something new, the nearest first."""
         key = name_key(new.name)
         found = [
             (shared, item)
@@ -104,7 +110,8 @@ class BankIndex:
         if not found and similar is not None and new.kind in COMPARED_BY_MEANING:
             near = ((similar(new, item), item) for item in self._by_kind[new.kind] if _fits(new, item))
             found = [(cosine, item) for cosine, item in near if cosine >= SAME_BY_MEANING]
-        return max(found, key=lambda pair: (pair[0], self._places[pair[1].id]))[1] if found else None
+        found.sort(key=lambda pair: (pair[0], self._places[pair[1].id]), reverse=True)
+        return tuple(item for _, item in found)
 
     def _doubtful(self, new: Item) -> tuple[Item, ...]:
         if new.kind in _NAMED:
@@ -236,9 +243,24 @@ def content_words(item: Item) -> frozenset[str]:
 
 
 def has_same_text(one: Item, other: Item) -> bool:
-    """Whether two items say the same in nearly the same words."""
+    """Whether two items say the same in nearly the same words, and with the same numbers."""
     words, others = content_words(one), content_words(other)
+    if any(map(_has_digit, words ^ others)):
+        return False
     return bool(words) and len(words & others) / len(words | others) >= SAME_TEXT
+
+
+def is_same_event(one: Item, other: Item) -> bool:
+    """Whether two items tell of one event: words of play prove both, or they say the same."""
+    if one.session_id == other.session_id and any(
+        mine.overlaps(theirs) for mine in one.evidence for theirs in other.evidence
+    ):
+        return True
+    return has_same_text(one, other)
+
+
+def _has_digit(word: str) -> bool:
+    return any(map(str.isdigit, word))
 
 
 def _fits(new: Item, item: Item) -> bool:

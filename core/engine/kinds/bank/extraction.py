@@ -189,6 +189,7 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
             other_names=tuple(known.cast),
             known_names=(*known.people, *known.places),
             analysed=analysed,
+            language=session.language,
         ),
         analysed=analysed,
         known=known,

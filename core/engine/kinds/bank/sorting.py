@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from core.agents.bank.compare import Change, Question, Update
+from core.agents.bank.scan_answer import LONGEST_TEXT
 from core.context.visibility import items_known_to_all_of
 from core.domain.audience import Audience
 from core.domain.bank.details import EventDetails, ItemKind, QuoteDetails, TraitDetails
@@ -21,6 +22,8 @@ from core.domain.bank.item import MOST_EVIDENCE, Item, Validation
 from core.domain.bank.joining import followed, proved_by
 from core.domain.bank.matching import BankIndex, Likeness, Match, Similar, has_same_text
 from core.domain.ids import ItemId
+from core.text.grounding import Vocabulary
+from core.text.repetition import words_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,10 +147,13 @@ class Sorter:
         """Make what brings items up to date; return the names of what changes nothing."""
         known: list[str] = []
         for question, update in zip(questions, updates, strict=True):
+            new, old = question.new, question.known[0]
             if update.change is Change.NONE:
-                self._is_known(question.new, question.known[0], known)
+                self._is_known(new, old, known)
+            elif text := _updated_text(update, new, old):
+                self._supersede(new, old, text)
             else:
-                self._supersede(question.new, question.known[0], update.text)
+                self._add(new)
         return known
 
     def _match(self, item: Item, similar: Similar | None) -> Match:
@@ -222,6 +228,22 @@ class Sorter:
         self._made.append(item)
         self._by_id[item.id] = item
         self._index.add(item)
+
+
+def _updated_text(update: Update, new: Item, old: Item) -> str | None:
+    """Return the text that supersedes that of an item; None where both together are too long for one.
+
+    It is the model's where that has no name and no number of its own. What adds to an item loses nothing: the
+    text keeps names and numbers of both, and a text that is not the model's is both one after the other.
+    """
+    both = f"{old.text} {new.text}"
+    source = Vocabulary.of((both, old.name, new.name))
+    text = new.text if any(source.unknown_in(update.text, is_paraphrase=True)) else update.text
+    if update.change is not Change.ADDS or set(words_of(old.text)) <= set(words_of(text)):
+        return text
+    if text == new.text or any(Vocabulary.of((text,)).unknown_in(both, is_paraphrase=True)):
+        return both if len(both) <= LONGEST_TEXT else None
+    return text
 
 
 def _place(item: Item) -> tuple[int, int, int, int]:

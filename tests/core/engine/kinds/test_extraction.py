@@ -24,10 +24,11 @@ from tests.core.takes_model import done, play
 
 pytestmark = pytest.mark.anyio
 
+BOTH = "A thief knows that the brass key lies under the mill."
 ONLY_THE_LAST_AGAIN = [
     (1, "bank_scan/full@2"),
     (1, "bank_scan/full@2"),
-    (1, "bank_match/full@1"),
+    (1, "bank_match/full@2"),
     (1, "bank_update/full@1"),
     (2, "bank_update/full@1"),
 ]
@@ -115,28 +116,24 @@ async def test_the_same_thing_is_found_again_without_asking_and_the_note_says_so
 
 
 async def test_what_may_be_the_same_is_asked_about_and_brought_up_to_date() -> None:
-    later = fact(prompt=4, name="The key of brass", text="The brass key is under the mill, Joss knows.")
+    later = fact(prompt=4, name="The key of brass", text="The brass key is under the mill, a thief knows.")
     made = room(
         scan(last="4)", facts=[later]),
         scan(facts=[fact(), fact("My left arm bleeds", name="The arm", text="An arm bleeds.")]),
         answer("bank_match", {"n1": "a"}),
-        answer("bank_update", {"n1": {"change": "adds", "text": "Joss knows where the brass key is."}}),
+        answer("bank_update", {"n1": {"change": "adds", "text": BOTH}}),
     )
     async with made.opened() as session:
         await play(session, "1?", "2?", "3?", "4?", "5?", "6?")
         await read(session)
         arm, key = await items(session)
-        assert (arm.name, key.name, key.text) == (
-            "The arm",
-            "The brass key",
-            "Joss knows where the brass key is.",
-        )
+        assert (arm.name, key.name, key.text) == ("The arm", "The brass key", BOTH)
         assert [one.prompt_index for one in key.evidence] == [4, 1]
         assert key.supersedes is not None
         assert [call.prompt_version for call in await calls(session)] == [
             "bank_scan/full@2",
             "bank_scan/full@2",
-            "bank_match/full@1",
+            "bank_match/full@2",
             "bank_update/full@1",
         ]
         await session.takes.undo()
@@ -156,7 +153,7 @@ async def test_what_may_be_the_same_is_asked_about_and_brought_up_to_date() -> N
 async def test_what_is_another_thing_is_added_and_what_says_nothing_new_is_not(
     match: dict[str, object], update: dict[str, object], kept: list[str]
 ) -> None:
-    later = fact(prompt=4, name="The key of brass", text="The brass key is under the mill, Joss knows.")
+    later = fact(prompt=4, name="The key of brass", text="The brass key is under the mill, a thief knows.")
     made = room(
         scan(last="4)", facts=[later]),
         scan(facts=[fact()]),
@@ -297,13 +294,13 @@ async def play_on(made: Room, session: SessionHandle) -> None:
 
 def updating(*faults: Entry) -> Room:
     """Return a chapter whose second chunk needs all three questions; the last fails in these ways first."""
-    later = fact(prompt=4, name="The key of brass", text="The brass key is under the mill, Joss knows.")
+    later = fact(prompt=4, name="The key of brass", text="The brass key is under the mill, a thief knows.")
     return room(
         scan(last="4)", facts=[later]),
         scan(facts=[fact()]),
         answer("bank_match", {"n1": "a"}),
         *faults,
-        answer("bank_update", {"n1": {"change": "adds", "text": "Both."}}),
+        answer("bank_update", {"n1": {"change": "adds", "text": BOTH}}),
     )
 
 
@@ -318,7 +315,7 @@ async def test_an_attempt_after_a_failure_goes_on_with_the_question_that_was_ope
         await session.retry(failed.id)
         await read(session)
         assert [(call.attempt, call.prompt_version) for call in await calls(session)] == ONLY_THE_LAST_AGAIN
-        assert [one.text for one in await items(session)] == ["Both."]
+        assert [one.text for one in await items(session)] == [BOTH]
 
 
 async def test_a_call_that_makes_room_for_the_play_is_taken_up_where_it_was() -> None:
@@ -329,7 +326,7 @@ async def test_a_call_that_makes_room_for_the_play_is_taken_up_where_it_was() ->
         session.background.put_back(hanging.request.id)
         await read(session)
         assert [(call.attempt, call.prompt_version) for call in await calls(session)] == ONLY_THE_LAST_AGAIN
-        assert [one.text for one in await items(session)] == ["Both."]
+        assert [one.text for one in await items(session)] == [BOTH]
         assert (await extractions(session))[1].tries == 1
 
 
