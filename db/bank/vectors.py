@@ -28,7 +28,7 @@ from db.connections import close_quietly, open_connection
 from db.embedded.machine.access import ADMINISTRATOR, ROLE
 from db.errors import SAVE, guarded
 from db.library.library_store import Change, Read
-from db.tables import BANK_ITEM, EVENT_STATUS
+from db.tables import BANK_ITEM, BANK_REVISION, EVENT_STATUS
 
 log = logging.getLogger(__name__)
 
@@ -186,13 +186,13 @@ class VectorTable:
 
 
 def missing(session_ids: Collection[UUID], model: str, limit: int) -> sa.Select[Any]:
-    """Return the query for items without a vector of a model for their version, newest first."""
+    """Return the query for items without a vector of a model for what they say, newest first."""
     item = BANK_ITEM.c
     has_vector = exists().where(
         BANK_VECTOR.c.session_id == item.session_id,
         BANK_VECTOR.c.item_id == item.item_id,
         BANK_VECTOR.c.model == model,
-        BANK_VECTOR.c.version == item.version,
+        _is_of_its_words(BANK_VECTOR.c, item),
     )
     return (
         select(BANK_ITEM)
@@ -206,9 +206,10 @@ def pairs(session_id: SessionId) -> sa.Select[Any]:
     """Return the query for pairs of items whose meanings are near, of the newest that count."""
     vector, item = BANK_VECTOR.c, BANK_ITEM.c
     is_of_it = (vector.session_id == item.session_id) & (vector.item_id == item.item_id)
+    is_of_it &= _is_of_its_words(vector, item)
     newest = (
         select(item.item_id, item.kind, item.label, item.about, vector.model, vector.embedding)
-        .join_from(BANK_ITEM, BANK_VECTOR, is_of_it & (vector.version == item.version))
+        .join_from(BANK_ITEM, BANK_VECTOR, is_of_it)
         .where(item.session_id == session_id, counts(item))
         .order_by(item.prompt_index.desc(), item.item_id)
         .limit(MOST_PAIRED)
@@ -226,6 +227,22 @@ def pairs(session_id: SessionId) -> sa.Select[Any]:
         func.coalesce(one.about, 0) == func.coalesce(other.about, 0),
         is_near,
     )
+
+
+def _is_of_its_words(vector: Any, item: Any) -> sa.ColumnElement[bool]:
+    """Return the condition that a vector was made of the name and the text that an item has now.
+
+    A version that the GM only looked at, confirmed or pinned says what the one before it said.
+    """
+    then = BANK_REVISION.c
+    said_so = (
+        select(then.version)
+        .where(then.session_id == item.session_id, then.item_id == item.item_id)
+        .where(then.version == vector.version)
+        .where(then.content["name"].astext == item.name, then.content["text"].astext == item.text)
+        .correlate_except(BANK_REVISION)
+    )
+    return sa.or_(vector.version == item.version, said_so.exists())
 
 
 def _may_be_sent(item: Any) -> sa.ColumnElement[bool]:

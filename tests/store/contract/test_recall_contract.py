@@ -257,6 +257,25 @@ async def test_items_whose_meanings_are_near_are_paired_within_their_kind_label_
     await lease.aclose()
 
 
+async def test_an_item_that_says_what_it_said_keeps_its_vector(store: SessionStore) -> None:
+    session, lease = await kept(store, told(KEY), told(BOAT))
+    items = {one.id.int: one for one in await store.bank.unembedded([session.id], "m", 10)}
+    await store.bank.put_vectors("m", [_vector(one, (1.0, 0.0)) for one in items.values()])
+    near = await store.bank.near_items(session.id)
+    assert len(near) == 1
+    seen = replace(items[KEY].next_version(NOW), validation=Validation.SEEN)
+    pinned = replace(seen.next_version(NOW), is_pinned=True)
+    for one in (seen, pinned):
+        await store.bank.put([one])
+        assert not await store.bank.unembedded([session.id], "m", 10)
+        assert await store.bank.near_items(session.id) == near
+    renamed = replace(pinned.next_version(NOW), name="The other key", is_by_gm=True)
+    await store.bank.put([renamed])
+    assert list(await store.bank.unembedded([session.id], "m", 10)) == [renamed]
+    assert not await store.bank.near_items(session.id)
+    await lease.aclose()
+
+
 async def test_a_changed_item_needs_a_new_vector_and_one_that_is_out_needs_none(store: SessionStore) -> None:
     session, lease = await kept(store, told(KEY), told(BOAT))
     items = {one.id.int: one for one in await store.bank.unembedded([session.id], "m", 10)}

@@ -205,7 +205,11 @@ class MemoryBank:
 
     def _is_embedded(self, item: Item, model: str) -> bool:
         kept_by, kept = self.vectors.get((item.session_id, item.id), ("", None))
-        return kept is not None and (kept_by, kept.version) == (model, item.version)
+        return kept is not None and kept_by == model and self._is_of_its_words(kept, item)
+
+    def _is_of_its_words(self, kept: ItemVector, item: Item) -> bool:
+        then = self._sessions[item.session_id].items[item.id][kept.version - 1]
+        return (then.name, then.text) == (item.name, item.text)
 
     async def near_items(self, session_id: SessionId) -> Sequence[tuple[ItemId, ItemId]]:
         items = await self.items(session_id)
