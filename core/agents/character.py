@@ -11,7 +11,6 @@ from core.agents.role.shortening import Shortened
 from core.agents.sections.recalled import recalled_of
 from core.agents.sections.recent_context import RecentContext
 from core.agents.sections.sheet import sheet_of
-from core.config.sections import DEFAULT_RECALL_PERCENT
 from core.context.memory_digest import Digest
 from core.context.segments import Context
 from core.context.visibility import CharacterKnowledge, described
@@ -38,7 +37,6 @@ def build_context(
     knowledge: CharacterKnowledge,
     prompt_text: str,
     lore: "FoundLore | None" = None,
-    recall_percent: float = DEFAULT_RECALL_PERCENT,
 ) -> Context:
     """Return the input of one character: rules, identity, secrets, its sheet, memory, recent context, lore,
     what is recalled, GM's prompt.
@@ -59,7 +57,7 @@ def build_context(
     sheet, no_room = sheet_of(setup, knowledge, setup.budget - needed - prompt.tokens)
     fixed = needed + total(sheet)
     told = () if lore is None else lore.segments(setup)
-    recalled = recalled_of(setup, knowledge, recall_percent)
+    recalled = recalled_of(setup, knowledge, setup.choice.recall_percent)
     remembered = recalled.segments
     variable = total((recent.whole, prompt, *told, *remembered))
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, variable))

@@ -86,7 +86,6 @@ class ContextBuilder:
         self._newest_cast: tuple[Mapping[Slot, ModelConfig], ContextBuilder] | None = None
         self._newest_input: tuple[_Asked, Context] | None = None
         self._lore = _LoreDoor(choices.lore_percent)
-        self._recall_percent = choices.recall_percent
         self._setups = {
             role: AgentSetup.load(role, choice, digesters[choice.style]) for role, choice in choices.items()
         }
@@ -244,8 +243,7 @@ class ContextBuilder:
             if knowledge.lore:
                 new = prompt_text if is_new else ""
                 lore = self._lore.reader.find(setup, knowledge, new, continues=needs_words)
-            percent = self._recall_percent
-            newest = asked, character.build_context(setup, knowledge, prompt_text, lore, percent)
+            newest = asked, character.build_context(setup, knowledge, prompt_text, lore)
             self._newest_input = newest
         return newest[1]
 

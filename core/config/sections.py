@@ -39,6 +39,8 @@ ModelName = Annotated[str, Field(max_length=LONGEST_MODEL_NAME)]
 DollarsPerMillion = Annotated[Decimal, Field(ge=0, le=MOST_DOLLARS, max_digits=15, decimal_places=9)]
 Dollars = Annotated[Decimal, Field(ge=Decimal("0.01"), le=MOST_DOLLARS, max_digits=12, decimal_places=4)]
 Tries = Annotated[int, Field(ge=1, le=1_000)]
+RecallPercent = Annotated[int, Field(ge=1, le=50)]
+RecallItems = Annotated[int, Field(ge=0, le=200)]
 CallsPerMinute = Annotated[int, Field(gt=0, le=1_000_000)]
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 
@@ -78,6 +80,10 @@ class AgentSettings(BaseModel):
     """Rate limit for this agent; None takes the default of the provider."""
     style: StyleName | None = None
     """`full` or `small`: the prompts that the model gets. Left out, its size decides."""
+    recall_percent: RecallPercent | None = None
+    """How much of a character's input its recalled items may take, in percent; None takes the profile's."""
+    recall_items: RecallItems | None = None
+    """How many items are recalled for a character at most; None takes the profile's."""
 
     @field_validator("*")
     @classmethod
@@ -192,9 +198,9 @@ class ProfileSettings(BaseModel):
     `fixed`: all but the newest memory is. `off`: no call is made for it."""
     memory_ratio: Annotated[float, Field(ge=0.1, le=0.8)] = USUAL_RATIO
     """How long condensed memory should be, as a share of what it is made of."""
-    recall_percent: Annotated[int, Field(ge=1, le=50)] = DEFAULT_RECALL_PERCENT
+    recall_percent: RecallPercent = DEFAULT_RECALL_PERCENT
     """How much of it the recalled items of the memory bank may take, in percent."""
-    recall_items: Annotated[int, Field(ge=0, le=200)] = DEFAULT_RECALL_ITEMS
+    recall_items: RecallItems = DEFAULT_RECALL_ITEMS
     """How many items are recalled at most; 0 recalls none."""
     recall_fading: FadingName = "prompts"
     """What items of the memory bank fade by: the prompts that were played since, or the hours."""
@@ -204,6 +210,13 @@ class ProfileSettings(BaseModel):
     narrative: AgentSettings = AgentSettings()
     characters: dict[Annotated[int, Field(ge=1, le=7)], AgentSettings] = {}
     """What one character has of its own, by its slot; the rest is `character`'s."""
+
+    @field_validator("world_lock", "context_summary", "narrative")
+    @classmethod
+    def _recalls_nothing(cls, value: AgentSettings) -> AgentSettings:
+        if value.recall_percent is not None or value.recall_items is not None:
+            raise PydanticCustomError("recalls_nothing", "only characters recall items of the memory bank")
+        return value
 
     @field_validator("*")
     @classmethod

@@ -82,7 +82,7 @@ class Engine(SessionCatalog):
         self._backoffs = backoffs or Backoffs()
         self._afterthoughts, self._hints, self._waiting = afterthoughts, hints, waiting
         self._switch = QueueSwitch()
-        self._bank = BankReader(store, most_items=choices.recall_items, fades_at=self._fades_at)
+        self._bank = BankReader(store, most_items=self._most_recalled, fades_at=self._fades_at)
         self._lanes = lanes or {}
         for name, lane in self._lanes.items():
             lane.share(name, store.queue)
@@ -135,6 +135,10 @@ class Engine(SessionCatalog):
         except StoryEngineError as error:
             # What asked for them is stored; the next opening asks again.
             log.warning("vectors are not looked for now: %r", error)
+
+    def _most_recalled(self, slot: Slot) -> int:
+        """Return how many items an input of a character recalls at most."""
+        return self.choices.of(AgentRole.CHARACTER, slot).recall_items
 
     def _fades_at(self) -> datetime | None:
         """Return the time that it is, where items of the memory bank fade by hours."""

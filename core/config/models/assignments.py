@@ -12,8 +12,6 @@ from core.config.models.model_config import PromptStyle as PromptStyle
 from core.config.models.model_size import is_small_by_name, is_small_file
 from core.config.sections import (
     DEFAULT_LORE_PERCENT,
-    DEFAULT_RECALL_ITEMS,
-    DEFAULT_RECALL_PERCENT,
     AgentSettings,
     FadingName,
     ProfileSettings,
@@ -42,10 +40,6 @@ class ModelAssignments(Mapping[AgentRole, ModelConfig]):
     """How much of a character's input its lore may take."""
     condensing: Condensing = NOT_CONDENSING
     """When old memory is condensed."""
-    recall_percent: float = DEFAULT_RECALL_PERCENT
-    """How much of it the recalled items may take."""
-    recall_items: int = DEFAULT_RECALL_ITEMS
-    """How many items an input recalls at most."""
     recall_fading: FadingName = "prompts"
     """What items of the memory bank fade by."""
 
@@ -148,7 +142,12 @@ class Elsewhere:
         if account.name == own.account:
             return replace(own, model=model or own.model)
         settings: AgentSettings = getattr(self.profile, role.value)
-        taken = AgentSettings(max_output_tokens=settings.max_output_tokens, temperature=settings.temperature)
+        taken = AgentSettings(
+            max_output_tokens=settings.max_output_tokens,
+            temperature=settings.temperature,
+            recall_percent=own.recall_percent,
+            recall_items=own.recall_items,
+        )
         return _with(self.profile, account, role, _defaults_of(account, role), _at(account, taken, model))
 
 
@@ -194,8 +193,6 @@ def choose_models(profile: ProfileSettings, accounts: Accounts | None = None) ->
         elsewhere,
         profile.lore_percent,
         Condensing(Strategy(profile.memory_strategy), profile.memory_ratio),
-        profile.recall_percent,
-        profile.recall_items,
         profile.recall_fading,
     )
 
@@ -284,9 +281,16 @@ def _with(
         style=base.style,
         stop=base.stop,
         sampling=base.sampling,
+        recall_percent=_first(own.recall_percent, profile.character.recall_percent, profile.recall_percent),
+        recall_items=_first(own.recall_items, profile.character.recall_items, profile.recall_items),
         # A script answers as it is written, however often it is asked.
         avoids_repeats=profile.avoid_repeats and account.provider != "scripted",
     )
+
+
+def _first(*settings: int | None) -> int:
+    """Return the first setting that is there; the last one is always."""
+    return next(one for one in settings if one is not None)
 
 
 def _in_style(account: Account, role: AgentRole, base: ModelConfig, own: AgentSettings) -> ModelConfig:

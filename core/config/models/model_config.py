@@ -6,6 +6,7 @@ from typing import Final
 
 from core.config.models.accounts import OWN, labelled
 from core.config.models.sampling import NO_SAMPLING, Sampling
+from core.config.sections import DEFAULT_RECALL_ITEMS, DEFAULT_RECALL_PERCENT
 
 CHARACTERS_PER_TOKEN: Final = 10
 """Characters that a token of output has at most on average: prose has about 4.5, indented JSON up to 8."""
@@ -39,6 +40,10 @@ class ModelConfig:
     style: PromptStyle = PromptStyle.FULL
     stop: tuple[str, ...] = ()
     sampling: Sampling = NO_SAMPLING
+    recall_percent: int = DEFAULT_RECALL_PERCENT
+    """How much of a character's input the recalled items may take."""
+    recall_items: int = DEFAULT_RECALL_ITEMS
+    """How many items a character's input recalls at most."""
     avoids_repeats: bool = False
     """Whether a reply that only repeats something is asked for once more, with other sampling."""
 

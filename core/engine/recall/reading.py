@@ -51,10 +51,10 @@ class BankReader:
         store: SessionStore,
         *,
         longest_wait: float = LONGEST_WAIT,
-        most_items: int = DEFAULT_RECALL_ITEMS,
+        most_items: Callable[[Slot], int] = lambda _: DEFAULT_RECALL_ITEMS,
         fades_at: Callable[[], datetime | None] = lambda: None,
     ) -> None:
-        """Make it; `fades_at` returns the time that it is where items fade by hours."""
+        """Make it; `most_items` is for a character, `fades_at` the time now where items fade by hours."""
         self._store = store
         self._longest_wait = longest_wait
         self._most_items = most_items
@@ -76,7 +76,8 @@ class BankReader:
 
     async def _read(self, snapshot: Snapshot, slot: Slot, asked: Asked | None) -> ChapterBank:
         session, query = snapshot.session, None
-        if asked is None or not self._most_items:
+        limit = self._most_items(slot)
+        if asked is None or not limit:
             chapters = await chapters_of(self._store, snapshot)
         else:
             events = in_order(snapshot.events_known_to(slot))
@@ -85,7 +86,7 @@ class BankReader:
                 told = reading.create_task(self._told(snapshot, slot, asked))
                 meaning = reading.create_task(self._meaning_of(asked, events))
             chapters, meant = told.result()
-            name, limit = session.name_of(slot), self._most_items
+            name = session.name_of(slot)
             query = query_of(asked, meaning.result(), events, chapters, slot, name, limit)
             # Some of what earlier chapters have was replaced since, and leaves room for others.
             spare = limit // 2 if len(chapters) > 1 else 0
@@ -104,7 +105,7 @@ class BankReader:
         recalled: list[Recalled] = []
         for item, strength, words, similarity, count in drawn.found:
             chapter = by_id[item.session_id]
-            if len(recalled) == self._most_items:
+            if len(recalled) == limit:
                 break
             if chapter.may_send(item) and not (outdated and item.id in outdated):
                 found = chapter.remembered(item, session)

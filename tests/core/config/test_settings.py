@@ -20,7 +20,10 @@ AGENT_FIELDS: dict[str, object] = {
     "temperature": 0.25,
     "requests_per_minute": 12,
     "style": "small",
+    "recall_percent": 20,
+    "recall_items": 8,
 }
+OF_CHARACTERS = ("recall_percent", "recall_items")
 PROFILE_FIELDS: dict[str, object] = {
     "provider": "scripted",
     "base_url": "https://elsewhere.example/v1",
@@ -39,7 +42,10 @@ PROFILE_FIELDS: dict[str, object] = {
 }
 AGENTS = ("world_lock", "character", "context_summary", "narrative", "characters.3")
 FIELDS: dict[str, object] = PROFILE_FIELDS | {
-    f"{agent}.{name}": value for agent in AGENTS for name, value in AGENT_FIELDS.items()
+    f"{agent}.{name}": value
+    for agent in AGENTS
+    for name, value in AGENT_FIELDS.items()
+    if name not in OF_CHARACTERS or agent.startswith("character")
 }
 Place = Callable[[str, str, object, Path, pytest.MonkeyPatch], None]
 PROFILES = tuple(Profiles.model_fields)
@@ -167,6 +173,8 @@ def test_a_file_that_the_system_does_not_open_is_named_with_the_reason(tmp_path:
         ("timeout", 0.001, 86_400),
         ("temperature", 0, 10),
         ("requests_per_minute", 1, 1_000_000),
+        ("recall_percent", 1, 50),
+        ("recall_items", 0, 200),
         ("model", "", "m" * 200),
     ],
 )
@@ -179,6 +187,13 @@ def test_the_least_and_the_most_of_each_setting_of_an_agent_are_taken_and_nothin
     for refused in beyond:
         with pytest.raises(ValidationError):
             AgentSettings.model_validate({name: refused})
+
+
+@pytest.mark.parametrize("agent", ["world_lock", "context_summary", "narrative"])
+@pytest.mark.parametrize("name", OF_CHARACTERS)
+def test_only_characters_may_be_set_to_recall(agent: str, name: str) -> None:
+    with pytest.raises(ValidationError, match="only characters recall"):
+        ProfileSettings.model_validate({agent: {name: 5}})
 
 
 @pytest.mark.parametrize("slot", [1, 7])

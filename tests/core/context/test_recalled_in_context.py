@@ -9,7 +9,7 @@ import pytest
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.agents.sections.recalled import LEAD, Lines, said_by
-from core.config.models.assignments import PromptStyle
+from core.config.models.assignments import AgentRole, PromptStyle
 from core.context.bank import ChapterBank, Recalled, Remembered
 from core.context.lore import BANK
 from core.context.visibility import CharacterKnowledge, known_to
@@ -43,7 +43,9 @@ def knowledge(*recalled: Recalled, more: tuple[Event, ...] = (), **others: Any) 
 
 
 def built(known: CharacterKnowledge, budget: int = 8_000, **settings: Any) -> Context:
-    return ContextBuilder(replace(choices(budget), **settings)).character(known, "Well?")
+    every = choices(budget)
+    own = {Slot.RED: replace(every[AgentRole.CHARACTER], **settings)} if settings else {}
+    return ContextBuilder(replace(every, characters=own)).character(known, "Well?")
 
 
 def section(context: Context) -> list[str]:

@@ -324,3 +324,20 @@ def test_repeats_are_avoided_unless_that_is_set_otherwise_or_a_script_answers(
     profile: ProfileSettings, avoids: bool
 ) -> None:
     assert choose_model(profile, AgentRole.CHARACTER).avoids_repeats is avoids
+
+
+def test_how_much_is_recalled_is_said_for_a_character_for_all_of_them_or_for_the_profile() -> None:
+    profile = ProfileSettings.model_validate(
+        {
+            "provider": "openai",
+            "recall_items": 50,
+            "recall_percent": 20,
+            "character": {"recall_percent": 15},
+            "characters": {1: {"recall_items": 0}, 2: {"model": "other-model", "recall_percent": 5}},
+        }
+    )
+    chosen = choose_models(profile)
+    of_each = [chosen.of(AgentRole.CHARACTER, slot) for slot in (1, 2, 3)]
+    assert [(one.recall_items, one.recall_percent) for one in of_each] == [(0, 15), (50, 5), (50, 15)]
+    once = chosen.with_model(AgentRole.CHARACTER, Slot(2), "local:other")
+    assert (once.recall_items, once.recall_percent) == (50, 5)

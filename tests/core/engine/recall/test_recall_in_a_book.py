@@ -183,8 +183,8 @@ async def test_no_more_is_recalled_than_the_setting_says_and_zero_is_nothing() -
     session = await chapter(store, {RED: "Kara"})
     await store.bank.put([fact(number, session_id=session.id, prompt_index=1) for number in range(1, 9)])
     snapshot, asked = await store.load(session.id), replace(ASKED, recent_from=3)
-    assert len(items_of(await BankReader(store, most_items=3).read(snapshot, RED, asked))) == 3
-    assert not items_of(await BankReader(store, most_items=0).read(snapshot, RED, asked))
+    assert len(items_of(await BankReader(store, most_items=lambda _: 3).read(snapshot, RED, asked))) == 3
+    assert not items_of(await BankReader(store, most_items=lambda _: 0).read(snapshot, RED, asked))
 
 
 async def test_by_hours_what_is_recalled_is_weaker_the_longer_ago_it_was_drawn() -> None:
