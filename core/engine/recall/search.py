@@ -63,6 +63,13 @@ class Hit:
     """The search that found it, where nothing has the words that were typed."""
     similarity: float | None = None
     """The cosine of what was found by its meaning, or of an item that this event proves."""
+    has_words: bool = True
+    """Whether it has a word that was searched for; else it was found by its meaning alone."""
+
+    @property
+    def by_meaning(self) -> str:
+        """Return how near it is, where it was found by its meaning alone; else an empty text."""
+        return "" if self.has_words or self.similarity is None else f"≈{self.similarity:.2f} "
 
     @property
     def where(self) -> tuple[SessionId, Place, int | None, str, int]:
@@ -241,6 +248,7 @@ class _Chapter:
             start=span[0],
             end=span[1],
             similarity=similarity,
+            has_words=similarity is None,
         )
 
 
@@ -293,4 +301,5 @@ def _of_item(one: Found, chapters: Sequence[SessionId]) -> Hit:
         text=item.text,
         end=len(item.text),
         similarity=one.similarity,
+        has_words=bool(one.words) or one.similarity is None,
     )

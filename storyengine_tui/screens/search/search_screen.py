@@ -123,7 +123,7 @@ class SearchScreen(ListScreen[Hit, Hit]):
         excerpt = clean_line(excerpt_of(hit.text, hit.start, self.size.width // 6))
         return (
             Text(place_of(hit, with_chapter=self._is_wide), no_wrap=True, overflow="ellipsis"),
-            Text(f"{who}{excerpt}", no_wrap=True, overflow="ellipsis"),
+            Text(f"{hit.by_meaning}{who}{excerpt}", no_wrap=True, overflow="ellipsis"),
         )
 
 

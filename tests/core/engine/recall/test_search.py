@@ -64,6 +64,9 @@ async def test_items_are_found_by_meaning_and_come_first_and_lead_to_the_events_
 
     [found, said] = await search(store, [session.id], "something that opens a door", embed)
     assert found.similarity == pytest.approx(1.0)
+    assert (found.by_meaning, said.by_meaning) == ("≈1.00 ", "≈1.00 ")
+    [by_both, *_] = await search(store, [session.id], "the key", embed)
+    assert (by_both.similarity, by_both.by_meaning) == (found.similarity, ""), "it has the words"
     # The event that proves it is found with it, where its take is canon.
     [proof] = item.evidence
     assert (said.place, said.prompt, int(said.source)) == (
