@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import URL, Executable, Select, Uuid, bindparam, func, select
+from sqlalchemy import URL, Select, Uuid, bindparam, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -132,21 +132,18 @@ class PostgresBank:
         """Store the next version of each item; see `core.bank_store.BankStore.put`."""
 
         async def work(connection: AsyncConnection) -> None:
+            changed = [_after(item) for item in items if item.version > 1]
+            if changed and (await connection.execute(_CHANGE, changed)).rowcount != len(changed):
+                raise ChangedElsewhereError()
             for item in items:
-                values = item_values(item)
-                stored: Executable
                 if item.version == 1:
-                    statement = insert(BANK_ITEM).values(values).on_conflict_do_nothing()
-                    stored = statement.returning(BANK_ITEM.c.version)
-                else:
-                    key = (BANK_ITEM.c.session_id == item.session_id) & (BANK_ITEM.c.item_id == item.id)
-                    is_before = BANK_ITEM.c.version == item.version - 1
-                    stored = (
-                        BANK_ITEM.update().where(key, is_before).values(values).returning(BANK_ITEM.c.version)
-                    )
-                if (await connection.execute(stored)).one_or_none() is None:
-                    raise ChangedElsewhereError()
-                await connection.execute(insert(BANK_REVISION).values(_plain(revision_values(item))))
+                    statement = insert(BANK_ITEM).values(item_values(item)).on_conflict_do_nothing()
+                    stored = await connection.execute(statement.returning(BANK_ITEM.c.version))
+                    if stored.one_or_none() is None:
+                        raise ChangedElsewhereError()
+            if items:
+                revisions = [_plain(revision_values(item)) for item in items]
+                await connection.execute(insert(BANK_REVISION), revisions)
             for session_id in {item.session_id for item in items}:
                 await connection.execute(select(func.pg_notify(channel_of(session_id), BANK_CHANGED)))
 
@@ -244,6 +241,23 @@ def _earlier_chapters() -> Select[Any]:
 
 
 _EARLIER: Final = _earlier_chapters()
+
+
+_CHANGE: Final = BANK_ITEM.update().where(
+    BANK_ITEM.c.session_id == bindparam("of_session"),
+    BANK_ITEM.c.item_id == bindparam("of_item"),
+    BANK_ITEM.c.version == bindparam("before"),
+)
+
+
+def _after(item: Item) -> dict[str, Any]:
+    """Return the values of the next version of an item, with those of `_CHANGE`."""
+    return {
+        **item_values(item),
+        "of_session": item.session_id,
+        "of_item": item.id,
+        "before": item.version - 1,
+    }
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

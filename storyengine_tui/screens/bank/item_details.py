@@ -18,6 +18,7 @@ from storyengine_tui.screens.bank.detail_fields import lines_of
 from storyengine_tui.screens.bank.item_numbers import shown_decay, shown_id, shown_prompt
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
+_MOST_SUPERSEDED = 20
 NOT_PROVED = "No line of the story is named as proof: you wrote it."
 
 
@@ -30,18 +31,27 @@ def passages_of(
     *,
     is_out: bool,
     hands: Hands | None = None,
-    names: Mapping[ItemId, str] | None = None,
+    others: Mapping[ItemId, Item] | None = None,
 ) -> list[Passage]:
     """Return what an item says, who may know it, how strong it is, and how it was changed.
 
     `at` is the time that it is, where items fade by hours; `is_out` says that it does not count as the GM
-    took it out; `hands` says who made it, and `names` how the items are called that a quote proves.
+    took it out; `hands` says who made it, and `others` are the items of its chapter by their ids.
     """
-    made = [_passage("What it says", [clean(item.text), *lines_of(item.details, names or {})])]
+    others = others or {}
+    names = {one.id: one.name for one in others.values()}
+    made = [_passage("What it says", [clean(item.text), *lines_of(item.details, names)])]
     known = [*_facts(item, access, session, at, is_out=is_out), *(() if hands is None else _hands(hands))]
     made.append(_passage("What is known of it", known))
     if len(history) > 1:
         made.append(_passage("How it was changed", [*_changes(history, session)]))
+    if item.supersedes is not None:
+        back = (
+            ""
+            if is_out
+            else "While it counts they do not; x takes it out, and brings the first of them back."
+        )
+        made.append(_passage("What it took the place of", [*_superseded(item, others), back]))
     return made
 
 
@@ -53,6 +63,18 @@ def evidence_line(evidence: Evidence) -> str:
 
 def _passage(heading: str, lines: Sequence[str]) -> Passage:
     return Passage("\n".join((heading, *filter(None, lines))), heading=len(heading))
+
+
+def _superseded(item: Item, others: Mapping[ItemId, Item]) -> Iterator[str]:
+    """Yield the items that it superseded, the newest first."""
+    for _ in range(_MOST_SUPERSEDED):
+        if item.supersedes is None:
+            return
+        if item.supersedes not in others:
+            yield "An item of an earlier chapter"
+            return
+        item = others[item.supersedes]
+        yield f"Prompt {item.proved_at:,}: {clean_line(item.text)}"
 
 
 def _facts(

@@ -44,6 +44,7 @@ class ItemList(RowList[BankRow]):
         Binding("x", "ask('reject')", "Reject"),
         Binding("u", "ask('undo')", "Undo"),
         Binding("space", "mark", "Mark"),
+        Binding("a", "mark_all", "Mark all that show, or none", show=False),
         Binding("plus", "ask('add')", "Add", key_display="+"),
         Binding("U,shift+u", "ask('redo')", "Redo", key_display="U", show=False),
         Binding("t", "ask('close')", "Close a thread, or open it again", show=False),
@@ -70,8 +71,8 @@ class ItemList(RowList[BankRow]):
         "does, and what is left of its importance. New ones say so until you have seen them; ✓ is confirmed. "
         "Enter shows the proofs, the changes and how often it was recalled.\n\n"
         "c confirms, e edits, p pins, x rejects, m merges, t closes a thread; the same key again takes it "
-        "back. Space marks several, which a key then acts on at once. u undoes the last change, U does it "
-        "again, + adds one of your own.\n\n"
+        "back. Space marks several, a all that show; a key then acts on them at once. u undoes the last "
+        "change, U does it again, + adds one of your own.\n\n"
         "d shows those of which another may say the same, in groups: m merges the group of the cursor, and d "
         "shows all items again.\n\n"
         "In a chapter of a book, b shows the items of the earlier chapters too, with the number of their "
@@ -164,6 +165,13 @@ class ItemList(RowList[BankRow]):
             self.move_to(self.cursor + 1)
             self.refresh()
             self.post_message(self.Moved(self))
+
+    def action_mark_all(self) -> None:
+        """Mark every item that the list shows, or remove all marks where each has one."""
+        shown = {row.item.id for row in self.rows}
+        self._marked = set() if self._marked == shown else shown
+        self.refresh()
+        self.post_message(self.Moved(self))
 
     def action_ask(self, act: str) -> None:
         """Ask for something to be done with the items."""

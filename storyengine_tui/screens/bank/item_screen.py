@@ -94,7 +94,7 @@ class ItemScreen(OverlayScreen[Evidence]):
             self._fades_at(),
             is_out=not counts,
             hands=hands_of(history, others) if history else None,
-            names={one.id: one.name for one in others.values()},
+            others=others,
         )
         view = self.query_one(PassageView)
         view.show_passages(

@@ -117,6 +117,16 @@ async def test_space_marks_several_on_which_a_key_acts_at_once(desktop: Desktop)
         await tab.warned(NO_THREAD)
 
 
+async def test_a_marks_all_items_that_show_and_a_key_acts_on_them(desktop: Desktop) -> None:
+    async with tab3(desktop, shown="6") as tab:
+        await tab.press("space", "a")
+        assert tab.count.startswith("5 items · 5 marked")
+        await tab.press("a")
+        assert "marked" not in tab.count
+        await tab.press("a", "c")
+        await tab.said("Confirmed: 5 items")
+
+
 async def test_what_was_taken_out_is_shown_on_request_and_comes_back_by_the_same_key(
     desktop: Desktop,
 ) -> None:

@@ -1,0 +1,31 @@
+"""What the details of an item say beside its words."""
+
+from dataclasses import replace
+
+from core.domain.bank.item import Item
+from storyengine_tui.screens.bank.item_details import passages_of
+from tests.core.bank_samples import fact
+from tests.core.samples import session
+
+
+def texts(item: Item, *others: Item, is_out: bool = False) -> list[str]:
+    found = passages_of(
+        item, [item], None, session(), is_out=is_out, others={one.id: one for one in (item, *others)}
+    )
+    return [one.text for one in found]
+
+
+def test_an_item_says_what_it_took_the_place_of_and_how_that_comes_back() -> None:
+    first = fact(1, prompt_index=3, text="Her left arm bleeds.")
+    second = replace(fact(2, prompt_index=7, text="Her left arm is bound."), supersedes=first.id)
+    third = replace(fact(3, prompt_index=9, text="Her left arm has healed."), supersedes=second.id)
+    *_, said = texts(third, first, second)
+    assert said.splitlines() == [
+        "What it took the place of",
+        "Prompt 7: Her left arm is bound.",
+        "Prompt 3: Her left arm bleeds.",
+        "While it counts they do not; x takes it out, and brings the first of them back.",
+    ]
+    assert "x takes it out" not in texts(third, first, second, is_out=True)[-1]
+    assert texts(third)[-1].splitlines()[1] == "An item of an earlier chapter"
+    assert not any("took the place of" in one for one in texts(first, second, third))
