@@ -5,13 +5,13 @@ conditions of each of these parts, before their limits. It takes the time that t
 the beginning of a key, vectors of the chapters asked about alone. The states of characters come with it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
 from psycopg.types.numeric import Int8
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, select
 
 from core.bank_store import Sheets
 from core.domain.bank.item import Item, ItemAccess
@@ -56,16 +56,19 @@ def statement_of(
 
 
 def drawn_of(
-    rows: Iterable[FoundRow], items: Mapping[bytes, Item], sheets: Sheets, query: Query | None
+    rows: Sequence[FoundRow], items: Sequence[Item | None], sheets: Sheets, query: Query | None
 ) -> tuple[Sequence[Item], Sequence[Candidate]]:
-    """Return the states that were read, in the order of `sheets` and of play, and the candidates in none."""
+    """Return the states that were read, in the order of `sheets` and of play, and the candidates in none.
+
+    `items` has the item of each row; None for one that was deleted meanwhile.
+    """
     words = () if query is None else query.words
     states: list[Item] = []
     found: dict[bytes, Candidate] = {}
-    for key, _, _, score, bits, distance, is_state, last, count in rows:
-        item = items.get(key)
-        if item is None:  # it was deleted meanwhile
+    for row, item in zip(rows, items, strict=True):
+        if item is None:
             continue
+        key, _, _, score, bits, distance, is_state, last, count = row
         if is_state:
             states.append(item)
             continue
@@ -125,12 +128,10 @@ def _statement(parts: frozenset[str], languages: tuple[Language, ...], by_index:
     access = (BANK_ACCESS.c.session_id == sa.bindparam("asks", type_=sa.Uuid)) & (
         BANK_ACCESS.c.item_id == found.c.item_id
     )
-    # Ids and times as they are stored: to be made values of the program they would take longer than all else.
-    key = func.uuid_send(found.c.session_id).concat(func.uuid_send(found.c.item_id))
     return select(
-        sa.type_coerce(key, sa.LargeBinary).label("key"),
+        parts_of.key_of(found.c),
         found.c.version,
-        func.timestamptz_send(found.c.updated_at, type_=sa.LargeBinary).label("updated_at"),
+        parts_of.time_of(found.c).label("updated_at"),
         found.c.score,
         found.c.found_words,
         found.c.distance,

@@ -11,7 +11,7 @@ from core.changes import Changes
 from core.domain.bank.item import Item
 from core.domain.bank.recall import Query, Scope, query_words
 from core.domain.session.session import Session
-from db.rows.bank_mapping import to_item
+from db.rows.bank_mapping import to_item_of_texts
 from db.store import PostgresStore
 from tests.core.bank_samples import fact
 from tests.store import chapters
@@ -75,9 +75,9 @@ async def test_a_change_of_an_item_is_recalled_and_what_did_not_change_is_read_o
 
     def noted(row: dict[str, Any]) -> Item:
         read.append(row["text"])
-        return to_item(row)
+        return to_item_of_texts(row)
 
-    monkeypatch.setattr("db.bank.item_reader.to_item", noted)
+    monkeypatch.setattr("db.bank.item_reader.to_item_of_texts", noted)
     again = {one.item.id: one.item for one in await store.bank.recall(query(session))}
     assert read == ["Kara sold the brass key."]
     assert again[fact(1).id].text == "Kara sold the brass key."
