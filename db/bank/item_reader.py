@@ -54,7 +54,10 @@ class ItemReader:
 
     async def _read(self, keys: Collection[bytes]) -> dict[bytes, Item]:
         """Read items by their keys, and keep them."""
-        asked = {"sessions": array_of(key[:16] for key in keys), "ids": array_of(key[16:] for key in keys)}
+        asked = {
+            "sessions": array_of(key[:16].hex() for key in keys),
+            "ids": array_of(key[16:].hex() for key in keys),
+        }
         items: dict[bytes, Item] = {}
         for row in await self._connection.rows(_ITEMS, asked, is_binary=True):
             key, time = row.pop("key"), row.pop("time")
