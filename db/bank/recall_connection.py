@@ -1,7 +1,7 @@
-"""Runs the statement of recall over one connection of its own, which plans it once (design 15).
+"""Runs statements of recall over a connection of its own, which plans each once (design 15).
 
-A pooled connection would plan it again for the first ten inputs, and for each input where these are half an
-hour apart. Planning takes as long as the statement itself, and so do the pool and its rows in the program.
+A pooled connection would plan them again for the first ten inputs, and for each input where these are half an
+hour apart. Planning takes as long as a statement itself, and so do the pool and its rows in the program.
 """
 
 from collections.abc import Mapping, Sequence
