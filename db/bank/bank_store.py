@@ -1,7 +1,7 @@
 """The items of chapters in PostgreSQL; see `core.bank_store.BankStore` for what each method promises."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import URL, Executable, Select, Uuid, bindparam, func, select
@@ -17,7 +17,7 @@ from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from db.bank.item_reader import ItemReader
+from db.bank.item_reader import FoundRow, ItemReader
 from db.bank.names import NameReader
 from db.bank.piece_vectors import missing_pieces, near, put_pieces
 from db.bank.recall import drawn_of, statements_of
@@ -170,7 +170,7 @@ class PostgresBank:
         # Beside each other: the server has a processor for each, and the second takes as long as the rest.
         read = [self._recalls.tuples(told, values)] if told is not None else []
         read += [self._meant.tuples(meant, values, by_index=most)] if meant is not None else []
-        rows = [row for found in await asyncio.gather(*read) for row in found]
+        rows = await _rows_of(read)
         states, found = drawn_of(rows, await self._items.read(rows), sheets, query)
         return Drawn(states, () if query is None else merged(found, query))
 
@@ -229,6 +229,16 @@ class PostgresBank:
 
     async def _rows(self, query: Select[Any]) -> Sequence[Any]:
         return await self._read(lambda connection: rows_of(connection, query))
+
+
+async def _rows_of(read: Sequence[Coroutine[Any, Any, Sequence[FoundRow]]]) -> Sequence[FoundRow]:
+    """Return the rows of all that is read at the same time; where one fails the others are given up."""
+    tasks = [asyncio.create_task(one) for one in read]
+    try:
+        return [row for found in await asyncio.gather(*tasks) for row in found]
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def _earlier_chapters() -> Select[Any]:

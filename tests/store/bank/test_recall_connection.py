@@ -11,11 +11,13 @@ import pytest
 from core.changes import Changes
 from core.domain.bank.item import Item
 from core.domain.bank.recall import ItemVector, Query, Scope, query_words
+from core.domain.errors import StorageError
 from core.domain.session.language import Language
 from core.domain.session.session import Session
 from db.bank import recall
 from db.bank.recall_connection import RecallConnection
 from db.bank.recall_parts import array_of
+from db.errors import LOAD
 from db.rows.bank_mapping import to_item_of_texts
 from db.store import PostgresStore
 from tests.core.bank_samples import fact
@@ -108,6 +110,32 @@ async def test_what_is_found_by_meaning_is_looked_for_beside_the_rest(
     async with asyncio.timeout(10):
         found = await store.bank.recall(both)
     assert {one.item.id: one.similarity is not None for one in found} == {fact(1).id: False, fact(2).id: True}
+
+
+async def test_where_one_statement_fails_the_other_is_given_up(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await with_items(store, fact(1))
+    assert await store.bank.can_recall_by_meaning()
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def stuck(*_: object, **__: object) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def failing(*_: object, **__: object) -> None:
+        await begun.wait()
+        raise StorageError(LOAD, "The database is gone.", "")
+
+    monkeypatch.setattr(store.bank._meant, "tuples", stuck)
+    monkeypatch.setattr(store.bank._recalls, "tuples", failing)
+    async with asyncio.timeout(10):
+        with pytest.raises(StorageError):
+            await store.bank.recall(replace(query(session), vector=(1.0, 0.1), model="m"))
+        await ended.wait()
 
 
 async def test_words_alone_are_looked_for_over_one_connection(store: PostgresStore) -> None:
