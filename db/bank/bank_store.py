@@ -1,7 +1,7 @@
 """The items of chapters in PostgreSQL; see `core.bank_store.BankStore` for what each method promises."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import URL, Select, Uuid, bindparam, func, select
@@ -17,10 +17,10 @@ from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from db.bank.item_reader import ItemReader
-from db.bank.names import names_of, read_names
+from db.bank.item_reader import FoundRow, ItemReader
+from db.bank.names import NameReader
 from db.bank.piece_vectors import missing_pieces, near, put_pieces
-from db.bank.recall import drawn_of, statement_of
+from db.bank.recall import drawn_of, statements_of
 from db.bank.recall_connection import RecallConnection
 from db.bank.validity import counts, is_in, is_of_canon, replacing
 from db.bank.vectors import VectorTable, missing, pairs
@@ -55,7 +55,10 @@ class PostgresBank:
         self._read: Final = read
         self._vectors: Final = VectorTable(change, read, url)
         self._recalls: Final = RecallConnection(url)
+        self._meant: Final = RecallConnection(url)
+        """For what is found by meaning, beside the other one."""
         self._items: Final = ItemReader(self._recalls)
+        self._names: Final = NameReader(self._recalls)
 
     async def items(
         self,
@@ -159,20 +162,23 @@ class PostgresBank:
         by_index = 0
         if query is not None and has_vectors and await self._vectors.index.serves(query):
             by_index = len(query.vector or ())
-        statement = statement_of(sheets, query, has_vectors=has_vectors, by_index=by_index)
-        if statement is None:
-            return Drawn()
-        rows = await self._recalls.tuples(*statement, by_index=query.candidates if query and by_index else 0)
+        told, meant, values = statements_of(sheets, query, has_vectors=has_vectors, by_index=by_index)
+        most = query.candidates if query and by_index else 0
+        # Beside each other: the server has a processor for each, and the second takes as long as the rest.
+        read = [self._recalls.tuples(told, values)] if told is not None else []
+        read += [self._meant.tuples(meant, values, by_index=most)] if meant is not None else []
+        rows = await _rows_of(read)
         states, found = drawn_of(rows, await self._items.read(rows), sheets, query)
         return Drawn(states, () if query is None else merged(found, query))
 
     async def aclose(self) -> None:
-        """Close the connection for recall, if it was opened."""
+        """Close the connections for recall, if they were opened."""
         await self._recalls.aclose()
+        await self._meant.aclose()
 
     async def names(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:
         """Return unknown words and the names there are; see `core.bank_store.BankStore.names`."""
-        return read_names(await self._recalls.rows(*names_of(scopes, words))) if scopes and words else Names()
+        return await self._names.read(scopes, words)
 
     async def can_recall_by_meaning(self) -> bool:
         """Whether vectors are kept here; see `core.bank_store.BankStore.can_recall_by_meaning`."""
@@ -220,6 +226,16 @@ class PostgresBank:
 
     async def _rows(self, query: Select[Any]) -> Sequence[Any]:
         return await self._read(lambda connection: rows_of(connection, query))
+
+
+async def _rows_of(read: Sequence[Coroutine[Any, Any, Sequence[FoundRow]]]) -> Sequence[FoundRow]:
+    """Return the rows of all that is read at the same time; where one fails the others are given up."""
+    tasks = [asyncio.create_task(one) for one in read]
+    try:
+        return [row for found in await asyncio.gather(*tasks) for row in found]
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def _earlier_chapters() -> Select[Any]:

@@ -4,25 +4,25 @@ Of two inputs in a row most recall the same, and those of several characters at 
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import Select, select
+from sqlalchemy.dialects.postgresql import JSONB
 
 from core.domain.bank.item import Item
 from db.bank.recall_connection import RecallConnection
-from db.bank.recall_parts import rows_of
-from db.rows.bank_mapping import to_item
+from db.bank.recall_parts import array_of, key_of, rows_of, time_of
+from db.rows.bank_mapping import to_item_of_texts
 from db.tables import BANK_ITEM
 
 MOST_KEPT: Final = 6_000
 """Items that are kept, of some 1,300 bytes each."""
 FoundRow = tuple[Any, ...]
 """A row that begins with the key of an item, both ids as 32 bytes, its version, and the time of that."""
-_YEAR_2000: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _Version = tuple[int, bytes, Item]
 
 
@@ -33,41 +33,57 @@ class ItemReader:
         self._connection: Final = connection
         self._kept: Final = OrderedDict[bytes, _Version]()
 
-    async def read(self, found: Iterable[FoundRow]) -> dict[bytes, Item]:
-        """Return the items of rows that say which versions they are; one that was deleted is left out."""
-        items: dict[bytes, Item] = {}
+    async def read(self, found: Sequence[FoundRow]) -> Sequence[Item | None]:
+        """Return the item of each row, which says its version; None for one that was deleted."""
+        items: list[Item | None] = []
         missing = set[bytes]()
         kept = self._kept
-        for key, version, updated_at, *_ in found:
+        for row in found:
+            key = row[0]
             known = kept.get(key)
-            if known is None or known[0] != version or known[1] != updated_at:
+            if known is None or known[1] != row[2] or known[0] != row[1]:
                 missing.add(key)
+                items.append(None)
             else:
-                items[key] = known[2]
+                items.append(known[2])
                 kept.move_to_end(key)
         if missing:
-            ids = [(UUID(bytes=key[:16]), UUID(bytes=key[16:])) for key in missing]
-            asked = {"sessions": [one for one, _ in ids], "ids": [one for _, one in ids]}
-            for row in await self._connection.rows(_ITEMS, asked):
-                item = to_item(row)
-                key = item.session_id.bytes + item.id.bytes
-                items[key] = item
-                kept[key] = item.version, _time_as_stored(item.updated_at), item
-            while len(kept) > MOST_KEPT:
-                kept.popitem(last=False)
+            read = await self._read(missing)
+            items = [read.get(row[0], item) for row, item in zip(found, items, strict=True)]
+        return items
+
+    async def _read(self, keys: Collection[bytes]) -> dict[bytes, Item]:
+        """Read items by their keys, and keep them."""
+        asked = {
+            "sessions": array_of(key[:16].hex() for key in keys),
+            "ids": array_of(key[16:].hex() for key in keys),
+        }
+        items: dict[bytes, Item] = {}
+        for row in await self._connection.rows(_ITEMS, asked, is_binary=True):
+            key, time = row.pop("key"), row.pop("time")
+            row["session_id"] = _chapter_of(key[:16])
+            items[key] = item = to_item_of_texts(row)
+            self._kept[key] = item.version, time, item
+        while len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
         return items
 
 
-def _time_as_stored(time: datetime) -> bytes:
-    """Return a time as PostgreSQL sends it in binary: the microseconds since the year 2000."""
-    return ((time - _YEAR_2000) // timedelta(microseconds=1)).to_bytes(8, signed=True)
+@lru_cache(maxsize=256)
+def _chapter_of(key: bytes) -> UUID:
+    """Return the id of a chapter, the same object for its items: two ids take long to compare."""
+    return UUID(bytes=key)
 
 
 def _items() -> Select[Any]:
     """Return the query for items by their ids."""
     asked = rows_of("asked", ("session_id", "sessions", sa.Uuid()), ("item_id", "ids", sa.Uuid()))
+    columns = [
+        sa.cast(column, sa.Text).label(column.key) if isinstance(column.type, JSONB) else column
+        for column in BANK_ITEM.c
+    ]
     item = (
-        select(BANK_ITEM)
+        select(*columns, key_of(BANK_ITEM.c), time_of(BANK_ITEM.c).label("time"))
         .where(BANK_ITEM.c.session_id == asked.c.session_id, BANK_ITEM.c.item_id == asked.c.item_id)
         .offset(0)  # each by its key, however many there are in all
         .lateral("item")

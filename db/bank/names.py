@@ -3,7 +3,7 @@
 It takes the time of a few keys where every word is known; the names are read only where one is not.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -14,22 +14,41 @@ from sqlalchemy.dialects.postgresql import REGCONFIG, array
 from core.bank_store import MOST_NAMES, Names
 from core.domain.bank.details import NAMED
 from core.domain.bank.recall import Scope
+from core.domain.session.language import Language
+from db.bank.recall_connection import RecallConnection
 from db.bank.recall_parts import rows_of, scope_rows, scope_values, stem_of
 from db.bank.validity import counts
 from db.tables import BANK_ITEM, BANK_WORD
 
+_MOST_COMMON: Final = 2_000
+"""Common words that are remembered; a language has some hundreds."""
 _KINDS: Final[Any] = [literal_column(f"'{kind.value}'") for kind in NAMED]
 
 
-def names_of(scopes: Sequence[Scope], words: Sequence[str]) -> tuple[Select[Any], Mapping[str, object]]:
-    """Return the statement with the values of its parameters."""
-    return _statement(), {**scope_values(scopes), "words": list(words)}
+class NameReader:
+    """Reads names over the connection of recall, and remembers words of which a language makes nothing."""
 
+    def __init__(self, connection: RecallConnection) -> None:
+        self._connection: Final = connection
+        self._common: Final = set[tuple[Language, str]]()
 
-def read_names(rows: Sequence[Mapping[str, Any]]) -> Names:
-    """Return what was found, of the row of the statement."""
-    [row] = rows
-    return Names(unknown=tuple(row["words"] or ()), names=tuple(row["names"] or ()))
+    async def read(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:
+        """Return unknown words and the names there are; see `core.bank_store.BankStore.names`.
+
+        Many prompts begin with a common word, such as “What”: nothing is read for these.
+        """
+        languages = {one.language for one in scopes}
+        asked = [
+            word for word in words if not any((language, word) in self._common for language in languages)
+        ]
+        if not languages or not asked:
+            return Names()
+        [row] = await self._connection.rows(_statement(), {**scope_values(scopes), "words": asked})
+        if len(languages) == 1 and row["common"]:
+            if len(self._common) > _MOST_COMMON:
+                self._common.clear()
+            self._common.update((language, word) for language in languages for word in row["common"])
+        return Names(unknown=tuple(row["words"] or ()), names=tuple(row["names"] or ()))
 
 
 @cache
@@ -75,4 +94,7 @@ def _statement() -> Select[Any]:
     )
     # As arrays: a row for each name would take longer to read than to find.
     words = select(func.array_agg(unknown.c.word)).scalar_subquery()
-    return select(words.label("words"), select(func.array_agg(names.c.name)).scalar_subquery().label("names"))
+    is_common = select(scope.c.session_id).where(stem.is_(None)).correlate(sought).exists()
+    common = select(func.array_agg(sought.c.word)).where(is_common).scalar_subquery()
+    listed = select(func.array_agg(names.c.name)).scalar_subquery()
+    return select(words.label("words"), common.label("common"), listed.label("names"))

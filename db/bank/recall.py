@@ -1,17 +1,17 @@
-"""The one statement that reads what an input draws on of the memory bank (design 15).
+"""The two statements that read what an input draws on of the memory bank (design 15).
 
-It finds what a query recalls: by words, by meaning, and of what the GM kept. Label, chapters and validity are
-conditions of each of these parts, before their limits. It takes the time that the candidates take: a word by
-the beginning of a key, vectors of the chapters asked about alone. The states of characters come with it.
+One finds what a query recalls by its meaning; the other what it recalls by words and of what the GM kept, and
+the states of characters. They run beside each other. Label, chapters and validity are conditions of each of
+their parts, before its limit. They take the time that the candidates take: a word by the beginning of a key,
+vectors of the chapters asked about alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from psycopg.types.numeric import Int8
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, select
 
 from core.bank_store import Sheets
 from core.domain.bank.item import Item, ItemAccess
@@ -29,18 +29,27 @@ from db.bank.item_reader import FoundRow
 from db.bank.vectors import text_of
 from db.tables import BANK_ACCESS
 
-_STATES, _WORDS, _MEANING, _KEPT = "states", "words", "meaning", "kept"
-"""The parts of the statement."""
+_STATES, _WORDS, _PINNED, _KEPT = "states", "words", "pinned", "kept"
+"""The parts of the statement that does not look for the meaning: what is kept is looked for by it."""
 
 
-def statement_of(
-    sheets: Sheets, query: Query | None, *, has_vectors: bool, by_index: int = 0
-) -> tuple[Select[Any], Mapping[str, object]] | None:
-    """Return the statement with the values of its parameters; None where nothing could be found.
+class Statements(NamedTuple):
+    """What reads what an input draws on, with the values of the parameters; None for what finds nothing."""
+
+    told: Select[Any] | None
+    """The states, and what is found by words and of what the GM kept."""
+    meant: Select[Any] | None
+    """What is found by the meaning."""
+    values: Mapping[str, object]
+
+
+def statements_of(sheets: Sheets, query: Query | None, *, has_vectors: bool, by_index: int = 0) -> Statements:
+    """Return the statements for what an input draws on.
 
     `by_index` is how many numbers the vectors of their index have, where that is used.
     """
     parts = {_STATES} if sheets else set[str]()
+    is_meant = False
     values: dict[str, object] = {
         "charts": [one for one, _ in sheets],
         "abouts": [int(slot) for _, slot in sheets],
@@ -48,24 +57,29 @@ def statement_of(
     }
     if query is not None and query.scopes:
         parts |= {_WORDS} if query.words else set()
-        parts |= {_MEANING} if query.vector is not None and has_vectors else set()
-        parts |= {_KEPT} if query.is_for_input else set()
+        is_meant = query.vector is not None and has_vectors
+        if query.is_for_input:
+            parts.add(_KEPT if is_meant else _PINNED)
         values |= _values(query)
     languages = () if query is None else tuple(sorted({one.language for one in query.scopes}))
-    return (_statement(frozenset(parts), languages, by_index), values) if parts else None
+    told = _told(frozenset(parts), languages) if parts else None
+    return Statements(told, _meant(by_index) if is_meant else None, values)
 
 
 def drawn_of(
-    rows: Iterable[FoundRow], items: Mapping[bytes, Item], sheets: Sheets, query: Query | None
+    rows: Sequence[FoundRow], items: Sequence[Item | None], sheets: Sheets, query: Query | None
 ) -> tuple[Sequence[Item], Sequence[Candidate]]:
-    """Return the states that were read, in the order of `sheets` and of play, and the candidates in none."""
+    """Return the states that were read, in the order of `sheets` and of play, and the candidates in none.
+
+    `items` has the item of each row; None for one that was deleted meanwhile.
+    """
     words = () if query is None else query.words
     states: list[Item] = []
     found: dict[bytes, Candidate] = {}
-    for key, _, _, score, bits, distance, is_state, last, count in rows:
-        item = items.get(key)
-        if item is None:  # it was deleted meanwhile
+    for row, item in zip(rows, items, strict=True):
+        if item is None:
             continue
+        key, _, _, score, bits, distance, is_state, last, count = row
         if is_state:
             states.append(item)
             continue
@@ -96,10 +110,10 @@ def _values(query: Query) -> dict[str, object]:
         "asks": query.session_id,
         **parts_of.scope_values(query.scopes),
         "size": float(query.size),
-        "words": [one.word for one in query.words],
-        "weights": [one.weight for one in query.words],
-        "are_names": [one.is_name for one in query.words],
-        "bits": [Int8(1 << place) for place in range(len(query.words))],
+        "words": parts_of.array_of(one.word for one in query.words),
+        "weights": parts_of.array_of(one.weight for one in query.words),
+        "are_names": parts_of.array_of(one.is_name for one in query.words),
+        "bits": parts_of.array_of(1 << place for place in range(len(query.words))),
         "model": query.model,
         "vector": text_of(query.vector or ()),
         "most": query.candidates,
@@ -110,27 +124,35 @@ def _values(query: Query) -> dict[str, object]:
 
 
 @lru_cache(64)
-def _statement(parts: frozenset[str], languages: tuple[Language, ...], by_index: int) -> Select[Any]:
-    """Return the statement; it is built once, which takes longer than it runs."""
+def _told(parts: frozenset[str], languages: tuple[Language, ...]) -> Select[Any]:
+    """Return the statement with these parts; it is built once, which takes longer than it runs."""
     scope = parts_of.scope_rows()
     every = [parts_of.by_words(scope, languages)] if _WORDS in parts else []
-    if _MEANING in parts:
-        every.append(parts_of.by_index(scope, by_index) if by_index else parts_of.by_meaning(scope))
-    if _KEPT in parts:
-        kept = parts_of.kept_rows(scope, by_meaning=_MEANING in parts)
+    if parts & {_PINNED, _KEPT}:
+        kept = parts_of.kept_rows(scope, by_meaning=_KEPT in parts)
         every.append(parts_of.pinned(scope, kept))
-        every += [parts_of.kept(scope, kept)] if _MEANING in parts else []
+        every += [parts_of.kept(scope, kept)] if _KEPT in parts else []
     every += [parts_of.states()] if _STATES in parts else []
+    return _found(every)
+
+
+@lru_cache(8)
+def _meant(by_index: int) -> Select[Any]:
+    """Return the statement for what is found by the meaning."""
+    scope = parts_of.scope_rows()
+    return _found([parts_of.by_index(scope, by_index) if by_index else parts_of.by_meaning(scope)])
+
+
+def _found(every: Sequence[Any]) -> Select[Any]:
+    """Return the query for what these parts find, with what the chapter that asks recalled of it before."""
     found = sa.union_all(*(select(part) for part in every)).subquery("found")
     access = (BANK_ACCESS.c.session_id == sa.bindparam("asks", type_=sa.Uuid)) & (
         BANK_ACCESS.c.item_id == found.c.item_id
     )
-    # Ids and times as they are stored: to be made values of the program they would take longer than all else.
-    key = func.uuid_send(found.c.session_id).concat(func.uuid_send(found.c.item_id))
     return select(
-        sa.type_coerce(key, sa.LargeBinary).label("key"),
+        parts_of.key_of(found.c),
         found.c.version,
-        func.timestamptz_send(found.c.updated_at, type_=sa.LargeBinary).label("updated_at"),
+        parts_of.time_of(found.c).label("updated_at"),
         found.c.score,
         found.c.found_words,
         found.c.distance,

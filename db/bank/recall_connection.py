@@ -1,7 +1,7 @@
-"""Runs the statement of recall over one connection of its own, which plans it once (design 15).
+"""Runs statements of recall over a connection of its own, which plans each once (design 15).
 
-A pooled connection would plan it again for the first ten inputs, and for each input where these are half an
-hour apart. Planning takes as long as the statement itself, and so do the pool and its rows in the program.
+A pooled connection would plan them again for the first ten inputs, and for each input where these are half an
+hour apart. Planning takes as long as a statement itself, and so do the pool and its rows in the program.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,10 +47,12 @@ class RecallConnection:
         self._set_on: tuple[Connection, tuple[str, str]] | None = None
         """The connection that has settings, and which."""
 
-    async def rows(self, statement: Select[Any], values: Mapping[str, object]) -> Sequence[Mapping[str, Any]]:
-        """Return the rows of a statement by their columns; raises StorageError."""
+    async def rows(
+        self, statement: Select[Any], values: Mapping[str, object], *, is_binary: bool = False
+    ) -> Sequence[dict[str, Any]]:
+        """Return the rows of a statement by their columns, as `tuples`; raises StorageError."""
         columns = _prepared(statement).columns
-        found = await self.tuples(statement, values, is_binary=False)
+        found = await self.tuples(statement, values, is_binary=is_binary)
         return [dict(zip(columns, row, strict=True)) for row in found]
 
     async def tuples(

@@ -3,7 +3,7 @@
 Each gives ids with a score or a distance; label, chapters and validity are conditions before its limit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -43,11 +43,11 @@ def scope_rows() -> Any:
 def scope_values(scopes: Sequence[Scope]) -> dict[str, object]:
     """Return the parameters of these rows."""
     return {
-        "sessions": [one.session_id for one in scopes],
-        "masks": [one.mask for one in scopes],
-        "befores": [one.before for one in scopes],
-        "nows": [one.now for one in scopes],
-        "languages": [one.language.value for one in scopes],
+        "sessions": array_of(one.session_id.hex for one in scopes),
+        "masks": array_of(one.mask for one in scopes),
+        "befores": array_of(one.before for one in scopes),
+        "nows": array_of(one.now for one in scopes),
+        "languages": array_of(one.language.value for one in scopes),
     }
 
 
@@ -56,6 +56,27 @@ def rows_of(name: str, *columns: tuple[str, str, Any]) -> Any:
     arrays = [_given(parameter, ARRAY(kind)) for _, parameter, kind in columns]
     named = [sa.column(own, kind) for own, _, kind in columns]
     return func.unnest(*arrays).table_valued(*named, name=name).render_derived()
+
+
+def array_of(values: Iterable[object]) -> str:
+    """Return values as an array in text: the driver would take several times as long to make it."""
+    return f"{{{','.join(['NULL' if one is None else _quoted(str(one)) for one in values])}}}"
+
+
+def _quoted(text: str) -> str:
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+def key_of(item: Any) -> ColumnElement[bytes]:
+    """Return the ids of an item as they are stored: as values of the program they would take longer."""
+    key = func.uuid_send(item.session_id).concat(func.uuid_send(item.item_id))
+    return sa.type_coerce(key, sa.LargeBinary).label("key")
+
+
+def time_of(item: Any) -> ColumnElement[bytes]:
+    """Return the time of the version of an item as it is stored."""
+    return func.timestamptz_send(item.updated_at, type_=sa.LargeBinary)
 
 
 def _given(parameter: str, kind: Any) -> Any:
@@ -91,49 +112,35 @@ def by_words(scope: Any, languages: Sequence[Language]) -> Any:
         .cte("lexeme")
         .prefix_with("MATERIALIZED", dialect="postgresql")
     )
-    is_its_language = [scope.c.language == func.any(lexeme.c.languages)] if of else []
+    chapters = select(scope.c.session_id)
+    if of:
+        chapters = chapters.where(scope.c.language == func.any(lexeme.c.languages)).correlate(lexeme)
+    # As an array of chapters, of which the server looks up each in the index; as rows of them it would take
+    # several times as long for a word that most items have.
+    is_there = BANK_WORD.c.session_id == func.any(func.array(chapters.scalar_subquery()))
     having = (
         select(BANK_WORD.c.session_id, BANK_WORD.c.item_id)
-        .where(BANK_WORD.c.session_id == scope.c.session_id, BANK_WORD.c.word == lexeme.c.stem)
-        .where(*is_its_language)
-        .offset(0)  # each chapter by the beginning of the key, however many there are
-        .correlate(scope, lexeme)
-        .lateral("having")
-    )
-    each = (
-        select(having.c.session_id, having.c.item_id)
-        .select_from(scope.join(having, sa.true()))
-        .limit(MOST_WITH_A_WORD + 1)
+        .where(is_there, BANK_WORD.c.word == lexeme.c.stem)
         .correlate(lexeme)
-        .subquery("each")
     )
-    # As arrays, which say how many there are: sorting them to count them would take longer.
-    has = select(
-        func.array_agg(each.c.session_id).label("sessions"), func.array_agg(each.c.item_id).label("ids")
+    # They are counted first and read again, since most words of a prompt are in too many.
+    some = having.limit(MOST_WITH_A_WORD + 1).subquery("some")
+    counted = (
+        select(func.count().label("number"))
+        .select_from(some)
+        .having(func.count() <= MOST_WITH_A_WORD)
+        .lateral("counted")
     )
-    listed = has.lateral("listed")
-    items = func.cardinality(listed.c.ids)
-    rarity = func.ln(1 + sa.bindparam("size", type_=sa.Float) / (items + 0.5))
-    one = (
-        func.unnest(listed.c.sessions, listed.c.ids)
-        .table_valued(sa.column("session_id", sa.Uuid), sa.column("item_id", sa.Uuid), name="one")
-        .render_derived()
-    )
-    hit = (
-        select(one.c.session_id, one.c.item_id, rarity.label("rarity"))
-        .select_from(listed.join(one, sa.true()))
-        .where(items <= MOST_WITH_A_WORD)
-        .offset(0)  # or the server takes the arrays along, and sorts them
-        .lateral("hit")
-    )
+    rarity = func.ln(1 + sa.bindparam("size", type_=sa.Float) / (counted.c.number + 0.5))
+    hit = having.offset(0).lateral("hit")
     scored = (
         select(
             hit.c.session_id,
             hit.c.item_id,
-            func.sum(lexeme.c.weight * hit.c.rarity).label("score"),
+            func.sum(lexeme.c.weight * rarity).label("score"),
             func.bit_or(lexeme.c.bit).label("found_words"),
         )
-        .select_from(lexeme.join(hit, sa.true()))
+        .select_from(lexeme.join(counted, sa.true()).join(hit, sa.true()))
         .group_by(hit.c.session_id, hit.c.item_id)
         .order_by(sa.desc("score"), hit.c.item_id.desc())
         .subquery("scored")

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
+from json import loads
 from typing import Any, Final
 from uuid import UUID
 
 from core.bank_store import EarlierChapter
 from core.domain.audience import Audience
-from core.domain.bank.details import Details, without_unset
+from core.domain.bank.details import DETAILS_OF, Details, ItemKind, without_unset
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Replacement, Validation
 from core.domain.ids import ItemId, SessionId
@@ -26,8 +27,13 @@ _PLAIN: Final = (
     *("is_pinned", "is_by_gm", "prompt_index", "take", "supersedes", "merged_into", "undoes"),
     *("expires_at", "request_id", "created_at", "updated_at"),
 )
-_IDS: Final = ("session_id", "supersedes", "merged_into", "request_id")
+_MADE: Final = ("item_id", "kind", "details", "about", "label", "validation", "origin", "evidence")
+"""Columns of which the item has values of another kind, or another name."""
+_IDS: Final = ("session_id", "item_id", "supersedes", "merged_into", "request_id")
 _TIMES: Final = ("created_at", "updated_at")
+# Looked up in a table: to call an enumeration takes several times as long.
+_VALIDATIONS: Final = {one.value: one for one in Validation}
+_ORIGINS: Final = {one.value: one for one in ItemOrigin}
 
 
 def item_values(item: Item) -> Values:
@@ -63,31 +69,50 @@ def revision_values(item: Item) -> Values:
 
 def to_item(row: Mapping[str, Any]) -> Item:
     """Return the item of a row, or of the content of a version."""
-    values = {name: row[name] for name in _PLAIN}
+    values = {name: row[name] for name in (*_PLAIN, *_MADE)}
     for name in _IDS:
         if isinstance(row[name], str):
             values[name] = UUID(row[name])
     for name in _TIMES:
         if isinstance(row[name], str):
             values[name] = datetime.fromisoformat(row[name])
-    item_id, about = row["item_id"], row["about"]
-    return Item(
-        **values,
-        id=ItemId(UUID(item_id) if isinstance(item_id, str) else item_id),
-        details=_to_details(row["kind"], row["details"]),
-        about=None if about is None else Slot(about),
-        label=Audience.of_mask(row["label"]),
-        validation=Validation(row["validation"]),
-        origin=ItemOrigin(row["origin"]),
-        evidence=tuple([Evidence(**one) for one in row["evidence"]]),
-    )
+    values["details"] = _to_details(values.pop("kind"), row["details"])
+    return _item_of(values)
+
+
+def to_item_of_texts(row: dict[str, Any]) -> Item:
+    """Return the item of a row of `bank_item` whose JSON is text; the row is used up.
+
+    Reading the JSON of two hundred items would take the driver as long as all that recall does else.
+    """
+    row["details"] = _details_of(row.pop("kind"), row["details"])
+    row["evidence"] = loads(row["evidence"])
+    return _item_of(row)
+
+
+def _item_of(values: dict[str, Any]) -> Item:
+    """Return the item of its columns, whose details are made; `values` are used up."""
+    values["id"] = values.pop("item_id")
+    if values["about"] is not None:
+        values["about"] = Slot(values["about"])
+    values["label"] = Audience.of_mask(values["label"])
+    values["validation"] = _VALIDATIONS[values["validation"]]
+    values["origin"] = _ORIGINS[values["origin"]]
+    values["evidence"] = tuple([Evidence(**one) for one in values["evidence"]])
+    return Item(**values)
+
+
+@lru_cache(maxsize=256)
+def _details_of(kind: str, text: str) -> Details:
+    """Return the details that a text of JSON has; many items have the same, such as none."""
+    return _to_details(kind, loads(text))
 
 
 def _to_details(kind: str, values: Mapping[str, Any]) -> Details:
     """Return the details of a row; what an older row does not have is unset."""
     proved = values.get("data_item_ids")
     ids = {} if proved is None else {"data_item_ids": [UUID(int=int(one)) for one in proved]}
-    made: Details = _details().validate_python({**values, **ids, "kind": kind})
+    made: Details = _reader(kind).validate_python({**values, **ids, "kind": kind})
     return made
 
 
@@ -104,11 +129,11 @@ def to_access(row: Any) -> ItemAccess:
 
 
 @cache
-def _details() -> Any:
-    """Return what reads details. pydantic is loaded by the first chapter that has a bank."""
+def _reader(kind: str) -> Any:
+    """Return what reads the details of a kind. pydantic is loaded by the first chapter that has a bank."""
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Details)
+    return TypeAdapter(DETAILS_OF[ItemKind(kind)])
 
 
 def to_earlier_chapter(row: Mapping[str, Any]) -> EarlierChapter:

@@ -54,4 +54,4 @@ def _hours_of(item: Item, prompt_index: int, prompts: float, at: datetime) -> fl
 
 def has_expired(item: Item, prompt_index: int) -> bool:
     """Whether it is no longer recalled at a prompt; a pinned or confirmed item always is."""
-    return item.is_fading and item.expires_at is not None and prompt_index > item.expires_at
+    return item.expires_at is not None and prompt_index > item.expires_at and item.is_fading

@@ -162,28 +162,38 @@ def merged(candidates: Iterable[Candidate], query: Query) -> tuple[Found, ...]:
     by_meaning = _ranks([_near_enough(one.similarity) for one in listed])
     found: list[tuple[bool, float, int, float, ItemId, int, Found]] = []
     kept: list[tuple[Candidate, Found]] = []
-    scopes = query.scopes_by_id()
-    asks, size = scopes.get(query.session_id), query.size
+    scopes, size, at = query.scopes_by_id(), query.size, query.at
+    asks = scopes.get(query.session_id)
+    has_places = query.is_for_input
+    chapter: SessionId | None = None
+    now = counted = 0
     for one, rank_by_words, rank_by_meaning in zip(listed, by_words, by_meaning, strict=True):
         item, score, words, similarity, access = one
+        if item.session_id is not chapter:  # an id takes long to look up, and most items are of one chapter
+            chapter = item.session_id
+            now = scopes[chapter].now
+            # Both are counted on in the chapter's own prompts; the recall was counted in those of the one
+            # that asks.
+            counted = now - asks.now if asks else 0
         share = 0.0
         if rank_by_words:
             share += _fit(score or 0.0, size) / (_RANKS + rank_by_words)
         if rank_by_meaning:
             share += 1 / (_RANKS + rank_by_meaning)
-        if not share and not (query.is_for_input and item.is_pinned):
+        if not share and not (has_places and item.is_pinned):
             continue
-        strength = _strength(one, scopes[item.session_id], asks, query.at)
+        strength = strength_of(item, now, None if access is None else access.last_accessed + counted, at)
         share *= _FADED + (1 - _FADED) * strength
         made = Found(item, strength, words, similarity, 0 if access is None else access.access_count)
-        if not item.is_fading:
+        if has_places and not item.is_fading:
             kept.append((one, made))
         if share:
-            is_first = item.is_pinned and not query.is_for_input
-            found.append((not is_first, -share, *_newest_first(item), len(found), made))
+            is_first = item.is_pinned and not has_places
+            place = (not is_first, -share, -item.prompt_index, -item.importance, item.id, len(found), made)
+            found.append(place)
     found.sort()
     best = [one[-1] for one in found]
-    if query.is_for_input and kept:
+    if kept:
         kept.sort(key=lambda pair: _nearest_first(pair[0]))
         best = _with_places(best, [made for _, made in kept], query.limit)
     return tuple(best[: query.limit])
@@ -280,10 +290,3 @@ def _nearest_first(one: Candidate) -> tuple[float, float, int, float, ItemId]:
 
 def _newest_first(item: Item) -> tuple[int, float, ItemId]:
     return -item.prompt_index, -item.importance, item.id
-
-
-def _strength(one: Candidate, scope: Scope, asks: Scope | None, at: datetime | None) -> float:
-    # Both are counted on in the chapter's own prompts; the recall was counted in those of the one that asks.
-    counted = scope.now - (asks or scope).now
-    last = None if one.access is None else one.access.last_accessed + counted
-    return strength_of(one.item, scope.now, last, at)

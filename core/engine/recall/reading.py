@@ -100,13 +100,17 @@ class BankReader:
         # A state of an earlier chapter counts there still when a later chapter has replaced it.
         newest = {line.item.id for line in newest_states(lines, slot)}
         outdated = {line.item.id for line in lines if line.about is slot} - newest
-        ids = [one.item.id for one in drawn.found if one.item.session_id != session.id]
+        is_book = len(chapters) > 1
+        ids = [one.item.id for one in drawn.found if one.item.session_id != session.id] if is_book else []
         outdated |= await replaced_in_book(self._store, chapters, Audience.of((slot,)), session, ids)
         recalled: list[Recalled] = []
+        chapter, chapter_id = chapters[-1], session.id
         for item, strength, words, similarity, count in drawn.found:
-            chapter = by_id[item.session_id]
             if len(recalled) == limit:
                 break
+            if item.session_id is not chapter_id:  # an id takes long to look up
+                chapter_id = item.session_id
+                chapter = by_id[chapter_id]
             if chapter.may_send(item) and not (outdated and item.id in outdated):
                 found = chapter.remembered(item, session)
                 recalled.append(Recalled(found, len(recalled) + 1, words, similarity, strength, count))

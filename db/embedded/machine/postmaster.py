@@ -106,7 +106,7 @@ def server_settings(socket_dir: Path) -> dict[str, str]:
         "synchronous_commit": "on",
         "full_page_writes": "on",
         "max_connections": "40",
-        "shared_buffers": "32MB",
+        "shared_buffers": "128MB",
         "dynamic_shared_memory_type": "mmap",  # outlives logind's RemoveIPC, needs no /dev/shm
         "io_method": "sync",  # three processes fewer
         "jit": "off",

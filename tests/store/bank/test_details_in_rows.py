@@ -28,7 +28,7 @@ from core.domain.bank.details import (
 )
 from core.domain.bank.item import Item
 from core.domain.ids import ItemId
-from db.rows.bank_mapping import item_values, to_item
+from db.rows.bank_mapping import item_values, to_item, to_item_of_texts
 from tests.core.bank_samples import WHOLE, fact
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=30)
@@ -74,6 +74,14 @@ def test_whatever_details_say_comes_back_from_a_row(made: Details) -> None:
     item = replace(fact(), details=made)
     assert not list(problems_of(item))
     assert read_again(item) == item
+
+
+@given(details())
+def test_recall_reads_the_same_item_from_the_texts_of_a_row(made: Details) -> None:
+    item = replace(fact(), details=made)
+    row = item_values(item)
+    texts = {name: json.dumps(row[name]) for name in ("details", "evidence")}
+    assert to_item_of_texts({**row, **texts}) == item
 
 
 @given(details())

@@ -1,6 +1,7 @@
-"""The connection of recall: it plans once, is opened again when it is lost, and reads each version once."""
+"""The connections of recall: they plan once, are opened again when lost, and read each version once."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,9 +10,15 @@ import pytest
 
 from core.changes import Changes
 from core.domain.bank.item import Item
-from core.domain.bank.recall import Query, Scope, query_words
+from core.domain.bank.recall import ItemVector, Query, Scope, query_words
+from core.domain.errors import StorageError
+from core.domain.session.language import Language
 from core.domain.session.session import Session
-from db.rows.bank_mapping import to_item
+from db.bank import recall
+from db.bank.recall_connection import RecallConnection
+from db.bank.recall_parts import array_of
+from db.errors import LOAD
+from db.rows.bank_mapping import to_item_of_texts
 from db.store import PostgresStore
 from tests.core.bank_samples import fact
 from tests.store import chapters
@@ -75,10 +82,125 @@ async def test_a_change_of_an_item_is_recalled_and_what_did_not_change_is_read_o
 
     def noted(row: dict[str, Any]) -> Item:
         read.append(row["text"])
-        return to_item(row)
+        return to_item_of_texts(row)
 
-    monkeypatch.setattr("db.bank.item_reader.to_item", noted)
+    monkeypatch.setattr("db.bank.item_reader.to_item_of_texts", noted)
     again = {one.item.id: one.item for one in await store.bank.recall(query(session))}
     assert read == ["Kara sold the brass key."]
     assert again[fact(1).id].text == "Kara sold the brass key."
     assert again[fact(2).id] is found[fact(2).id]
+
+
+async def test_what_is_found_by_meaning_is_looked_for_beside_the_rest(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await with_items(store, fact(1), fact(2))
+    assert await store.bank.can_recall_by_meaning()
+    vector = ItemVector(session_id=session.id, item_id=fact(2).id, version=1, vector=(1.0, 0.0))
+    await store.bank.put_vectors("m", [vector])
+    both = replace(query(session), vector=(1.0, 0.1), model="m")
+    await store.bank.recall(both)
+    begun, tuples = asyncio.Barrier(2), RecallConnection.tuples
+
+    async def together(self: RecallConnection, *what: Any, **how: Any) -> Sequence[tuple[Any, ...]]:
+        await begun.wait()
+        return await tuples(self, *what, **how)
+
+    monkeypatch.setattr(RecallConnection, "tuples", together)
+    async with asyncio.timeout(10):
+        found = await store.bank.recall(both)
+    assert {one.item.id: one.similarity is not None for one in found} == {fact(1).id: False, fact(2).id: True}
+
+
+async def test_where_one_statement_fails_the_other_is_given_up(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await with_items(store, fact(1))
+    assert await store.bank.can_recall_by_meaning()
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def stuck(*_: object, **__: object) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def failing(*_: object, **__: object) -> None:
+        await begun.wait()
+        raise StorageError(LOAD, "The database is gone.", "")
+
+    monkeypatch.setattr(store.bank._meant, "tuples", stuck)
+    monkeypatch.setattr(store.bank._recalls, "tuples", failing)
+    async with asyncio.timeout(10):
+        with pytest.raises(StorageError):
+            await store.bank.recall(replace(query(session), vector=(1.0, 0.1), model="m"))
+        await ended.wait()
+
+
+async def test_words_alone_are_looked_for_over_one_connection(store: PostgresStore) -> None:
+    session = await with_items(store, fact(1))
+    assert await store.bank.recall(query(session))
+    assert store.bank._meant._connection._connection is None
+
+
+@pytest.fixture
+def few_tell(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let a word tell nothing from three items on."""
+    monkeypatch.setattr("db.bank.recall_parts.MOST_WITH_A_WORD", 2)
+    recall._told.cache_clear()
+    yield
+    recall._told.cache_clear()
+
+
+@pytest.mark.usefixtures("few_tell")
+async def test_a_word_that_too_many_items_of_all_chapters_together_have_tells_nothing(
+    store: PostgresStore,
+) -> None:
+    first = await with_items(store, fact(1), fact(2))
+    second = await with_items(store, fact(3, text="Tam has a brass key of a boat."))
+    one, other = query(first, "brass"), query(second, "brass")
+    assert len(await store.bank.recall(one)) == 2
+    assert len(await store.bank.recall(other)) == 1
+    book = replace(query(first, "brass boat"), scopes=(*one.scopes, *other.scopes))
+    [found] = await store.bank.recall(book)
+    assert found.words == ("boat",)
+
+
+@pytest.mark.usefixtures("few_tell")
+async def test_a_word_counts_in_chapters_of_its_language_alone(store: PostgresStore) -> None:
+    """“running” is “run” in English, and stays as it is in German."""
+    english = await with_items(store, fact(1, name="A run", text="Tam likes to run."))
+    other = await with_items(store, fact(2, name="A run", text="Tam likes to run."))
+    asked = query(english, "running")
+    german = replace(asked.scopes[0], session_id=other.id, language=Language.GERMAN)
+    [found] = await store.bank.recall(replace(asked, scopes=(*asked.scopes, german)))
+    assert found.item.session_id == english.id
+
+
+async def test_a_common_word_at_the_beginning_of_a_prompt_is_looked_up_once(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await with_items(store, fact(1))
+    scopes, run, rows = query(session).scopes, list[object](), RecallConnection.rows
+
+    async def noted(self: RecallConnection, *what: Any, **how: Any) -> Sequence[dict[str, Any]]:
+        run.append(what)
+        return await rows(self, *what, **how)
+
+    monkeypatch.setattr(RecallConnection, "rows", noted)
+    assert [(await store.bank.names(scopes, ["what", "brass"])).unknown for _ in range(2)] == [(), ()]
+    assert not (await store.bank.names(scopes, ["what"])).unknown
+    assert len(run) == 2, "a word that an item has may be lost"
+    german = [replace(one, language=Language.GERMAN) for one in scopes]
+    assert (await store.bank.names(german, ["what"])).unknown == ("what",)
+    assert (await store.bank.names(scopes, ["what", "brasss"])).unknown == ("brasss",)
+
+
+def test_an_array_in_text_has_the_values_that_it_was_made_of(raw: psycopg.Connection) -> None:
+    words = ['a"b', "c\\d", "{e,f}", "NULL", "", " g ", None]
+    assert raw.execute("SELECT CAST(%s AS text[])", (array_of(words),)).fetchone() == (words,)
+    assert raw.execute("SELECT CAST(%s AS float[])", (array_of([0.1, 1e-9]),)).fetchone() == ([0.1, 1e-9],)
+    assert raw.execute("SELECT CAST(%s AS boolean[])", (array_of([True, False]),)).fetchone() == (
+        [True, False],
+    )

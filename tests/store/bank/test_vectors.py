@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from math import cos, sin
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -19,6 +20,7 @@ from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from db.backups.dump import backup, restore
+from db.bank.recall_connection import RecallConnection
 from db.store import PostgresStore, open_store
 from tests.core.bank_samples import fact
 from tests.store import chapters
@@ -206,12 +208,12 @@ async def _found_without_index(
 def statements(store: PostgresStore) -> Iterator[list[str]]:
     """List the statements of recall that a store runs."""
     run: list[str] = []
-    tuples = store.bank._recalls.tuples
+    tuples = RecallConnection.tuples
 
-    async def noted(statement: object, values: object, *, by_index: int = 0) -> object:
+    async def noted(self: RecallConnection, statement: Any, values: Any, **how: Any) -> object:
         run.append(str(statement))
-        return await tuples(statement, values, by_index=by_index)  # type: ignore[arg-type]  # it hands them on
+        return await tuples(self, statement, values, **how)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(store.bank._recalls, "tuples", noted)
+        patched.setattr(RecallConnection, "tuples", noted)
         yield run
