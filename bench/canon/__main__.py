@@ -26,7 +26,7 @@ from bench.measure import WIDTH
 from bench.synthetic_sessions import whole
 from core.agents.context_builder import ContextBuilder
 from core.config.files.paths import Paths
-from core.config.models.assignments import choose_models
+from core.config.models.assignments import AgentRole, choose_models
 from core.config.sections import ProfileSettings
 from core.domain.clock import utc_now
 from core.domain.ids import BookId, SessionId, new_uuid
@@ -69,14 +69,18 @@ async def measure(seed: int, prompts: int, items: int, questions: int, home: Pat
     server = EmbeddedServer(home / "postgres", grace=0.0)
     embedder = LocalEmbedder(Paths(*(home / name for name in ("data", "config", "logs", "out"))))
     store = await open_store(await asyncio.to_thread(server.acquire))
-    builder = ContextBuilder(choose_models(ProfileSettings(provider="scripted")))
+    large, small = (choose_models(ProfileSettings(provider=one)) for one in ("scripted", "local"))
     try:
-        questioner = Questioner(store, builder, embedder)
+        questioner = Questioner(store, ContextBuilder(large), embedder)
         long = write_story(seed, prompts, items, questions)
         _say(f"{prompts:,} prompts, {len(long.items):,} items, {len(long.planted)} questions …")
         seconds = await _story(store, embedder, long)
         secrets = [item.text for item in long.items if not item.label.is_everyone]
         results = await questioner.ask(await opened(store, long.changes.session_id), long.planted, secrets)
+        _say("the same with the bundled model's window …")
+        frugal = Questioner(store, ContextBuilder(small), embedder)
+        asked = await opened(store, long.changes.session_id)
+        in_small = await frugal.ask(asked, long.planted, secrets, (Way.BOTH,))
         following = await _next_chapter(store, long.changes.session_id)
         _say("the next chapter of the book …")
         in_book = await questioner.ask(await opened(store, following), long.planted, secrets)
@@ -94,7 +98,9 @@ async def measure(seed: int, prompts: int, items: int, questions: int, home: Pat
         "items": len(long.items),
         "vectors_seconds": seconds,
         "question_vector_milliseconds": median(questioner.embed_milliseconds),
+        "tokens": [one[AgentRole.CHARACTER].max_input_tokens for one in (large, small)],
         "results": results,
+        "small": in_small,
         "book": in_book,
         "short": shorter,
         "kinds": [kind.value for kind in FactKind],
@@ -139,7 +145,24 @@ def print_figures(found: dict[str, object]) -> bool:
         console.print(table)
         if name == "results":
             console.print(recall_plot(results))
+    _print_small(console, found)
     return _print_goals(console, found)
+
+
+def _print_small(console: Console, found: dict[str, object]) -> None:
+    """Print what inputs have that may be as long as the window of the bundled model allows."""
+    small: Results = found["small"]  # type: ignore[assignment]  # as measured
+    budgets: list[int] = found["tokens"]  # type: ignore[assignment]  # as measured
+    both = together(small, Way.BOTH)
+    each = ", ".join(
+        f"{small[Way.BOTH, distance].recall:.2f} {distance:,} later"
+        for distance in sorted({distance for _, distance in small})
+    )
+    console.print(
+        f"With inputs of {budgets[1]:,} tokens in place of {budgets[0]:,}, by both: {each}; "
+        f"kept {both.kept_recall:.2f}, leaks {both.leaks}, over budget {both.over_budget}, "
+        f"{median(both.tokens):,.0f} tokens."
+    )
 
 
 def _print_goals(console: Console, found: dict[str, object]) -> bool:
