@@ -1,14 +1,15 @@
 """What the whole run shares."""
 
-import asyncio
 import gc
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from tests.signals import default_signals_in_children
-from tests.store.servers import TEMPLATE, administer, in_database, migrate, private_server
+from tests.store.made_data import share
+from tests.store.servers import TEMPLATE, administer, database_of, private_server
 
 EXAMPLES = {"run": 30, "torture": 500}
 """Examples of each property, by the profile of Hypothesis."""
@@ -35,6 +36,8 @@ def pytest_configure() -> None:
     for profile, examples in EXAMPLES.items():
         settings.register_profile(profile, max_examples=examples, deadline=None)
     settings.load_profile("run")
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        share()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -54,6 +57,6 @@ def private_url() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def private_template(private_url: str) -> str:
     """The URL of that server, with a template database that is up to date."""
-    administer(private_url, "CREATE DATABASE {}", TEMPLATE)
-    asyncio.run(migrate(in_database(private_url, TEMPLATE)))
+    made = database_of(private_url)
+    administer(private_url, "CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY", TEMPLATE, made)
     return private_url
