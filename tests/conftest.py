@@ -47,6 +47,14 @@ def children_obey_signals() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_thread_per_model() -> Iterator[None]:
+    """The bundled models work alone: threads of theirs that wait for each other take processor time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("core.providers.local.server._MOST_THREADS", 1)
+        yield
+
+
 @pytest.fixture(scope="session")
 def private_url() -> Iterator[str]:
     """The private server that all tests of this process share; its URL."""
