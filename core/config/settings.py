@@ -176,7 +176,7 @@ class InvalidSettingsError(StoryEngineError):
 
 def load_settings(config_file: Path) -> Settings:
     """Read the settings; raise InvalidSettingsError when one of them, or a file, is not valid."""
-    # A class for each file would be built anew, which takes longer than to read the file.
+    # Building a class for each file takes longer than reading the file.
     before = _config_file.set(config_file)
     try:
         for file in (config_file, Path(ENV_FILE)):
