@@ -3,9 +3,12 @@
 import gc
 import os
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from tests.signals import default_signals_in_children
 from tests.store.made_data import share
@@ -44,6 +47,26 @@ def pytest_configure() -> None:
 def children_obey_signals() -> Iterator[None]:
     """A program that a test starts does not inherit what this run ignores."""
     with default_signals_in_children():
+        yield
+
+
+class Statements(dict[Any, Any]):
+    """What statements were compiled to, for all engines: each has a dialect of its own, and of one kind."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return what a statement was compiled to by any of them."""
+        return super().get(key[1:], default)
+
+    def __setitem__(self, key: Any, compiled: Any) -> None:
+        super().__setitem__(key[1:], compiled)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def statements_are_compiled_once() -> Iterator[None]:
+    """A program has one engine, and tests have hundreds, each of which would compile all statements anew."""
+    make = partial(create_async_engine, execution_options={"compiled_cache": Statements()})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("db.connections.create_async_engine", make)
         yield
 
 
