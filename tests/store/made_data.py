@@ -59,12 +59,25 @@ def copy(source: Path, target: Path) -> None:
     subprocess.run(["cp", "-a", f"{source}/.", target], check=True, timeout=PATIENCE)
 
 
+def copy_new_data(home: Path) -> None:
+    """Give the home of a private server its data as the first start makes it."""
+    copy(made_once("new", _make_new) / "data", home / "data")
+
+
 def copy_private_data(home: Path) -> None:
     """Give the home of a private server its data, with an empty database that is up to date."""
     copy(made_once("private", _make_private) / "data", home / "data")
 
 
+def _make_new(home: Path) -> None:
+    server = EmbeddedServer(home, grace=0.0)
+    server.acquire(PATIENCE)
+    server.release()
+    wait_stopped(home)
+
+
 def _make_private(home: Path) -> None:
+    copy_new_data(home)
     server = EmbeddedServer(home, grace=0.0)
     url = server.acquire(PATIENCE)
     # A test that asks for a server may run in an event loop.

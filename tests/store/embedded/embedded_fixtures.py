@@ -21,7 +21,7 @@ from db.embedded.server import EmbeddedServer
 from db.embedded.state import STATE_FILE
 from db.embedded.supervisor import SUPERVISOR_LOCK
 from tests.store.embedded.server_status import status_of
-from tests.store.made_data import copy_private_data, fast_directory
+from tests.store.made_data import copy_new_data, fast_directory
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 30.0
@@ -156,7 +156,7 @@ def open_dir() -> Iterator[Path]:
 def home() -> Iterator[Path]:
     """A home of the test's own that starts warm."""
     with directory() as path:
-        copy_private_data(path / "postgres")
+        copy_new_data(path / "postgres")
         yield path / "postgres"
         stop(path / "postgres")
 
@@ -165,7 +165,7 @@ def home() -> Iterator[Path]:
 def served() -> Iterator[EmbeddedServer]:
     """A server that is up, for the tests of a file that only ask it."""
     with directory() as path:
-        copy_private_data(path / "postgres")
+        copy_new_data(path / "postgres")
         with serving(path / "postgres") as server:
             yield server
 

@@ -25,7 +25,7 @@ from tests.store.embedded.embedded_fixtures import (
     serving,
 )
 from tests.store.embedded.server_status import status_of
-from tests.store.made_data import copy_private_data
+from tests.store.made_data import copy_new_data
 from tests.store.servers import as_administrator, plain_url
 
 __all__ = ["empty_home", "home", "open_dir", "served"]
@@ -151,7 +151,7 @@ def test_a_path_with_spaces_and_any_script_does(open_dir: Path) -> None:
 def test_a_path_that_no_socket_can_have_does(open_dir: Path, name: str) -> None:
     home = open_dir / name
     home.mkdir(mode=0o700)
-    copy_private_data(home)
+    copy_new_data(home)
     with serving(home) as server:
         run = Path(status_of(server).socket_dir)
         assert ask(server, "SELECT 1") == "1"
