@@ -1,14 +1,18 @@
 """What the whole run shares."""
 
-import asyncio
 import gc
+import os
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from tests.signals import default_signals_in_children
-from tests.store.servers import TEMPLATE, administer, in_database, migrate, private_server
+from tests.store.made_data import share
+from tests.store.servers import TEMPLATE, administer, database_of, private_server
 
 EXAMPLES = {"run": 30, "torture": 500}
 """Examples of each property, by the profile of Hypothesis."""
@@ -35,12 +39,42 @@ def pytest_configure() -> None:
     for profile, examples in EXAMPLES.items():
         settings.register_profile(profile, max_examples=examples, deadline=None)
     settings.load_profile("run")
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        share()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def children_obey_signals() -> Iterator[None]:
     """A program that a test starts does not inherit what this run ignores."""
     with default_signals_in_children():
+        yield
+
+
+class Statements(dict[Any, Any]):
+    """What statements were compiled to, for all engines: each has a dialect of its own, and of one kind."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return what a statement was compiled to by any of them."""
+        return super().get(key[1:], default)
+
+    def __setitem__(self, key: Any, compiled: Any) -> None:
+        super().__setitem__(key[1:], compiled)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def statements_are_compiled_once() -> Iterator[None]:
+    """A program has one engine, and tests have hundreds, each of which would compile all statements anew."""
+    make = partial(create_async_engine, execution_options={"compiled_cache": Statements()})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("db.connections.create_async_engine", make)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread_per_model() -> Iterator[None]:
+    """The bundled models work alone: threads of theirs that wait for each other take processor time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("core.providers.local.server._MOST_THREADS", 1)
         yield
 
 
@@ -54,6 +88,6 @@ def private_url() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def private_template(private_url: str) -> str:
     """The URL of that server, with a template database that is up to date."""
-    administer(private_url, "CREATE DATABASE {}", TEMPLATE)
-    asyncio.run(migrate(in_database(private_url, TEMPLATE)))
+    made = database_of(private_url)
+    administer(private_url, "CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY", TEMPLATE, made)
     return private_url

@@ -19,8 +19,8 @@ from psycopg.rows import TupleRow
 from db.embedded.machine.access import ROLE
 from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
-from tests.store.embedded.embedded_fixtures import fast_directory
 from tests.store.embedded.server_status import client_environment
+from tests.store.made_data import fast_directory, migrate
 from tests.store.servers import (
     TEMPLATE,
     administer,
@@ -28,7 +28,6 @@ from tests.store.servers import (
     cloned,
     database_of,
     in_database,
-    migrate,
 )
 
 SCRIPT = Path(__file__).parents[1] / "deploy" / "backup.sh"

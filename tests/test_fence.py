@@ -37,13 +37,19 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_bytes())
 
 
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Return every node of a file; to walk through its tree takes as long as to parse it."""
+    return tuple(ast.walk(tree_of(path)))
+
+
 def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__") and name != "_"
 
 
 def private_imports(path: Path) -> Iterator[str]:
     """Yield the private modules and names of the libraries that a file imports."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             dotted = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -62,7 +68,7 @@ def defined_here() -> frozenset[str]:
     `self`."""
     names: set[str] = set()
     for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             match node:
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                     names.add(name)
@@ -75,7 +81,7 @@ def defined_here() -> frozenset[str]:
 
 def foreign_reads(path: Path) -> Iterator[str]:
     """Yield private attributes of other objects that nothing in this project defines."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         match node:
             case ast.Attribute(value=ast.Name(id="self" | "cls")):
                 continue
@@ -157,10 +163,10 @@ def selectors() -> Iterator[tuple[str, str]]:
     screen = ROOT / "storyengine_tui"
     yield from ((name_of(path), path.read_text()) for path in sorted(screen.rglob("*.tcss")))
     for path in (path for path in files() if path.is_relative_to(screen)):
-        strings = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Constant)]
+        strings = [node for node in nodes_of(path) if isinstance(node, ast.Constant)]
         docstrings = {
             id(node.body[0].value)
-            for node in ast.walk(tree_of(path))
+            for node in nodes_of(path)
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
             and isinstance(node.body[0], ast.Expr)
         }

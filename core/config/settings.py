@@ -6,6 +6,7 @@ picks one, and the top-level `provider`, `base_url`, `api_key` and `model` overr
 
 import tomllib
 from collections.abc import Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated
 
@@ -47,6 +48,9 @@ from core.config.sections import (
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.session.absence import USUAL_HINT_MINUTES
 from core.text.cleaning import clean_line
+
+_config_file: ContextVar[Path | None] = ContextVar("config_file", default=None)
+"""The file that `load_settings` reads."""
 
 
 class Settings(BaseSettings):
@@ -158,7 +162,8 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Environment before `.env` before `config.toml`."""
-        return (init_settings, env_settings, dotenv_settings, TomlConfigSettingsSource(settings_cls))
+        in_file = TomlConfigSettingsSource(settings_cls, toml_file=_config_file.get())
+        return (init_settings, env_settings, dotenv_settings, in_file)
 
 
 class InvalidSettingsError(StoryEngineError):
@@ -171,18 +176,18 @@ class InvalidSettingsError(StoryEngineError):
 
 def load_settings(config_file: Path) -> Settings:
     """Read the settings; raise InvalidSettingsError when one of them, or a file, is not valid."""
-
-    class FromFile(Settings):
-        model_config = SettingsConfigDict(**{**Settings.model_config, "toml_file": config_file})
-
+    # Building a class for each file takes longer than reading the file.
+    before = _config_file.set(config_file)
     try:
         for file in (config_file, Path(ENV_FILE)):
             if file.is_file():
                 read_bounded(file)
-        return FromFile()
+        return Settings()
     except (ValueError, RecursionError, OSError, SettingsError) as error:
         # Not `from error`: a traceback would show the content of the file.
         raise InvalidSettingsError(_complaint(error, config_file), config_file) from None
+    finally:
+        _config_file.reset(before)
 
 
 def _complaint(error: Exception, config_file: Path) -> str:

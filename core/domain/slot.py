@@ -1,6 +1,7 @@
 """A slot is a character's place, 1 to 7, with a fixed colour and a name chosen by the GM (design 2)."""
 
 from enum import IntEnum
+from functools import cached_property
 
 
 class Slot(IntEnum):
@@ -19,7 +20,7 @@ class Slot(IntEnum):
         """The colour in lower case, as the JSON of agent 0 names it."""
         return self.name.lower()
 
-    @property
+    @cached_property
     def default_name(self) -> str:
         """The character's name unless the GM gives another."""
         return f"Agent {self.name.capitalize()}"

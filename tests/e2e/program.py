@@ -1,10 +1,7 @@
 """The real program in processes of its own, each machine with its own home, data and configuration."""
 
-import asyncio
-import atexit
 import logging
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,8 +18,8 @@ from typer.testing import CliRunner, Result
 from db.embedded.server import EmbeddedServer
 from storyengine_tui.cli.app import app
 from tests.e2e.prefork import Forked
-from tests.store.embedded.embedded_fixtures import fast_directory, serving, stop
-from tests.store.servers import migrate
+from tests.store.embedded.embedded_fixtures import stop
+from tests.store.made_data import copy_private_data
 
 PROGRAM = Path(sys.executable).with_name("storyengine")
 PATIENCE = 120.0
@@ -130,25 +127,14 @@ def invoked(words: Sequence[str], stdin: str | bytes, environment: Mapping[str, 
         return CliRunner().invoke(app, words, input=stdin, env=environment)
 
 
-@cache
-def _made_data() -> Path:
-    """Make the directory of a server with an empty database that is up to date; copy it, do not use it."""
-    home = Path(tempfile.mkdtemp(prefix="se-made-", dir=fast_directory()))
-    atexit.register(shutil.rmtree, home, ignore_errors=True)
-    with serving(home / "postgres") as server:
-        asyncio.run(migrate(server.url()))
-    return home / "postgres" / "data"
-
-
 @contextmanager
 def machine(*, is_new: bool = True) -> Iterator[Machine]:
     """Yield a machine, and stop its server afterwards; with a copied database unless it `is_new`."""
     with tempfile.TemporaryDirectory(prefix="se-e2e-", ignore_cleanup_errors=True) as name:
         made = Machine(Path(name))
         if not is_new:
-            for place in (made.data, made.data / "postgres"):
-                place.mkdir(mode=0o700)
-            shutil.copytree(_made_data(), made.data / "postgres" / "data", symlinks=True)
+            made.data.mkdir(mode=0o700)
+            copy_private_data(made.data / "postgres")
         try:
             yield made
         finally:

@@ -4,11 +4,13 @@ import json
 import time
 from collections.abc import Iterator
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from argon2 import PasswordHasher
 
 from core.config.settings import load_settings
 from storyengine_tui.cli.app import app
@@ -36,6 +38,12 @@ OPEN = {
     "roll",
 }
 """What neither shows nor changes a chapter."""
+
+
+@pytest.fixture(autouse=True)
+def quick_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a hash costs by itself is its own test's; here there are dozens."""
+    monkeypatch.setattr("argon2.PasswordHasher", partial(PasswordHasher, time_cost=1, memory_cost=64))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from core.engine.save_points.auto_save import AutoSaver
 from db.store import PostgresStore, open_store
 from tests.store.servers import cloned
 
@@ -37,6 +38,20 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.engine.sync.session_writer.FIRST_BACKOFF_SECONDS", 0.01)
     monkeypatch.setattr("core.engine.sync.session_writer.MAX_BACKOFF_SECONDS", 0.05)
     monkeypatch.setattr("core.engine.sync.follower.RESTART_SECONDS", 0.01)
+
+
+@pytest.fixture
+def without_auto_saves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No save point is created at a lock or a summary, for files that are about neither.
+
+    Each reads the whole chapter and writes it, which is a third of the work of a short one.
+    `test_save_points` has what is saved, and when.
+    """
+
+    async def nothing(_: AutoSaver, __: object) -> None:
+        """Create none."""
+
+    monkeypatch.setattr(AutoSaver, "_receive", nothing)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from db.store import PostgresStore
 from tests.engine.windows import Recorder, chapter, done, window
 from tests.store.servers import plain_url
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("without_auto_saves")]
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 OTHERS = Audience.of([RED, YELLOW])
 

@@ -13,7 +13,7 @@ from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from tests.engine.windows import CHOICES, Recorder, chapter, done, failing, is_summary, scripted
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("without_auto_saves")]
 
 NARROW = ModelAssignments(
     {**CHOICES, AgentRole.CHARACTER: replace(CHOICES[AgentRole.CHARACTER], max_input_tokens=24_000)}

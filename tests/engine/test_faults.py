@@ -30,7 +30,7 @@ from tests.engine.windows import (
     window,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("without_auto_saves")]
 
 CODES = {
     Fault.TIME_OUT: ErrorCode.LLM_TIMEOUT,

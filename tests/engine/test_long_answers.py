@@ -24,7 +24,7 @@ from tests.engine.test_model_faults import kind_of
 from tests.engine.windows import CHOICES, MATCHES, PATIENCE, scripted
 from tests.http_faults import Body, FaultServer, Reply, chunk, error_reply, valid_reply
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("without_auto_saves")]
 
 SHORT = ModelAssignments({role: replace(choice, max_output_tokens=500) for role, choice in CHOICES.items()})
 BOUND = 5_000

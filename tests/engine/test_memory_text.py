@@ -32,7 +32,7 @@ from tests.engine.windows import (
 )
 from tests.store.servers import plain_url
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("without_auto_saves")]
 
 RANGE = {"to_marker": "1)", "prompt_count_in_chunk": 1, "from_marker": "1)"}
 ODD_LOCK = dict(reversed(lock_payload().items())) | {"zeal": {"b": [1], "a": "ü"}, "agents": []}

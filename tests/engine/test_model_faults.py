@@ -25,7 +25,7 @@ from tests.engine.test_faults import CODES, TWO_CALLS
 from tests.engine.windows import CHOICES, MATCHES, QUICK, scripted
 from tests.http_faults import Body, FaultServer, Reply, valid_reply
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("without_auto_saves")]
 
 IS_WHOLE = os.environ.get("STORYENGINE_TORTURE") == "full"
 JSON_KINDS = (RequestKind.LOCK, RequestKind.SUMMARY)

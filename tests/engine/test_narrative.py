@@ -34,7 +34,7 @@ from tests.engine.windows import (
     window,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("without_auto_saves")]
 
 SMALL_WINDOW = ModelAssignments(
     {**CHOICES, AgentRole.NARRATIVE: replace(CHOICES[AgentRole.NARRATIVE], max_input_tokens=2_400)}

@@ -23,7 +23,7 @@ from core.providers.base import ModelRequest
 from db.store import PostgresStore
 from tests.engine.windows import Recorder, engine_on, window
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("without_auto_saves")]
 IS_WHOLE = os.environ.get("STORYENGINE_TORTURE") == "full"
 KARA, JOSS, INES = (Audience.of([slot]) for slot in tuple(Slot)[:3])
 SECRET = "The captain is his own brother."

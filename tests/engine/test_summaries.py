@@ -30,7 +30,7 @@ from tests.engine.windows import (
     window,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("without_auto_saves")]
 
 
 async def test_a_summary_that_fails_is_made_by_itself_a_little_later(store: PostgresStore) -> None:

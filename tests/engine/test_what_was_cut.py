@@ -11,7 +11,7 @@ from core.providers.scripted.script import Entry, ScriptMatch
 from db.store import PostgresStore
 from tests.engine.windows import CHOICES, MATCHES, chapter, done, play, scripted
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("without_auto_saves")]
 
 
 def in_style(role: AgentRole, style: PromptStyle) -> ModelAssignments:

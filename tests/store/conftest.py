@@ -10,12 +10,12 @@ from core.domain.session.session import Session
 from core.store import Lease
 from db.store import PostgresStore, open_store
 from tests.store.chapters import locked_session
+from tests.store.made_data import migrate
 from tests.store.servers import (
     TEMPLATE,
     administer,
     cloned,
     in_database,
-    migrate,
     plain_server,
     plain_url,
 )

@@ -22,8 +22,8 @@ from sqlalchemy import make_url
 from db.embedded.machine.access import ADMINISTRATOR, ROLE
 from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
-from db.store import PostgresStore, open_store
-from tests.store.embedded.embedded_fixtures import fast_directory
+from db.store import PostgresStore
+from tests.store.made_data import copy, copy_private_data, fast_directory, made_once, wait_stopped
 
 PATIENCE = 30.0
 TEMPLATE = "story_template"
@@ -43,18 +43,22 @@ class PlainServer:
 
     def __init__(self, home: Path) -> None:
         self._data = home / "data"
-        self._password = secrets.token_urlsafe(12)
+        self._password = (home / "password").read_text()
         self._port = _free_port()
         self._process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def make(cls, home: Path) -> None:
+        """Make the data of such a server, with nothing in it, and its password."""
         words = home / "password"
-        words.write_text(self._password)
+        words.write_text(secrets.token_urlsafe(12))
         if os.geteuid() == 0:
             nobody = pwd.getpwnam("nobody")
             for path in (home, words):
                 os.chown(path, nobody.pw_uid, nobody.pw_gid)
         options = ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"]
         subprocess.run(
-            self._command("initdb", "-D", self._data, "-U", "gm", f"--pwfile={words}", *options),
+            cls._command("initdb", "-D", home / "data", "-U", "gm", f"--pwfile={words}", *options),
             check=True,
             capture_output=True,
             timeout=PATIENCE,
@@ -106,6 +110,7 @@ class PlainServer:
 def plain_server() -> Iterator[PlainServer]:
     """Run a plain server for as long as the block lasts."""
     home = Path(tempfile.mkdtemp(prefix="plain-pg-", dir=fast_directory()))
+    copy(made_once("plain", PlainServer.make), home)
     server = PlainServer(home)
     try:
         server.start()
@@ -117,8 +122,9 @@ def plain_server() -> Iterator[PlainServer]:
 
 @contextmanager
 def private_server() -> Iterator[str]:
-    """Run the private server and yield its URL."""
+    """Run the private server, whose database is up to date, and yield its URL."""
     home = Path(tempfile.mkdtemp(prefix="private-pg-", dir=fast_directory()))
+    copy_private_data(home)
     server = EmbeddedServer(home, grace=0.0)
     try:
         url = server.acquire()
@@ -127,15 +133,8 @@ def private_server() -> Iterator[str]:
         yield url
     finally:
         server.release()
-        deadline = time.monotonic() + PATIENCE
-        while server.is_supervised() and time.monotonic() < deadline:
-            time.sleep(0.02)  # between two questions to another process
+        wait_stopped(home)
         shutil.rmtree(home, ignore_errors=True)
-
-
-async def migrate(url: str) -> None:
-    """Bring a database up to date."""
-    await (await open_store(url)).aclose()
 
 
 async def give_back(store: PostgresStore) -> None:

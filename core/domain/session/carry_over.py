@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 from core.domain.errors import IllegalCommandError
@@ -106,6 +107,7 @@ def marked(before: CarryOver, after: CarryOver | None) -> CarryOver:
     return after
 
 
+@lru_cache(maxsize=4_096)
 def person_key(name: str) -> str:
     """Return what two spellings of the name of a character have in common."""
     return unicodedata.normalize("NFC", clean_line(name)).casefold()

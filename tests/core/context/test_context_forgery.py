@@ -22,12 +22,13 @@ from tests.core.samples import any_text, choices, delta_block, event, known, loc
 
 BUILDERS = {style: ContextBuilder(choices(2_000_000, style)) for style in PromptStyle}
 MARKS = sorted(mark(name) for name in SegmentName for mark in (opening_mark, closing_mark))
-LOOKALIKES = str.maketrans(dict.fromkeys("꞊゠᐀⹀═🟰", "="))
 IGNORABLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2065\u2800\u3164\uffa0") | {
     chr(number)
     for first, last in ((0xFE00, 0xFE0F), (0xFFF0, 0xFFF8), (0xE0000, 0xE0FFF))
     for number in range(first, last + 1)
 }
+FORMAT = {character for character in map(chr, range(0x110000)) if unicodedata.category(character) == "Cf"}
+AS_READ = str.maketrans(dict.fromkeys(IGNORABLE | FORMAT, "") | dict.fromkeys("꞊゠᐀⹀═🟰", "="))
 BREAKS = ("\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 VEILS = (
     " ",
@@ -79,12 +80,7 @@ def marks(messages: tuple[Message, ...]) -> list[str]:
 
 def as_read(line: str) -> str:
     """The line without what cannot be seen, in plain characters."""
-    visible = (
-        character
-        for character in line.translate(LOOKALIKES)
-        if unicodedata.category(character) != "Cf" and character not in IGNORABLE
-    )
-    return unicodedata.normalize("NFKC", "".join(visible)).strip()
+    return unicodedata.normalize("NFKC", line.translate(AS_READ)).strip()
 
 
 def inputs(text: str, style: PromptStyle) -> list[Context]:

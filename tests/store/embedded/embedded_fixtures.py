@@ -1,7 +1,6 @@
 """What the tests of the private server share: real servers, real directories, programs that use them."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,11 +21,10 @@ from db.embedded.server import EmbeddedServer
 from db.embedded.state import STATE_FILE
 from db.embedded.supervisor import SUPERVISOR_LOCK
 from tests.store.embedded.server_status import status_of
+from tests.store.made_data import copy_new_data, fast_directory
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 30.0
-ROOM = 2_000_000_000
-"""Bytes that must be free in memory before databases are put there."""
 
 CLIENT = """
 import sys
@@ -137,14 +135,6 @@ def ask(server: EmbeddedServer, query: str) -> str:
     return str(row[0])
 
 
-def fast_directory() -> Path | None:
-    """Return memory to put databases in where there is plenty: a disk under load makes the tests crawl."""
-    memory = Path("/dev/shm")
-    if memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > ROOM:
-        return memory
-    return None
-
-
 @contextmanager
 def directory() -> Iterator[Path]:
     """Make a directory, and in the end stop every server in it and remove it."""
@@ -162,24 +152,22 @@ def open_dir() -> Iterator[Path]:
         yield path
 
 
-@pytest.fixture(scope="session")
-def made_home() -> Iterator[Path]:
-    """A home whose data directory is made, with nobody in it; copy it, do not use it."""
-    with directory() as path:
-        with serving(path / "postgres"):
-            pass
-        yield path / "postgres"
-
-
 @pytest.fixture
-def home(made_home: Path) -> Iterator[Path]:
+def home() -> Iterator[Path]:
     """A home of the test's own that starts warm."""
     with directory() as path:
-        home = path / "postgres"
-        home.mkdir(mode=0o700)
-        shutil.copytree(made_home / "data", home / "data", symlinks=True)
-        yield home
-        stop(home)
+        copy_new_data(path / "postgres")
+        yield path / "postgres"
+        stop(path / "postgres")
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[EmbeddedServer]:
+    """A server that is up, for the tests of a file that only ask it."""
+    with directory() as path:
+        copy_new_data(path / "postgres")
+        with serving(path / "postgres") as server:
+            yield server
 
 
 @pytest.fixture

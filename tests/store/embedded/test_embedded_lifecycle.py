@@ -22,13 +22,13 @@ from tests.store.embedded.embedded_fixtures import (
     empty_home,
     home,
     is_stopped,
-    made_home,
+    served,
     serving,
     wait_until,
 )
 from tests.store.embedded.server_status import client_environment, status_of
 
-__all__ = ["empty_home", "home", "made_home"]
+__all__ = ["empty_home", "home", "served"]
 
 
 def test_a_cold_start_gives_a_database_that_takes_every_script(empty_home: Path) -> None:
@@ -40,13 +40,12 @@ def test_a_cold_start_gives_a_database_that_takes_every_script(empty_home: Path)
         assert [path.name for path in empty_home.glob("data*")] == ["data"]
 
 
-def test_the_url_is_for_sqlalchemy_and_opens_the_database(home: Path) -> None:
-    with serving(home) as server:
-        engine = create_engine(server.url())
-        with engine.connect() as connection:
-            assert connection.execute(text("SELECT current_database()")).scalar() == "storyengine"
-        engine.dispose()
-        assert server.url("other").partition("?")[0] == f"postgresql+psycopg://{ROLE}@/other"
+def test_the_url_is_for_sqlalchemy_and_opens_the_database(served: EmbeddedServer) -> None:
+    engine = create_engine(served.url())
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT current_database()")).scalar() == "storyengine"
+    engine.dispose()
+    assert served.url("other").partition("?")[0] == f"postgresql+psycopg://{ROLE}@/other"
 
 
 def test_programs_share_one_server_that_stops_with_the_last(home: Path) -> None:
@@ -139,29 +138,27 @@ async def test_a_program_can_await_the_server(home: Path, anyio_backend: str) ->
     wait_until(lambda: is_stopped(home), "the awaited server stops")
 
 
-def test_a_pool_of_connections_fits_and_notices_arrive(home: Path) -> None:
-    with serving(home) as server:
-        pool = [connect(server) for _ in range(32)]
-        pool[0].execute("LISTEN news")
-        pool[-1].execute("NOTIFY news, 'told'")
-        notification = next(pool[0].notifies(timeout=PATIENCE))
-        assert (notification.channel, notification.payload) == ("news", "told")
-        for connection in pool:
-            connection.close()
+def test_a_pool_of_connections_fits_and_notices_arrive(served: EmbeddedServer) -> None:
+    pool = [connect(served) for _ in range(32)]
+    pool[0].execute("LISTEN news")
+    pool[-1].execute("NOTIFY news, 'told'")
+    notification = next(pool[0].notifies(timeout=PATIENCE))
+    assert (notification.channel, notification.payload) == ("news", "told")
+    for connection in pool:
+        connection.close()
 
 
-def test_programs_of_postgresql_connect_by_environment(home: Path) -> None:
-    with serving(home) as server:
-        with connect(server) as connection:
-            connection.execute("CREATE TABLE kept (word text)")
-        dump = subprocess.run(
-            [find_binaries().program("pg_dump"), "--schema-only"],
-            env=client_environment(server),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert "CREATE TABLE public.kept" in dump.stdout
+def test_programs_of_postgresql_connect_by_environment(served: EmbeddedServer) -> None:
+    with connect(served) as connection:
+        connection.execute("CREATE TABLE kept (word text)")
+    dump = subprocess.run(
+        [find_binaries().program("pg_dump"), "--schema-only"],
+        env=client_environment(served),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "CREATE TABLE public.kept" in dump.stdout
 
 
 def test_sigterm_to_the_supervisor_stops_the_server_and_a_program_gets_it_back(home: Path) -> None:
@@ -180,11 +177,12 @@ def test_status_neither_starts_nor_makes_anything(empty_home: Path) -> None:
     assert not empty_home.exists()
 
 
-def test_attaching_to_a_running_server_starts_no_process(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attaching_to_a_running_server_starts_no_process(
+    served: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A process is what takes time: a server that runs is there at once for the next program."""
-    with serving(home):
-        monkeypatch.setattr(subprocess, "Popen", None)
-        other = EmbeddedServer(home)
-        other.acquire()
-        assert ask(other, "SELECT 1") == "1"
-        other.release()
+    monkeypatch.setattr(subprocess, "Popen", None)
+    other = EmbeddedServer(Path(status_of(served).data).parent)
+    other.acquire()
+    assert ask(other, "SELECT 1") == "1"
+    other.release()

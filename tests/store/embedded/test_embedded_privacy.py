@@ -1,7 +1,6 @@
 """The server is its user's alone, durable, and the same whatever the locale, the environment and the path."""
 
 import os
-import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -13,21 +12,23 @@ from db.embedded.machine.access import ROLE
 from db.embedded.machine.binaries import find_binaries
 from db.embedded.machine.directories import SOCKET_NAME, make_private
 from db.embedded.machine.failure import EmbeddedError
+from db.embedded.server import EmbeddedServer
 from tests.store.embedded.embedded_fixtures import (
     Client,
     ask,
     connect,
     empty_home,
     home,
-    made_home,
     needs_root,
     open_dir,
+    served,
     serving,
 )
 from tests.store.embedded.server_status import status_of
+from tests.store.made_data import copy_new_data
 from tests.store.servers import as_administrator, plain_url
 
-__all__ = ["empty_home", "home", "made_home", "open_dir"]
+__all__ = ["empty_home", "home", "open_dir", "served"]
 
 NOBODY = 65534
 
@@ -58,26 +59,24 @@ def test_a_home_that_is_open_is_closed(empty_home: Path) -> None:
         assert mode_of(empty_home) == 0o700
 
 
-def test_there_is_no_tcp(home: Path) -> None:
-    with serving(home) as server:
-        assert ask(server, "SHOW listen_addresses") == ""
-        inodes = {
-            os.readlink(link).removeprefix("socket:[").rstrip("]")
-            for link in Path(f"/proc/{status_of(server).pid}/fd").iterdir()
-            if os.readlink(link).startswith("socket:")
-        }
-        tables = [Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6")]
-        bound = {line.split()[9] for table in tables for line in table.splitlines()[1:]}
-        assert not inodes & bound
+def test_there_is_no_tcp(served: EmbeddedServer) -> None:
+    assert ask(served, "SHOW listen_addresses") == ""
+    inodes = {
+        os.readlink(link).removeprefix("socket:[").rstrip("]")
+        for link in Path(f"/proc/{status_of(served).pid}/fd").iterdir()
+        if os.readlink(link).startswith("socket:")
+    }
+    tables = [Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6")]
+    bound = {line.split()[9] for table in tables for line in table.splitlines()[1:]}
+    assert not inodes & bound
 
 
-def test_no_other_role_and_no_password_gets_in(home: Path) -> None:
-    with serving(home) as server:
-        with psycopg.connect(plain_url(as_administrator(server.url())), autocommit=True) as connection:
-            connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
-        parameters = server.connection_parameters() | {"user": "guest", "password": "guest"}
-        with pytest.raises(psycopg.OperationalError, match="pg_hba"):
-            psycopg.connect(**parameters)  # type: ignore[arg-type]  # names known here only
+def test_no_other_role_and_no_password_gets_in(served: EmbeddedServer) -> None:
+    with psycopg.connect(plain_url(as_administrator(served.url())), autocommit=True) as connection:
+        connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
+    parameters = served.connection_parameters() | {"user": "guest", "password": "guest"}
+    with pytest.raises(psycopg.OperationalError, match="pg_hba"):
+        psycopg.connect(**parameters)  # type: ignore[arg-type]  # names known here only
 
 
 @needs_root
@@ -107,11 +106,10 @@ def test_commits_are_durable(home: Path) -> None:
             assert ask(server, f"SHOW {name}") == "on", name
 
 
-def test_no_story_gets_into_the_log(home: Path) -> None:
-    with serving(home) as server:
-        with connect(server) as connection, pytest.raises(psycopg.Error):
-            connection.execute("SELECT 1/0, 'the dragon is the queen'")
-        assert "dragon" not in (home / "postgres.log").read_text()
+def test_no_story_gets_into_the_log(served: EmbeddedServer) -> None:
+    with connect(served) as connection, pytest.raises(psycopg.Error):
+        connection.execute("SELECT 1/0, 'the dragon is the queen'")
+    assert "dragon" not in (Path(status_of(served).data).parent / "postgres.log").read_text()
 
 
 HOSTILE = {
@@ -150,10 +148,10 @@ def test_a_path_with_spaces_and_any_script_does(open_dir: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["a,b", 'a"b', "it's \\ $HOME, 日本", "long-" * 30, os.fsdecode(b"caf\xe9")], ids=ascii
 )
-def test_a_path_that_no_socket_can_have_does(open_dir: Path, made_home: Path, name: str) -> None:
+def test_a_path_that_no_socket_can_have_does(open_dir: Path, name: str) -> None:
     home = open_dir / name
     home.mkdir(mode=0o700)
-    shutil.copytree(made_home / "data", home / "data", symlinks=True)
+    copy_new_data(home)
     with serving(home) as server:
         run = Path(status_of(server).socket_dir)
         assert ask(server, "SELECT 1") == "1"

@@ -22,13 +22,12 @@ from tests.store.embedded.embedded_fixtures import (
     empty_home,
     home,
     is_stopped,
-    made_home,
     serving,
     wait_until,
 )
 from tests.store.embedded.server_status import status_of
 
-__all__ = ["empty_home", "home", "made_home"]
+__all__ = ["empty_home", "home"]
 
 
 def note(server: EmbeddedServer, word: str) -> None:

@@ -20,7 +20,6 @@ from tests.store.embedded.embedded_fixtures import (
     empty_home,
     home,
     is_stopped,
-    made_home,
     needs_root,
     open_dir,
     serving,
@@ -28,7 +27,7 @@ from tests.store.embedded.embedded_fixtures import (
 )
 from tests.store.embedded.server_status import status_of
 
-__all__ = ["empty_home", "home", "made_home", "open_dir"]
+__all__ = ["empty_home", "home", "open_dir"]
 
 MOUNTS = """\
 22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw

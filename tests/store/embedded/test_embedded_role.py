@@ -26,7 +26,6 @@ from tests.store.embedded.embedded_fixtures import (
     connect,
     empty_home,
     home,
-    made_home,
     serving,
     wait_until,
 )
@@ -34,7 +33,7 @@ from tests.store.embedded.server_status import status_of
 from tests.store.schema.older_schema import make_old
 from tests.store.servers import as_administrator
 
-__all__ = ["empty_home", "home", "made_home"]
+__all__ = ["empty_home", "home"]
 
 IS_SUPERUSER = "SELECT rolsuper OR rolcreaterole OR rolcreatedb FROM pg_roles WHERE rolname = current_user"
 OWNED_BY_OTHERS = f"""

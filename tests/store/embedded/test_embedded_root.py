@@ -25,7 +25,6 @@ from tests.store.embedded.embedded_fixtures import (
     connect,
     home,
     is_stopped,
-    made_home,
     open_dir,
     serving,
     stop,
@@ -33,7 +32,7 @@ from tests.store.embedded.embedded_fixtures import (
 )
 from tests.store.embedded.server_status import client_environment, status_of
 
-__all__ = ["home", "made_home", "open_dir"]
+__all__ = ["home", "open_dir"]
 
 FORBIDDEN = {NAMESPACE_VARIABLE: "off"}
 NOBODY = pwd.getpwnam("nobody")

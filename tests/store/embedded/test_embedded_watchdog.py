@@ -17,13 +17,12 @@ from tests.store.embedded.embedded_fixtures import (
     ask,
     home,
     is_stopped,
-    made_home,
     serving,
     wait_until,
 )
 from tests.store.embedded.server_status import status_of
 
-__all__ = ["home", "made_home"]
+__all__ = ["home"]
 
 pytestmark = pytest.mark.anyio
 

@@ -1,6 +1,9 @@
 """Chapters of a program with takes and without audiences, in every state: everyone has heard everything, and
 what is played from there on may be heard by some alone."""
 
+import asyncio
+from collections.abc import Iterator
+
 import psycopg
 import pytest
 
@@ -20,7 +23,7 @@ from tests.store.schema.older_schema import (
     check_upgraded,
     make_old,
 )
-from tests.store.servers import plain_url
+from tests.store.servers import cloned, database_of, plain_url
 
 pytestmark = pytest.mark.anyio
 
@@ -44,16 +47,23 @@ async def made(url: str) -> None:
     await add_long_chapters(url, with_takes=True)
 
 
+@pytest.fixture(scope="module")
+def old(private_url: str) -> Iterator[str]:
+    """The name of such a database, which no test changes."""
+    for url in cloned(private_url, "template0"):
+        asyncio.run(made(url))
+        yield database_of(url)
+
+
 def kept(url: str) -> list[object]:
     with psycopg.connect(plain_url(url)) as connection:
         return [connection.execute(query).fetchall() for query in KEPT]
 
 
-async def test_what_was_played_in_any_state_was_heard_by_everyone_and_stays_as_it_was(here: str) -> None:
-    await made(here)
-    before = kept(here)
-    store = await open_store(here)
-    assert kept(here) == before
+async def test_what_was_played_in_any_state_was_heard_by_everyone_and_stays_as_it_was(old_url: str) -> None:
+    before = kept(old_url)
+    store = await open_store(old_url)
+    assert kept(old_url) == before
     sessions = await by_title(store)
     assert sessions.keys() == {"Old", *SessionState, *(f"Long {state}" for state in LONG)}
     for session_id in sessions.values():
@@ -68,16 +78,15 @@ async def test_what_was_played_in_any_state_was_heard_by_everyone_and_stays_as_i
     assert list(await store.takes(long)) == [*[1] * 8, 2, 1]
     assert [event.prompt_index for event in (await store.load(long)).undone] == [10, 10]
     assert [block.revision for block in await store.revisions(long)] == [1]
-    await check_upgraded(store, here)
+    await check_upgraded(store, old_url)
     await store.aclose()
 
 
 @pytest.mark.parametrize("state", [SessionState.ACTIVE, SessionState.SUMMARIZING, SessionState.RESETTING])
 async def test_an_older_chapter_is_played_on_with_a_whisper_a_line_and_a_secret(
-    here: str, state: SessionState
+    upgraded_url: str, state: SessionState
 ) -> None:
-    await made(here)
-    store = await open_store(here)
+    store = await open_store(upgraded_url)
     session_id = (await by_title(store))[f"Long {state}"]
     async with window(store, None, session_id) as session:
         await session.wait_idle()
@@ -110,9 +119,10 @@ async def test_an_older_chapter_is_played_on_with_a_whisper_a_line_and_a_secret(
     await store.aclose()
 
 
-async def test_an_older_chapter_that_has_ended_is_branched_and_goes_on_in_a_whisper(here: str) -> None:
-    await made(here)
-    store = await open_store(here)
+async def test_an_older_chapter_that_has_ended_is_branched_and_goes_on_in_a_whisper(
+    upgraded_url: str,
+) -> None:
+    store = await open_store(upgraded_url)
     sessions = await by_title(store)
     branched = await engine_on(store).branch(sessions[f"Long {SessionState.ENDED}"], 8)
     async with window(store, None, branched) as session:

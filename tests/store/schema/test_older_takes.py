@@ -1,6 +1,8 @@
 """Chapters of a program without takes, in every state: each prompt has one take, and can be taken back."""
 
+import asyncio
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -21,7 +23,7 @@ from tests.store.schema.older_schema import (
     check_upgraded,
     make_old,
 )
-from tests.store.servers import plain_url
+from tests.store.servers import cloned, database_of, plain_url
 
 pytestmark = pytest.mark.anyio
 
@@ -38,6 +40,14 @@ async def made(url: str) -> None:
     await add_long_chapters(url)
 
 
+@pytest.fixture(scope="module")
+def old(private_url: str) -> Iterator[str]:
+    """The name of such a database, which no test changes."""
+    for url in cloned(private_url, "template0"):
+        asyncio.run(made(url))
+        yield database_of(url)
+
+
 def rows_of(url: str, query: str) -> dict[object, list[tuple[Any, ...]]]:
     """The rows of each session, in order."""
     found = defaultdict(list)
@@ -52,11 +62,10 @@ async def told(session: SessionHandle) -> list[str]:
 
 
 async def test_what_was_played_in_any_state_is_the_first_take_and_what_was_remembered_the_first_revision(
-    here: str,
+    old_url: str,
 ) -> None:
-    await made(here)
-    events, blocks = rows_of(here, EVENTS), rows_of(here, BLOCKS)
-    store = await open_store(here)
+    events, blocks = rows_of(old_url, EVENTS), rows_of(old_url, BLOCKS)
+    store = await open_store(old_url)
     sessions = await by_title(store)
     assert sessions.keys() == {"Old", *SessionState, *(f"Long {state}" for state in LONG)}
     for session_id in sessions.values():
@@ -71,16 +80,15 @@ async def test_what_was_played_in_any_state_is_the_first_take_and_what_was_remem
         assert found == blocks[session_id]
         assert {(block.revision, block.made_from, block.is_by_gm) for block in memory} <= {(1, None, False)}
         assert list(await store.revisions(session_id)) == []
-    await check_upgraded(store, here)
+    await check_upgraded(store, old_url)
     await store.aclose()
 
 
 @pytest.mark.parametrize("state", [SessionState.ACTIVE, SessionState.SUMMARIZING, SessionState.RESETTING])
 async def test_an_older_chapter_that_is_played_can_be_rolled_again_and_taken_back_with_its_memory(
-    here: str, state: SessionState
+    upgraded_url: str, state: SessionState
 ) -> None:
-    await made(here)
-    store = await open_store(here)
+    store = await open_store(upgraded_url)
     session_id = (await by_title(store))[f"Long {state}"]
     prompts, _ = LONG[state]
     async with window(store, None, session_id) as session:
@@ -108,10 +116,9 @@ async def test_an_older_chapter_that_is_played_can_be_rolled_again_and_taken_bac
 
 @pytest.mark.parametrize("state", [SessionState.ENDED, SessionState.NARRATING])
 async def test_an_older_chapter_that_has_ended_is_branched_and_not_taken_back(
-    here: str, state: SessionState
+    upgraded_url: str, state: SessionState
 ) -> None:
-    await made(here)
-    store = await open_store(here)
+    store = await open_store(upgraded_url)
     session_id = (await by_title(store))[f"Long {state}"]
     engine = engine_on(store)
     async with window(store, None, session_id) as session:
