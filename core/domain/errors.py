@@ -30,7 +30,7 @@ class ErrorCode(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """What happened, what is safe and what to do, in one sentence for the GM."""
+        """The error in one sentence for the GM: cause, consequence for the data, next step."""
         return SENTENCES[self]
 
 
@@ -160,7 +160,7 @@ class RowRefusedError(StorageError):
 
 
 class ChangedElsewhereError(StorageError):
-    """What is kept was changed or deleted in another window since it was read."""
+    """The stored data was changed or deleted in another window since it was read."""
 
     def __init__(self) -> None:
         super().__init__(
