@@ -1,4 +1,4 @@
-"""What no export of this program has in a memory bank; a forger can compute checksums too."""
+"""Finds invalid items in an exported memory bank: a forger can compute checksums too."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby

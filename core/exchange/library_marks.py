@@ -1,4 +1,4 @@
-"""What an export says of the library: the book that a chapter is in, and its lorebooks."""
+"""References of an export to the library: the book that a chapter is in, and its lorebooks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -54,7 +54,7 @@ from core.exchange.audience_integrity import are_in_place, problems_of_lines
 from core.text.cleaning import clean_line, has_controls, is_blank
 
 _WAITING = 50
-"""Maximum length of a composer's text, in prompts: failed ones return to what was typed since."""
+"""Maximum length of a composer's text, in prompts: failed ones return to the text typed since."""
 _SHAPES: Mapping[BlockType, type[BaseModel]] = {
     BlockType.WORLD_CHAPTER_LOCK: WorldChapterLock,
     BlockType.TURN_DELTA: TurnDelta,
