@@ -1,4 +1,4 @@
-"""The items of chapters in PostgreSQL; see `core.bank_store.BankStore` for what each method promises."""
+"""The items of chapters in PostgreSQL; `core.bank_store.BankStore` is the contract of each method."""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Runs commands: a sentence and a hint for what the GM can fix, a log entry for what is a bug."""
+"""Runs commands: an error that the GM can fix becomes a sentence and a hint, a bug a log entry."""
 
 import asyncio
 import logging

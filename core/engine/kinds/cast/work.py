@@ -1,4 +1,4 @@
-"""What a request for a character of the library is about, as its text has it."""
+"""Payload of a request about a character of the library, encoded in its text."""
 
 import json
 from dataclasses import dataclass

@@ -280,7 +280,7 @@ async def edit(
 
 
 async def _details(bank: Bank, item: Item, over: bool | None, proves: str | None) -> Details:
-    """Return the details of an item with what options say of them."""
+    """Return the details of an item with the options applied."""
     details = item.details if over is None else _over(item, is_over=over)
     if proves is None:
         return details

@@ -29,7 +29,7 @@ LARGEST_IMPORT = 512 * 1024 * 1024
 
 
 class ExportFormat(StrEnum):
-    """What an export holds."""
+    """Content of an export."""
 
     TRANSCRIPT = "transcript"
     CHAPTER = "chapter"

@@ -1,4 +1,4 @@
-"""`storyengine` without a command: the screen, and after a bug a new one from what is stored."""
+"""`storyengine` without a command: the screen, and after a bug a new one from stored data."""
 
 import asyncio
 import os

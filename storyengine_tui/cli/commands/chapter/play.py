@@ -247,7 +247,7 @@ class Reporter:
             self.say(f"[{step.done}/{step.total}] {step.text}")
 
     def warn(self, line: str) -> None:
-        """Print one line about what is wrong, even when quiet."""
+        """Print one line about a problem, even when quiet."""
         if self._is_quiet:
             say_wrong(line)
         else:

@@ -56,7 +56,7 @@ async def scene(
     words: Annotated[str, typer.Argument(metavar="WORDS", help="Where and when, as a line of yours.")] = "",
     to: To = None,
 ) -> None:
-    """Begin a new scene: recent context begins there, as soon as what is before it is in memory."""
+    """Begin a new scene: recent context begins there, as soon as all earlier lines are in memory."""
     async with running_catalog(await unlocked()) as catalog:
         session_id = await find_session(catalog, session)
         chapter = await catalog.reader(session_id).load()

@@ -23,7 +23,7 @@ app = typer.Typer(help="The database: schema, backup, restore, address.")
 
 
 BACKUPS_KEPT = 14
-"""How many backups a directory keeps, unless told otherwise: two weeks of daily ones."""
+"""Number of backups that a directory keeps by default: two weeks of daily ones."""
 
 
 @command(app)
