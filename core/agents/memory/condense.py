@@ -89,7 +89,7 @@ def parse(text: str, task: Task) -> ParsedMemory:
     problems: list[str] = []
     kept = {key: _grounded(value, key, known, problems) for key, value in payload.items()}
     if not any(one for key, one in kept.items() if key not in _ENGINE and without_empty(one)):
-        raise InvalidMemoryError(problems or ["The answer tells no event."])
+        raise InvalidMemoryError(problems or ["The answer says nothing about the events."])
     length = _length(kept)
     if length >= task.length:
         raise InvalidMemoryError([f"The object has {length:,} characters; write at most {task.limit:,}."])

@@ -18,7 +18,7 @@ from storyengine_tui.widgets.widget_message import WidgetMessage
 
 
 class Act(StrEnum):
-    """What the GM does with items."""
+    """Command of the GM on items."""
 
     CONFIRM = "confirm"
     EDIT = "edit"
@@ -139,7 +139,7 @@ class ItemList(RowList[BankRow]):
 
     @property
     def marked_count(self) -> int:
-        """How many items are marked."""
+        """Number of marked items."""
         return len(self._marked)
 
     def unmark(self) -> None:

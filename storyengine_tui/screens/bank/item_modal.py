@@ -182,13 +182,13 @@ class ItemModal(ItemFieldsModal):
             yield from self.compose_answers()
 
     async def store(self) -> None:
-        """Store the item with what is in the fields."""
+        """Store the item with the values of the fields."""
         if self._item.kind is ItemKind.QUOTE:
             self._others = await self._counting()
         await self._store(self.edited())
 
     def edited(self) -> Item:
-        """Return the item with what is in the fields; raise IllegalCommandError for what is no number."""
+        """Return the item with the values of the fields; raise IllegalCommandError for an invalid number."""
         values: dict[str, Any] = {
             name: self._value(name, before) for name, before in typed_fields(self._item.details)
         }

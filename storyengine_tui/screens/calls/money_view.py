@@ -1,4 +1,4 @@
-"""What the calls cost: the ledger, summed by what the calls were made for (design 18)."""
+"""The ledger: costs of the calls, summed by purpose (design 18)."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Final

@@ -45,11 +45,11 @@ _LONGEST = 1_000_000
 
 
 class SlotTexts(Protocol):
-    """What the GM typed for a slot of tab 1."""
+    """The GM's texts for a slot of tab 1."""
 
     @property
     def slot(self) -> Slot:
-        """Which one it is."""
+        """The slot."""
 
     @property
     def called(self) -> str:
@@ -65,14 +65,14 @@ class SlotTexts(Protocol):
 
     @property
     def profile(self) -> Profile:
-        """What it has of a character of the library."""
+        """Its data from a character of the library."""
 
     @property
     def is_editable(self) -> bool:
         """Whether it can be changed."""
 
     def room_for(self, field: SharedField) -> int:
-        """Return how many characters a field has at most."""
+        """Return the maximum characters of a field."""
 
     def take(self, field: SharedField, text: str) -> None:
         """Put a text into a field."""

@@ -107,7 +107,7 @@ class Workspace:
         await session.aclose()
 
     async def purge(self, session_id: SessionId) -> None:
-        """Delete an archived chapter for good, with what is kept of it outside of the store."""
+        """Delete an archived chapter for good, with its data outside of the store."""
         await self.require_engine().purge(session_id)
         KeptText.forget_all_of(session_id, self.paths.data)
 

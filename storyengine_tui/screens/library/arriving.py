@@ -44,10 +44,10 @@ class ArrivingShelf(ListScreen[None, Row]):
 
     @abstractmethod
     def show_shelf(self, name: str, outcome: str) -> None:
-        """Show a list, with what was just done above it."""
+        """Show a list, with the outcome of the last command above it."""
 
     def on_paste(self, event: events.Paste) -> None:
-        """Look at what was pasted; a terminal pastes the paths of files that are dropped on it."""
+        """Check a paste for files; a terminal pastes the paths of files that are dropped on it."""
         event.stop()
         self.do(self._look_at(event.text))
 

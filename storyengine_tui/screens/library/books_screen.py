@@ -171,7 +171,7 @@ class BooksScreen(ChapterShelf[BookRow]):
             self.ask_to_delete("Purge this book for good?", text, partial(self._books.purge, book))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Tell the footer what is possible with what is under the cursor."""
+        """Tell the footer which actions are possible on the row under the cursor."""
         is_listed = not self._shows_archived and bool(self.rows)
         match action:
             case "restore" | "purge":

@@ -36,7 +36,7 @@ class LoreRow:
 
     @property
     def about(self) -> ChapterLorebook | KeptLorebook:
-        """What there is of it: the copy of the chapter, else the book to attach."""
+        """The lorebook of the row: the copy of the chapter, else the book to attach."""
         found = self.attached or self.source
         if found is None:
             raise ValueError("a row has a book")
@@ -44,7 +44,7 @@ class LoreRow:
 
     @property
     def source(self) -> ChapterLorebook | KeptLorebook | None:
-        """What can be attached, or taken over again: the book of the library, or that of the card."""
+        """The book to attach or take over again: that of the library, or that of the card."""
         return self.kept or (None if self.on_card is None else self.on_card.book)
 
     @property

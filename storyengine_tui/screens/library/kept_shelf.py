@@ -1,4 +1,4 @@
-"""What the lists of cast and lore have in common: import, export, archive, restore and purge."""
+"""Base class of the lists of cast and lore: import, export, archive, restore and purge."""
 
 import asyncio
 from abc import abstractmethod
@@ -29,7 +29,7 @@ class KeptShelf(ShelfScreen[Kept]):
     """A list of characters or of lorebooks; subclasses say how each is stored."""
 
     WHAT: ClassVar[str]
-    """What one row is, in a word."""
+    """The word for one row."""
     LISTED: ClassVar[str]
     NONE_LISTED: ClassVar[str]
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -1,4 +1,4 @@
-"""What the screens over a lorebook have in common: a line that says whether all is stored, and a banner."""
+"""Base class of the screens over a lorebook: a line that says whether all is stored, and a banner."""
 
 from abc import abstractmethod
 from typing import ClassVar, Final

@@ -216,7 +216,7 @@ class EntryScreen(DeskScreen):
         self.query_one("#problem", Static).update(Content(problem or standing))
 
     def _collect(self) -> None:
-        """Take over what is typed; raises StoryEngineError for what the book has no room for."""
+        """Take over the typed fields; raises StoryEngineError for a text that the book has no room for."""
         if not (self._is_open and self._desk.can_write):
             return
         entry, typed = self._entry, self._typed
@@ -245,7 +245,7 @@ class EntryScreen(DeskScreen):
         self.say_state("not all stored" if problem else "stored")
 
     def show_again(self) -> None:
-        """Stay as typed: the fields are ahead of what is stored."""
+        """Stay as typed: the fields are newer than the stored entry."""
 
     def after_meeting(self) -> None:
         """Go back to the list, which shows the book as it is stored."""

@@ -68,9 +68,9 @@ class LorebookScreen(DeskScreen):
         self._desk: LoreDesk | None = None
         self._text: WindowText | None = None
         self._note = ""
-        """What was just done, shown once behind the heading."""
+        """Outcome of the last command, shown once behind the heading."""
         self._words: tuple[object, list[str]] = (None, [])
-        """What each entry is found by, and the entries that this is of."""
+        """Searchable texts of the entries, and the entries that these were made from."""
 
     @property
     def desk(self) -> LoreDesk | None:

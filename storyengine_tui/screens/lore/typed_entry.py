@@ -10,7 +10,7 @@ from core.library.lore.key_line import shown_keys, typed_keys
 from core.text.cleaning import clean, clean_line
 
 UNUSED: Final = "unused"
-"""How secondary keys are shown that do not count."""
+"""Word for secondary keys that do not count."""
 LOGICS: Final[Mapping[str, str]] = {
     Logic.AND_ANY.name: "and any of them",
     Logic.AND_ALL.name: "and all of them",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ChapterBuild:
-    """Builds versions of the chapter from what the cells of a page hold; its actions are the page's."""
+    """Builds versions of the chapter from the cells of a page; its actions are the page's."""
 
     @dataclass
     class DownloadWanted(Message):

@@ -1,4 +1,4 @@
-"""What the inputs of a chosen agent begin with: the built-in prompt by name, the blocks, tokens of each."""
+"""The beginning of a chosen agent's inputs: the built-in prompt by name, the blocks, tokens of each."""
 
 from rich.cells import cell_len, set_cell_size
 from textual import on

@@ -56,7 +56,7 @@ class SecretScreen(AutosavedScreen):
         self._begun = self._kept.read() if self._waits_for_button else ""
 
     def compose(self) -> ComposeResult:
-        """Compose the text, and below it who knows it and to whom it is revealed."""
+        """Compose the text, and below it its knowers and the recipients of its reveal."""
         snapshot = self._session.snapshot
         typed, roster = typed_of(find(snapshot, self._number)), snapshot.session.roster
         text = typed.text or self._begun

@@ -1,4 +1,4 @@
-"""The cell of tab 1 with what comes over from earlier chapters, where something does (design 14)."""
+"""The cell of tab 1 with the lines from earlier chapters, where there are any (design 14)."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What tab 1 says about secrets, and a typed one as secrets to store; without widgets (design 13)."""
+"""Content of tab 1 on secrets, and a typed one as secrets to store; without widgets (design 13)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class TypedSecret:
     reveal_to: Audience
 
     def put_into(self, snapshot: Snapshot, number: int) -> tuple[tuple[Secret, ...], str]:
-        """Return the secrets with what can be stored of this one, and what is wrong with the rest.
+        """Return the secrets with the valid part of this one, and the problems of the rest.
 
         `number` is its place; the one behind the last adds it.
         """

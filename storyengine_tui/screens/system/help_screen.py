@@ -74,7 +74,7 @@ class HelpScreen(OverlayModal[None]):
 
     @classmethod
     def of(cls, screen: Screen[object]) -> "HelpScreen":
-        """Return the help for what has the focus on `screen`."""
+        """Return the help of the focused widget on `screen`."""
         start: DOMNode = screen.focused or screen
         texts = [
             node.HELP

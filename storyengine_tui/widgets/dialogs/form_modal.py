@@ -21,7 +21,7 @@ Typed = TypeVar("Typed")
 
 
 class FormModal(OverlayModal[ScreenResultType], Generic[ScreenResultType, Typed]):
-    """Ends with what `store` returns; Esc and the cancel button end it without, after a question if need be.
+    """Ends with the result of `store`; Esc and the cancel button end it without, after a question if needed.
 
     `typed` is compared with its initial value, so it is a value with an equality.
     """

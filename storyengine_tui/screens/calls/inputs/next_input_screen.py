@@ -34,7 +34,7 @@ class NextInputScreen(TextScreen):
 
     @property
     def heading(self) -> str:
-        """Whose input it is."""
+        """Title, with the name of the character."""
         return f"What {clean_line(self._character)} is given next"
 
     async def passages(self) -> Sequence[Passage]:

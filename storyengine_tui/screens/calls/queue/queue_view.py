@@ -1,4 +1,4 @@
-"""What waits for a model, runs or has failed, in all chapters, and what can be done with it (design 17)."""
+"""Requests of all chapters that wait, run or have failed, with the commands on them (design 17)."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial

@@ -60,7 +60,7 @@ class CastScreen(KeptShelf[Character]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
         self._proposed: Counter[CharacterId] = Counter()
-        """How much is proposed for each character."""
+        """Number of proposals for each character."""
 
     @property
     def columns(self) -> dict[str, int]:

@@ -49,7 +49,7 @@ class IdentityModal(StoredTextModal):
 
     @property
     def has_changes(self) -> bool:
-        """Whether the text differs from what is stored."""
+        """Whether the text differs from the stored one."""
         return self._area.text != self._character.identity
 
     @property

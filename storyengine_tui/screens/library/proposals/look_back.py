@@ -39,7 +39,7 @@ async def look_back(
 
 
 async def answered(session: "SessionHandle", asked: Sequence[RequestId]) -> None:
-    """Return once all of these were answered; raise StoryEngineError with what the first failure says."""
+    """Return once all of these were answered; raise StoryEngineError with the first failure's message."""
     settled = [await session.wait(one) for one in asked]
     for request in settled:
         if request.state is not RequestState.DONE:

@@ -61,7 +61,7 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
         self._decided = character_id
         """The character whose last decision is undone; None before one was made for one of many."""
         self._outcome = ""
-        """What was just done, shown once in place of the heading."""
+        """Outcome of the last command, shown once in place of the heading."""
 
     def compose(self) -> ComposeResult:
         """Compose the list, both sides of one proposal, and the reason."""

@@ -107,7 +107,7 @@ class MemoryCell(Vertical):
         self.viewpoint = ""
         """The number and name of the character as which memory is shown; empty for the GM."""
         self._work = ""
-        """What is being done to memory now."""
+        """Running work on memory, in words."""
         self._shown = ShownBlocks()
         self.is_known = False
         """Whether memory has been read."""

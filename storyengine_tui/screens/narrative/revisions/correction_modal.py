@@ -1,4 +1,4 @@
-"""Asks what is true instead of what memory says, and stores it as a correction of canon."""
+"""Asks for the truth about a mistake in memory, and stores it as a correction of canon."""
 
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Protocol
@@ -75,7 +75,7 @@ class CorrectionModal(StoredTextModal):
 
     @property
     def effect(self) -> str:
-        """What a correction does, for everyone or for those who are chosen."""
+        """Effect of a correction, on everyone or on the chosen characters."""
         return EFFECT_FOR_SOME if self._roster else EFFECT
 
     @property
@@ -85,7 +85,7 @@ class CorrectionModal(StoredTextModal):
 
     @property
     def notes(self) -> Iterable[tuple[str, bool]]:
-        """Say that the text was begun before, and what bounds it."""
+        """Yield the notes that the text was begun before, and which bound it has."""
         if self._begun:
             yield BEGUN, True
         if self._limit < LONGEST_CORRECTION:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class RevisionAct(StrEnum):
-    """What can be done, by the names that the keys and the palette have for it."""
+    """Command on a revision; the value is its name for keys and palette."""
 
     REBUILD = "rebuild"
     REBUILD_LATER = "rebuild_later"
@@ -92,7 +92,7 @@ class MemoryRevisions:
         return READ_ONLY if self._page.session.is_read_only else self._page.session.why_not(command)
 
     def perform(self, act: RevisionAct) -> None:
-        """Do it to what is chosen in memory, or say why not."""
+        """Run the command on the selected block or line, or say why not."""
         if not self._page.has_session:
             return
         if why := self._why_not(act) or self._begin(act):
@@ -225,4 +225,4 @@ def _named(block: MemoryBlock) -> str:
 
 
 def _nothing(_: object) -> None:
-    """What follows a dialog that has done its work itself."""
+    """Ignore the result of a dialog that has done its work itself."""

@@ -21,7 +21,7 @@ from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 
 @dataclass(frozen=True, slots=True)
 class Hearers:
-    """What the GM chose."""
+    """The GM's choice."""
 
     slots: frozenset[Slot]
     lasts: bool

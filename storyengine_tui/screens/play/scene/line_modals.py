@@ -76,10 +76,10 @@ class AddedLineModal(OverlayModal[str]):
     @property
     @abstractmethod
     def typed(self) -> str:
-        """What was typed; the dialog begins with it the next time, if that is useful."""
+        """The typed text; the dialog begins with it the next time, if that is useful."""
 
     def kept(self, *, is_stored: bool) -> str:
-        """Return what the next such dialog begins with."""
+        """Return the initial text of the next such dialog."""
         return self.typed
 
     def on_mount(self) -> None:
@@ -183,7 +183,7 @@ class DiceModal(AddedLineModal):
         self._field.select_all()
 
     def action_store_or_tick(self) -> None:
-        """Roll by Enter in the field, and leave Enter elsewhere to what has the focus."""
+        """Roll by Enter in the field; elsewhere Enter goes to the focused widget."""
         match self.focused:
             case SlotChecks() as checks:
                 checks.action_select()
@@ -210,7 +210,7 @@ class SecretList(GuardedOptionList):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        # With priority: keys behind it are meant for what has the focus then.
+        # With priority: keys behind it are meant for the widget that is focused then.
         Binding("enter,tab", "select", "To whom", show=False, priority=True),
     ]
 
