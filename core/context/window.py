@@ -92,7 +92,7 @@ def window_text(parts: Sequence[WindowPart], left_out: Sequence[str] = (), most:
 
 
 def compression_text(made: Compression, tokens: int) -> str:
-    """Return how a part was shortened to its `tokens`, and to what share."""
+    """Return how a part was shortened to its `tokens`, with the kept share."""
     whole = made.original_tokens
     return f"{made.method.value}, from {whole:,} to {tokens:,} tokens ({_percent(tokens, whole)})"
 

@@ -1,4 +1,4 @@
-"""The GM's secrets: a text, its knowers, and when it is revealed and to whom (design 13)."""
+"""The GM's secrets: a text, its knowers, and the time and audience of its reveal (design 13)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

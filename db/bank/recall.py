@@ -1,8 +1,9 @@
 """The one statement that reads what an input draws on of the memory bank (design 15).
 
-It finds what a query recalls: by words, by meaning, and of what the GM kept. Label, chapters and validity are
-conditions of each of these parts, before their limits. It takes the time that the candidates take: a word by
-the beginning of a key, vectors of the chapters asked about alone. The states of characters come with it.
+It finds the items of a query: by words, by meaning, and those that the GM kept. Label, chapters and
+validity are conditions of each of these parts, before their limits. It takes the time that the candidates
+take: a word by the beginning of a key, vectors of the chapters asked about alone. The states of characters
+come with it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -142,9 +142,9 @@ class PersonDetails:
     attributes: tuple[Attribute, ...] = ()
     relationships: tuple[Relationship, ...] = ()
     exposure_current: float | None = None
-    """How much play spoke of it lately, 0 to 1, as of the item's prompt; it fades from there."""
+    """Amount of recent play about it, 0 to 1, as of the item's prompt; it fades from there."""
     exposure_desired: float | None = None
-    """How much the cast wants to return to it, 0 to 1."""
+    """Interest of the cast in returning to it, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

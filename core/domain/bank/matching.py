@@ -47,7 +47,7 @@ COMPARED_BY_MEANING: Final = _COMPARED_BY_WORDS | _NAMED
 
 
 class Likeness(StrEnum):
-    """How alike a finding and an item of the bank are."""
+    """Likeness of a finding and an item of the bank."""
 
     NEW = "new"
     DOUBTFUL = "doubtful"

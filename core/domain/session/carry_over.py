@@ -20,7 +20,7 @@ GREATEST_BUDGET: Final = 100_000
 
 
 class CarryKind(StrEnum):
-    """What a line is about."""
+    """Subject of a line."""
 
     CANON = "canon"
     """A canon lock, or a correction of canon by the GM."""
