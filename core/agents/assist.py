@@ -32,7 +32,7 @@ MOST_OUTPUT: Final = 8_000
 """Tokens of output, reasoning included: enough for the longest field."""
 LONGEST_FIELD: Final = 1_000_000
 """Characters that no field exceeds."""
-_UNREADABLE: Final = "What was asked of the model cannot be read; ask for it again."
+_UNREADABLE: Final = "The request cannot be read; ask for it again."
 _TIGHTER: Final = (2, 3)
 """To which part of its length a text is tightened that is not over its limit."""
 _MARK: Final = re.compile(rf"^[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)", re.MULTILINE)

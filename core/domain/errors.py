@@ -66,7 +66,7 @@ SENTENCES: dict[ErrorCode, str] = {
         "edit the text and retry."
     ),
     ErrorCode.LLM_CONTEXT_OVERFLOW: (
-        "What must be sent is longer than the model can read; nothing is lost, shorten the text "
+        "The input is longer than the model can read; nothing is lost, shorten the text "
         "or choose a model with a larger context."
     ),
     ErrorCode.LLM_CANCELLED: ("The call was stopped; your text is kept, and you can retry at any time."),

@@ -70,7 +70,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         STYLES / "app.tcss",
         STYLES / "screens/chapter/chapter_screen.tcss",
     ]
-    HELP = "Every text is stored by itself. Ctrl+P finds every command by its name."
+    HELP = "Everything you type is saved automatically. Ctrl+P finds every command by its name."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f5", "chapters", "Chapters"),
         Binding("f6", "model", "Model", show=False, priority=True),
@@ -289,7 +289,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         self.exit(message=Text(kept) if kept else None)
 
     async def close_everything(self) -> None:
-        """Store what is typed, settle what runs, stop the engine; a second call does nothing."""
+        """Store unsaved text, settle running requests, stop the engine; a second call does nothing."""
         try:
             await self.workspace.close_for_good()
         finally:

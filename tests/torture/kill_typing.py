@@ -61,7 +61,7 @@ FIELDS = (
     Field(
         "a correction",
         UNENDED,
-        (((), "being played"), (("f4",), "as they were locked"), (("+",), "Correct what is remembered")),
+        (((), "being played"), (("f4",), "as they were locked"), (("+",), "Correct memory")),
     ),
 )
 ROUNDS = tuple(product(FIELDS, (Victim.PROGRAM, Victim.ALL, Victim.POSTGRES)))

@@ -97,7 +97,7 @@ def problems_of(books: Sequence[ChapterLorebook]) -> Iterator[str]:
             f"together, and one of them {LONGEST_COPY // 1024**2} million."
         )
     if not all(map(_is_whole, books)):
-        yield "A lorebook of the chapter is not what this program stores."
+        yield "A lorebook of the chapter is not valid."
 
 
 def _is_whole(book: ChapterLorebook) -> bool:

@@ -119,6 +119,6 @@ def problems_of(statuses: Statuses, events: Iterable[Event]) -> Iterator[str]:
     """Yield problems of the statuses of a chapter that is imported, given its log."""
     places = [one.place for one in statuses]
     if places != sorted(set(places)):
-        yield "what models are sent is said twice of an event"
+        yield "an event has two statuses"
     if not {place_of(event) for event in events}.issuperset(places):
-        yield "what models are sent is said of an event that is missing"
+        yield "a status is of an event that is missing"

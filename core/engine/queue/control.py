@@ -81,7 +81,7 @@ class QueueControl:
         return entries_of(queued, self._choices, self._clock(), is_paused=self.is_paused)
 
     async def pause(self) -> None:
-        """Let nothing new begin in any window, also after a restart; what runs goes on."""
+        """Let nothing new begin in any window, also after a restart; running calls finish."""
         await self._set_paused(is_paused=True)
 
     async def resume(self) -> None:
@@ -240,7 +240,7 @@ async def _logged(work: Awaitable[object]) -> None:
         await work
     except StoryEngineError as error:
         # The window that asked for it cannot be told; its list shows that nothing changed.
-        log.info("what another window asked of the queue was refused: %s", error)
+        log.info("a request of another window to the queue was refused: %s", error)
 
 
 def _refuse_interrupted(found: QueuedRequest) -> None:

@@ -35,7 +35,7 @@ from core.store import SessionStore
 
 OVER: Final = (SessionState.ENDED, SessionState.NARRATING)
 """The states of a chapter that has ended."""
-NOTOVER: Final = "What a chapter changed is seen at its end: end it first (End Chapter on tab 2)."
+NOTOVER: Final = "Changes of a chapter are proposed at its end: end it first (End Chapter on tab 2)."
 NOBODY: Final = "No character of this chapter is in the library; tab 1 keeps one there (palette)."
 NO_GAPS: Final = "It has a short description, three traits and three topics; nothing is missing."
 

@@ -96,7 +96,7 @@ def _card_in(document: JsonDocument, what: str) -> Card:
 def _oddities(card: Card) -> list[str]:
     notes = []
     if is_newer(card.document.value):
-        notes.append("The card is of a newer version than 3.0; what is new in it is kept and not used.")
+        notes.append("The card is of a newer version than 3.0; its new fields are kept and not used.")
     if not card.name.strip():
         notes.append("The card has no name.")
     if card.book_path not in (None, ("data", "character_book")) and card.version > CardVersion.V1:

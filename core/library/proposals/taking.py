@@ -14,8 +14,8 @@ from core.library.names import name_key
 _BETWEEN: Final = "\n\n"
 _LENGTH: Final = "length"
 _HASH: Final = "sha256"
-OUTDATED: Final = "What this was proposed for has changed since, so nothing was taken; drop it, or ask again."
-_NOT_AS_TAKEN: Final = "What was taken has changed since, so nothing was taken back."
+OUTDATED: Final = "That part has changed since, so nothing was taken; drop the proposal, or ask again."
+_NOT_AS_TAKEN: Final = "The taken part has changed since, so nothing was undone."
 Item = TypeVar("Item", Trait, Topic)
 
 

@@ -51,7 +51,7 @@ async def fetch(
 async def _check(entry: CatalogueEntry, partial: PartialFile, progress: Progress) -> None:
     if await partial.sha256(progress) != entry.sha256:
         await in_thread(partial.discard)
-        raise fetch_failed("what arrived is not the file that was expected, and it was thrown away")
+        raise fetch_failed("the download is not the expected file, and was deleted")
 
 
 def is_here(entry: CatalogueEntry, paths: Paths) -> bool:

@@ -66,14 +66,14 @@ class ItemList(RowList[BankRow]):
         items: tuple[Item, ...]
 
     HELP = (
-        "Each line has the item's name and text, the prompt that it is from, who knows it where not everyone "
-        "does, and what is left of its importance. New ones say so until you have seen them; ✓ is confirmed. "
+        "Each line has the item's name and text, its prompt, who knows it where not everyone does, and its "
+        "remaining importance. New ones say so until you have seen them; ✓ is confirmed. "
         "Enter shows the proofs, the changes and how often it was recalled.\n\n"
-        "c confirms, e edits, p pins, x rejects, m merges, t closes a thread; the same key again takes it "
-        "back. Space marks several, which a key then acts on at once. u undoes the last change, U does it "
-        "again, + adds one of your own.\n\n"
-        "d shows those of which another may say the same, in groups: m merges the group of the cursor, and d "
-        "shows all items again.\n\n"
+        "c confirms, e edits, p pins, x rejects, m merges, t closes a thread; the same key again undoes it. "
+        "Space marks several, which a key then acts on at once. u undoes the last change, U redoes it, + "
+        "adds one of your own.\n\n"
+        "d shows possible duplicates in groups: m merges the group of the cursor, and d shows all items "
+        "again.\n\n"
         "In a chapter of a book, b shows the items of the earlier chapters too, with the number of their "
         "chapter. They are changed there; o opens it."
     )

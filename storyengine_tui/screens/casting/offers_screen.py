@@ -57,7 +57,7 @@ class OffersScreen(ListScreen[None, OfferRow]):
 
     CSS_PATH = "casting.tcss"
     HELP = (
-        "Nothing of this is taken by itself. Space takes the line under the cursor into the chapter, or "
+        "Nothing of this is taken automatically. Space takes the line under the cursor into the chapter, or "
         "takes it out again. Scenario and greetings go behind the text of the chapter, where Ctrl+Z undoes "
         "it too; of several greetings a chapter has one. Prompt blocks and the lorebook are for this "
         "character alone."

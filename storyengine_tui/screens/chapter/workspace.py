@@ -73,7 +73,7 @@ class Workspace:
             write_last_session(self.paths, self.session.id, panel)
 
     async def close(self, *, insists: bool = False) -> None:
-        """Store what is typed, settle what runs, and release the writer's lock.
+        """Store unsaved text, settle running requests, and release the writer's lock.
 
         With `insists`, raise StoryEngineError if typed text cannot be stored.
         """

@@ -181,7 +181,7 @@ class KeptShelf(ShelfScreen[Kept]):
         """Delete the row under the cursor for good, if the GM confirms it."""
         row = self.chosen
         if row is not None:
-            text = f"“{row.name}” is deleted with its file. Chapters keep what they took of it."
+            text = f"“{row.name}” is deleted with its file. Chapters keep the copies that they took."
             self.ask_to_delete(f"Purge this {self.WHAT} for good?", text, partial(self.delete, row))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

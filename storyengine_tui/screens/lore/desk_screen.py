@@ -17,7 +17,7 @@ from storyengine_tui.widgets.key_line import KeyLine
 
 DISMISS: Final = BannerAction("dismiss", "Dismiss")
 MEETING: Final = (BannerAction("store_over", "Store mine too"), BannerAction("take_stored", "Take that one"))
-MEETING_HINT: Final = "What you wrote is still here; store it into the other one, entry by entry, or drop it."
+MEETING_HINT: Final = "Your text is still here; store it into the other one, entry by entry, or drop it."
 
 
 class DeskScreen(OverlayScreen[None]):

@@ -248,6 +248,6 @@ def _read_percent(text: str, changes: dict[str, Any]) -> str:
     is_number = f"{whole}{part or 0}".isdecimal() and text.isascii() and len(text) <= 8
     if not is_number or float(text) > 100:
         del changes["uses_probability"]
-        return "The chance is 0 to 100 percent; blank means that there is none to take."
+        return "The chance is 0 to 100 percent; blank means always."
     changes["probability"] = float(text)
     return ""

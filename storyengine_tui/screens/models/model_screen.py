@@ -43,7 +43,7 @@ PROVIDERS: tuple[tuple[str, ProviderName], ...] = (
     ("A model that this program runs itself (F4 has more)", "local"),
     ("An OpenAI-compatible service (OpenAI, Ollama, vLLM, …)", "openai"),
 )
-SCRIPTED: tuple[str, ProviderName] = ("A script, which is no model", "scripted")
+SCRIPTED: tuple[str, ProviderName] = ("A script, not a model", "scripted")
 NO_WEIGHTS = "Nothing was changed: the small local model's weights are not here."
 NOT_HERE = " Its weights are not here yet; Test (F8) offers to fetch them."
 
@@ -53,9 +53,9 @@ class ModelScreen(TryingScreen[Configuration | None]):
 
     CSS_PATH = "model_screen.tcss"
     HELP = (
-        "Test makes one tiny call with what is entered here; F7 lists it, and it is no part of the story. "
-        "Connect writes what is entered here to config.toml, the key to the system's keyring, and goes on "
-        "with that model at once."
+        "Test makes one tiny call with these settings; F7 lists it, and it is no part of the story. "
+        "Connect writes them to config.toml, the key to the system's keyring, and uses that model from then "
+        "on."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f8", "test", "Test"),
@@ -248,7 +248,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
         self._show_consent(self._typed)
 
     def action_find(self) -> None:
-        """Show what runs on this machine, and what could."""
+        """Show the models on this machine, and those that it could run."""
         if not self._is_busy:
             self.app.push_screen(ModelsHereScreen(self._configuration), self._go_on_with_model)
 

@@ -56,8 +56,8 @@ class DefinitionCell(Vertical):
     """Fields for the definition and the target, and the button `#build`."""
 
     HELP = (
-        "The narrative agent writes the chapter from memory and transcript in the way that is described "
-        "here. Everything typed is stored by itself; every build uses the text of that moment."
+        "The narrative agent writes the chapter from memory and transcript as this text asks. It is saved "
+        "automatically; each build uses its current state."
     )
 
     class Edited(Message):

@@ -120,7 +120,7 @@ def failure_banner(view: NarrativeView) -> BannerText | None:
     if request is None:
         return None
     sentence = request.error_message or (request.error_code or ErrorCode.LLM_ERROR).sentence
-    hint = "Retry goes on with the parts that were finished; what came in is kept under Calls (F7)."
+    hint = "Retry continues after the finished parts; the received text is kept under Calls (F7)."
     if view.draft_count:
         earlier = "Version 1 is" if view.draft_count == 1 else f"All {view.draft_count} versions are"
         hint = f"{earlier} as before. {hint}"

@@ -50,8 +50,8 @@ class OutlineView(Vertical):
     """The choice of the agent over its outline."""
 
     HELP = (
-        "At the right is what every input of the chosen agent begins with, and about how many tokens "
-        "that takes: the built-in prompt, which stays, and behind + your blocks."
+        "On the right is the beginning of every input of the chosen agent, with its approximate tokens: "
+        "the built-in prompt, which stays, and behind + your blocks."
     )
 
     def __init__(self, session: SessionHandle) -> None:

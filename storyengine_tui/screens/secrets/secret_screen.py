@@ -216,7 +216,7 @@ class SecretScreen(AutosavedScreen):
             self._say_unsaved(error)
             loss = error.message
         if self._waits_for_button and not is_blank(self._text.text):
-            loss = "It is not part of the chapter yet, and what you wrote will be deleted."
+            loss = "It is not part of the chapter yet, and your text will be deleted."
         if not loss:
             self._leave(is_sure=True)
             return

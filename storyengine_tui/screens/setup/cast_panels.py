@@ -42,7 +42,7 @@ _ROOM = {
 class AgentPanel(Vertical):
     """Holds what the GM typed for one slot, also while it is hidden."""
 
-    HELP = "A blank name stands for the default. The identity is what only this character is told of itself."
+    HELP = "A blank name means the default name. Only this character is told its identity."
 
     @dataclass
     class Edited(Message):

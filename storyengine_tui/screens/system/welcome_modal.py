@@ -24,7 +24,7 @@ from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
 
 INTRO = (
     "You are the Game Master: you set up a world and a cast, then prompt one character at a time, and "
-    "each answers in its own voice. At the end the chapter is written from what happened."
+    "each answers in its own voice. At the end a narrator writes the chapter as prose."
 )
 
 

@@ -101,7 +101,7 @@ class FormModal(OverlayModal[ScreenResultType], Generic[ScreenResultType, Typed]
         if self.typed == self._begun:
             self.dismiss(None)
         else:
-            text = "What you typed here is not stored, and will be lost."
+            text = "Your text is not stored, and will be lost."
             self.app.push_screen(
                 ConfirmModal("Discard the changes?", text, confirm="Discard", cancel="Keep writing"), leave
             )

@@ -11,7 +11,7 @@ from core.library.characters.character import Character, Topic, Trait
 from core.text.canonical_json import canonical
 from core.text.cleaning import clean_line
 
-_UNREADABLE = "What was asked about a character cannot be read; ask for it again."
+_UNREADABLE = "The request about a character cannot be read; ask for it again."
 _NONE = "(none)"
 
 

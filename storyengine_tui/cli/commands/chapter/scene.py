@@ -28,7 +28,7 @@ To = Annotated[
 SENT: Final = {
     ContextStatus.DEFAULT: "sent while it is recent, as usual",
     ContextStatus.ALWAYS: "always sent to those who witnessed it",
-    ContextStatus.NEVER: "sent to no model; what memory says of it stays",
+    ContextStatus.NEVER: "sent to no model; memory of it stays",
 }
 
 

@@ -17,7 +17,7 @@ from storyengine_tui.widgets.reading.memory_outline import Passage
 MOST_CALLS: Final = 500
 """The newest calls of a chapter that are plotted."""
 TOKENS: Final = "Tokens of each input of a character, the newest at the right"
-LEFT: Final = "What was left of parts that were made shorter, in percent"
+LEFT: Final = "Kept share of shortened parts, in percent"
 NONE_YET: Final = "No character was asked yet."
 ALL_WHOLE: Final = "No part was made shorter."
 

@@ -38,7 +38,7 @@ class QueueControl(Protocol):
         """Return the requests that wait, run or have failed, in the order in which they run."""
 
     async def pause(self) -> None:
-        """Begin nothing new; what runs goes on."""
+        """Begin nothing new; running calls finish."""
 
     async def resume(self) -> None:
         """Go on."""

@@ -47,5 +47,5 @@ async def answered(session: "SessionHandle", asked: Sequence[RequestId]) -> None
             raise StoryEngineError(
                 code,
                 request.error_message,
-                "What was proposed before it is kept; ask again, or F7, 1 retries.",
+                "Earlier proposals are kept; ask again, or retry it under F7, 1.",
             )

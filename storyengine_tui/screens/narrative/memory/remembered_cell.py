@@ -42,7 +42,7 @@ BANK_ENTRIES: Final = (
 NOTHING: Final = (
     "Nothing here yet. Items are drawn from play after each block of memory; + adds one of yours."
 )
-NOTHING_FOUND: Final = "Nothing here is like that; f and / choose what shows."
+NOTHING_FOUND: Final = "No item matches; f and / change the filter."
 TALL: Final = 32
 """Rows of a terminal that has one for the titles of the columns."""
 LOOKING: Final = "Looking for items that may say the same …"

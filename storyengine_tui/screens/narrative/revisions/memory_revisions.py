@@ -43,11 +43,11 @@ COMMANDS: Final = {
     RevisionAct.STRIKE: Command.CORRECT_CANON,
 }
 """The commands that the state machine knows them by; to compare is always possible."""
-READ_ONLY = "Read-only here; the window that writes in this chapter can change its memory."
+READ_ONLY = "Read-only: another window is writing in this chapter."
 NO_BLOCK = "No prompts are in memory yet; the first block comes with the first summary."
 NOT_A_BLOCK = (
     "Only a block of prompts can be rebuilt or edited: put the cursor on one (v, then the arrow keys). "
-    "+ corrects what else is wrong."
+    "+ corrects anything else."
 )
 NOT_ALL = "This is what one character knows; Esc shows all of memory, which can be changed."
 NOT_STALE = "No block was made from older memory; there is nothing to rebuild."

@@ -31,7 +31,7 @@ class PromptArea(ComposerTextArea):
     """
 
     HELP = (
-        "Enter sends to the character whose name stands on the panel. Ctrl+N goes to the next panel; in "
+        "Enter sends to the character named on the panel. Ctrl+N goes to the next panel; in "
         "the entries below, digits pick one. Page Up and Page Down scroll the transcript."
     )
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -42,7 +42,7 @@ def said_of(event: Event, status: ContextStatus, boundary: int) -> str:
         case ContextStatus.ALWAYS:
             return f"{what} is always sent to those who witnessed it."
         case ContextStatus.NEVER if event.summarised_with <= boundary:
-            return f"{what} is sent to no model. What memory says of it stays; you can edit that on tab 3."
+            return f"{what} is sent to no model. Memory of it stays; you can edit that on tab 3."
         case ContextStatus.NEVER:
             return f"{what} is sent to no model, and not summarised."
         case ContextStatus.DEFAULT:
