@@ -214,7 +214,7 @@ class RandomWindows(RuleBasedStateMachine):
         await self._is_imported_again()
 
     async def _is_imported_again(self) -> None:
-        """What the program wrote, and left behind at any moment, is never refused."""
+        """Check that files which the program wrote, at whatever moment, are never refused."""
         body = await read_body(self._first.store, self._session_id)
         assert from_json(to_json(body)) == body
 
