@@ -41,7 +41,7 @@ def main() -> None:
             samples.attempt(name, partial(_measure, sections, name, samples, arguments))
             loads.append(os.getloadavg()[0])
     finally:
-        # What was measured in an hour is not lost for what failed at its end.
+        # Results of an hour are not lost for a failure at the end.
         sections["machine"] = [Figure("load while measuring, at most", max(loads), "", None)]
         print_table("Story Engine", [figure for figures in sections.values() for figure in figures])
         for failure in dict.fromkeys(samples.failures):
@@ -118,7 +118,7 @@ PARTS: dict[str, Callable[[Samples, argparse.Namespace], list[Figure]]] = {
     "fresh": lambda *_: installation.fresh(),
 }
 FETCHING = ("peers", "fresh")
-"""What is fetched from the registry is no part of a try."""
+"""Sections that fetch from the registry, which a try leaves out."""
 
 if __name__ == "__main__":
     main()

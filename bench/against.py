@@ -1,4 +1,4 @@
-"""What a prompt costs the engine, against other versions of the program: all of them in turns.
+"""Measures the engine's cost of a prompt against other versions of the program: all of them in turns.
 
     python -m bench.against CHECKOUT [CHECKOUT …] [--prompts 300]
 

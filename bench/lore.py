@@ -1,8 +1,8 @@
-"""How long activation takes in a book of ten thousand entries, beside a naive scan: `python -m bench.lore`.
+"""Times activation in a book of ten thousand entries, beside a naive scan: `python -m bench.lore`.
 
 A chapter grows by one message at a time; 60,000 characters of it are scanned. The naive scan looks for every
 key in all of the text. Both find the same entries, or there is no figure. Books of 1,000, 10,000 and 50,000
-entries, of which the same are active, and messages of four times the length say with what the work for a
+entries, of which the same are active, and messages of four times the length show how the work for a
 message grows. All times are processor time, which a load of the machine changes least.
 """
 

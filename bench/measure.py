@@ -1,4 +1,4 @@
-"""What the benchmarks share: a figure, its table, its JSON, and the memory of this process."""
+"""Parts that the benchmarks share: a figure, its table, its JSON, and the memory of this process."""
 
 import json
 import os

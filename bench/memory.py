@@ -1,4 +1,4 @@
-"""How much of what was played is in a delta of the bundled model, for the first prompts of each example.
+"""Measures how much of play a delta of the bundled model covers, for the first prompts of each example.
 
     python -m bench.memory [--prompts 7] [--examples 3]
 

@@ -1,4 +1,4 @@
-"""What the engine itself costs per prompt, at the beginning and at the end of a very long chapter.
+"""Measures the engine's own cost of a prompt, at the beginning and at the end of a very long chapter.
 
     python -m bench.playing [--prompts 10000]
 
@@ -41,7 +41,7 @@ from db.embedded.server import EmbeddedServer
 from db.store import open_store
 
 NEAR = 200
-"""How many prompts around the tenth and around the last are looked at."""
+"""Number of prompts around the tenth and around the last that are measured."""
 TAKES = 3
 MOST_WITH_TAKES = 700
 """Prompts of each of the chapters with and without takes, at most."""

@@ -1,4 +1,4 @@
-"""How long the private database takes: cold, warm and attached, next to PostgreSQL's own programs.
+"""Times the private database: cold, warm and attached, next to PostgreSQL's own programs.
 
 `initdb` and `pg_ctl start --wait` do the bare minimum with their defaults; the ratio says what our life cycle
 adds to them or saves. Run `python -m bench.start [RUNS]`.
@@ -25,7 +25,7 @@ TIMEOUT = 120.0
 
 @dataclass
 class Figures:
-    """Seconds of every run, by what was measured."""
+    """Seconds of every run, by measurement."""
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""What the benchmarks of playing share: a provider that counts its own seconds, and the work beside them."""
+"""Parts that the benchmarks of playing share: a provider that counts its own seconds, and the other work."""
 
 import time
 from collections.abc import AsyncGenerator, Coroutine

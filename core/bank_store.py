@@ -1,4 +1,4 @@
-"""What the memory bank needs of storage, as a Protocol that `db` implements (design 15)."""
+"""The storage Protocol of the memory bank, which `db` implements (design 15)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class EarlierChapter:
     language: Language
     cast: tuple[Character, ...]
     statuses: Statuses = ()
-    """What the GM said of whether models are sent its events."""
+    """The GM's status of its events: whether models are sent them."""
 
 
 Sheets = Sequence[tuple[SessionId, Slot]]
@@ -38,7 +38,7 @@ Sheets = Sequence[tuple[SessionId, Slot]]
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What an input draws on: the states of characters, by chapter and prompt, and what was recalled."""
+    """Data that an input draws on: the states of characters, by chapter and prompt, and recalled items."""
 
     states: Sequence[Item] = ()
     found: Sequence[Found] = ()
@@ -52,7 +52,7 @@ MOST_NAMES: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Which of some words no item has, and the names that these could be meant for."""
+    """Words of a query that no item has, and the names that may be meant."""
 
     unknown: Sequence[str] = ()
     names: Sequence[str] = ()

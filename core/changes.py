@@ -1,4 +1,4 @@
-"""What changes in a session with one outcome (design 6)."""
+"""Changes to a session by one outcome (design 6)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

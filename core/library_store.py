@@ -1,4 +1,4 @@
-"""What the library needs of storage, as a Protocol that `db` implements (design 14)."""
+"""The storage Protocol of the library, which `db` implements (design 14)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ DECIDED: Final = "That was decided elsewhere meanwhile; nothing was stored from 
 
 @dataclass(frozen=True, slots=True)
 class LibraryCounts:
-    """How much of each kind the library has that is not archived."""
+    """Number of records of each kind in the library, archived ones not counted."""
 
     books: int = 0
     characters: int = 0
@@ -62,7 +62,7 @@ class LibraryStore(Protocol):
     async def settle_proposals(
         self, proposals: Sequence[Proposal], *, character: Character | None = None
     ) -> None:
-        """Store what the GM decided about proposals, with what it made of the character they are for.
+        """Store the GM's decisions about proposals, with the changed character if it has one.
 
         Raises StorageError where one of them was decided elsewhere meanwhile.
         """

@@ -1,4 +1,4 @@
-"""What the windows of one database share of the queue, as a Protocol that `db` implements (design 17)."""
+"""The Protocol of the queue that the windows of one database share; `db` implements it (design 17)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LONGEST_NEWS: Final = 100
 
 
 class Word(StrEnum):
-    """What a message between windows says."""
+    """Subject of a message between windows."""
 
     PAUSED = "paused"
     RESUMED = "resumed"

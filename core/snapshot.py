@@ -69,16 +69,16 @@ class Snapshot:
     """The reveals of secrets that are canon."""
     lore: Lorebooks = ()
     lore_books: Mapping[str, "Lorebook"] = field(default_factory=dict, compare=False, repr=False)
-    """What the lorebooks hold, by the hashes of their copies, as far as it was read."""
+    """Contents of lorebooks that were read, by the hashes of their copies."""
     lore_uses: tuple[LoreUse, ...] | None = field(default=None, compare=False)
-    """What replies that are canon say of active entries; None until it is read."""
+    """Active entries of canon replies; None until it is read."""
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     blocks: tuple[MemoryBlock, ...] = ()
     condensed: tuple[CondensedMemory, ...] = ()
     """Condensed memory whose sources are canon."""
     recent: tuple[Event, ...] = ()
     statuses: Statuses = ()
-    """What the GM said of events, whichever they are."""
+    """The GM's statuses of events, in `recent` or not."""
     kept: tuple[Event, ...] = ()
     """The events of canon before `recent` that are always sent."""
     undone: tuple[Event, ...] = ()
@@ -88,12 +88,12 @@ class Snapshot:
     requests: tuple[Request, ...] = ()
     draft_count: int = 0
     spent: Decimal = FREE
-    """What the calls cost together, in US dollars, as far as it is known."""
+    """Known cost of all calls, in US dollars."""
     last_ordinal: int = 0
     """The ordinal of the last block of memory that ends at the boundary: a private delta or a correction."""
     is_memory_known: bool = True
     recent_prompts: int = 0
-    """How many prompts stay in recent context at least, where that is more than a chunk; a setting."""
+    """Least number of prompts in recent context; counts where it is more than a chunk; a setting."""
     is_recent_known: bool = True
     """Whether `recent` begins where it should: not after memory was withdrawn, until it is read again."""
 
@@ -170,11 +170,11 @@ class Snapshot:
         return known_to_all_of(audience, self.session, told, self.marked(events), self.tab1.carried)
 
     def marked(self, events: Sequence[Event]) -> tuple[Event, ...]:
-        """Return `events` with what the GM said of them: no model may be given any that did not pass here."""
+        """Return `events` with the GM's statuses: no model may be given events that did not pass here."""
         return marked(events, self.statuses)
 
     def _told(self, blocks: Sequence[MemoryBlock]) -> Sequence[MemoryBlock]:
-        """Return memory with what of it was condensed: as far as these blocks reach."""
+        """Return memory with its condensed blocks, those that end within it."""
         if not self.condensed or not blocks:
             return blocks
         end = blocks[-1].last
@@ -268,7 +268,7 @@ class Snapshot:
         return self.takes.get(prompt_index, int(prompt_index <= self.session.prompt_index))
 
     def _canon_with(self, changes: Changes) -> tuple[Event, ...]:
-        """Return the known canon after `changes`, with what was undone."""
+        """Return the known canon, undone events included, after `changes`."""
         canon = (*self.recent, *self.undone)
         if changes.canon_end is not None:
             canon = tuple(event for event in canon if event.prompt_index <= changes.canon_end)

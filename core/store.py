@@ -89,11 +89,11 @@ class SessionStore(Protocol):
 
     @property
     def queue(self) -> QueueStore:
-        """What the windows of this database share of the queue."""
+        """The state of the queue that the windows of this database share."""
 
     @property
     def library(self) -> LibraryStore:
-        """What is kept across chapters."""
+        """Records kept across chapters."""
 
     @property
     def bank(self) -> BankStore:

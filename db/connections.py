@@ -32,7 +32,7 @@ _TIMEOUTS: Final = {
 _LIMITS: Final = (
     "SELECT set_config('statement_timeout', '20s', false), set_config('lock_timeout', '10s', false),"
     " set_config('idle_in_transaction_session_timeout', '60s', false), set_config('TimeZone', 'UTC', false),"
-    # Starting workers and compiling take longer than what is asked here, and play needs the other processor.
+    # Starting workers and compiling take longer than our queries, and play needs the other processor.
     " set_config('max_parallel_workers_per_gather', '0', false), set_config('jit', 'off', false)"
 )
 

@@ -31,7 +31,7 @@ _BROKEN_RULES = ("22", "23", "SE002")
 _LOGIN_REFUSALS = ("password authentication failed", "no pg_hba.conf entry", "does not exist")
 
 DRIVER_ERRORS = (DBAPIError, PoolTimeoutError, psycopg.Error, OSError, UnicodeEncodeError)
-"""What drivers raise: their own errors, time-outs, dead sockets, and text that UTF-8 cannot encode."""
+"""Exceptions of the drivers: their own, time-outs, dead sockets, and text that UTF-8 cannot encode."""
 
 
 @asynccontextmanager

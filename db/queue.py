@@ -68,7 +68,7 @@ class PostgresQueue:
             self._listener(payload)
 
     def learn(self, *, is_paused: bool) -> None:
-        """Pass on what the database said when a lock was acquired, or listening began."""
+        """Pass on the state that was read when a lock was acquired, or listening began."""
         self._listener(News(Word.PAUSED if is_paused else Word.RESUMED).payload)
 
     async def is_paused(self) -> bool:
@@ -139,7 +139,7 @@ def _told(news: News) -> Select[Any]:
 
 
 def _listed() -> Select[Any]:
-    """Return the query for the requests in the queue, with what their chapters are called."""
+    """Return the query for the requests in the queue, with the titles of their chapters."""
     return (
         select(
             LLM_REQUEST,

@@ -1,1 +1,1 @@
-"""What people run: the command line, and the place where the parts are put together."""
+"""The user interface: the command line, the screens, and the module that puts the parts together."""

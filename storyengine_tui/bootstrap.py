@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 HEAVY = ("uuid6", "db.store", "core.engine.engine", "core.providers.factory")
-"""What an engine is made of."""
+"""Modules of an engine, which are slow to load."""
 START_TIMEOUT = 120.0
 """Seconds that the private server may take to come up, its very first start included."""
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What was set, and where things live."""
+    """Settings and paths of the program."""
 
     paths: Paths
     settings: "Settings"
@@ -62,14 +62,14 @@ class Configuration:
 
     @property
     def choices(self) -> "ModelAssignments":
-        """Which model serves which agent; raises StoryEngineError for an account that cannot answer."""
+        """The model of each agent; raises StoryEngineError for an account that cannot answer."""
         from core.config.models.assignments import choose_models
 
         return choose_models(self.settings.active(), self.accounts)
 
     @property
     def embedding(self) -> "EmbeddingChoice | None":
-        """What makes vectors of texts; None where it is switched off.
+        """The embedding model; None where it is switched off.
 
         Raises StoryEngineError for an account that cannot answer.
         """
@@ -79,7 +79,7 @@ class Configuration:
 
     @property
     def gate(self) -> "PasswordGate | None":
-        """What asks for the password; None where no password is set."""
+        """The check of the password; None where no password is set."""
         from core.config.password import PasswordGate
 
         hash_ = self.settings.password_hash
@@ -87,7 +87,7 @@ class Configuration:
 
     @property
     def prices(self) -> "PriceBook":
-        """What models cost, the GM's own prices first."""
+        """Prices of models, the GM's own first."""
         from core.domain.requests.cost import UnitPrices
         from core.ledger.prices import PriceBook
 
@@ -96,7 +96,7 @@ class Configuration:
 
     @property
     def ceilings(self) -> "Ceilings":
-        """How much may be spent before the GM is asked."""
+        """Amounts that may be spent before the GM is asked."""
         from core.ledger.ceilings import Ceilings
 
         return Ceilings(**self.settings.ceilings.model_dump())
@@ -111,7 +111,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Where things live, and how the settings are read once something is on screen."""
+    """Paths of the program, and a function that reads the settings once something is on screen."""
 
     paths: Paths
     read: Callable[[], Awaitable[Configuration]]
@@ -119,16 +119,16 @@ class Unread:
 
 
 def find_private_paths() -> Paths:
-    """Return where things live; raise NotPrivateError when others can read what is the GM's alone."""
+    """Return the program's paths; raise NotPrivateError when others can read the GM's files."""
     paths = find_paths()
     refuse_open_places(paths, Path(ENV_FILE))
     return paths
 
 
 def configure(*, provider: "ProviderName | None" = None, script: Path | None = None) -> Configuration:
-    """Read the settings, with what the command line overrides; raise a sentence when one is not valid.
+    """Read the settings, overridden by the command line; raise StoryEngineError when one is not valid.
 
-    Before anything is read, what is the GM's alone is looked at: NotPrivateError when others can read it.
+    The GM's files are checked first: raises NotPrivateError when others can read them.
     """
     from core.config.settings import load_settings
 
@@ -243,7 +243,7 @@ async def back_up_into(configuration: Configuration, directory: Path, keep: int)
 
 
 KEPT_BEFORE_RESTORES = 5
-"""How many backups are kept of what a restore has replaced."""
+"""Number of backups made before restores that are kept."""
 
 
 async def restore_backup(configuration: Configuration, file: Path, *, replace: bool) -> Path | None:

@@ -107,7 +107,7 @@ def colour_of(slot: Slot) -> tuple[int, int, int]:
 def theme_variables(color_system: str | None = None, *, has_colour: bool = True) -> dict[str, str]:
     """Return our own variables, for `App.get_theme_variable_defaults`: then every theme has them.
 
-    `color_system` is Rich's name of what the terminal can show; `has_colour` is false under `NO_COLOR`.
+    `color_system` is Rich's name of the terminal's colours; `has_colour` is false under `NO_COLOR`.
     """
     is_few = has_colour and color_system == "standard"
     colours = FEW_SLOT_COLOURS if is_few else SLOT_COLOURS
@@ -120,5 +120,5 @@ def theme_variables(color_system: str | None = None, *, has_colour: bool = True)
 
 
 def slot_class(slot: Slot) -> str:
-    """Return the CSS class of what wears the colour of `slot`, such as `-slot-red`."""
+    """Return the CSS class of widgets in the colour of `slot`, such as `-slot-red`."""
     return f"-slot-{slot.colour}"

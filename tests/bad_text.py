@@ -17,7 +17,7 @@ class BadText:
 
     @property
     def text(self) -> str:
-        """What is typed, pasted, imported or returned."""
+        """The text that is typed, pasted, imported or returned."""
         return f"{OPENING}{self.middle}{ENDING}"
 
 

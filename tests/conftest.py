@@ -1,4 +1,4 @@
-"""What the whole run shares."""
+"""Fixtures of the whole run."""
 
 import gc
 import os

@@ -36,7 +36,7 @@ Step = bytes | asyncio.Event | Cut
 
 @dataclass(frozen=True)
 class Reply:
-    """What one request gets: a status line, headers, and the body step by step, endless if need be."""
+    """The response to one request: a status line, headers, and the body step by step, endless if need be."""
 
     steps: Iterable[Step] = ()
     status: int = 200

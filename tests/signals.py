@@ -1,4 +1,4 @@
-"""What a program that a test starts does about signals, however the run of the tests itself was started."""
+"""Signal handling of programs that tests start, however the run of the tests itself was started."""
 
 import signal
 from collections.abc import Iterator

@@ -165,7 +165,7 @@ class Terminal:
 
     @property
     def title(self) -> str:
-        """What the window's frame says."""
+        """The title of the window's frame."""
         with self._changed:
             return str(self.screen.title)
 

@@ -1,7 +1,10 @@
-"""Docstrings, comments and sentences of the product use plain, current English."""
+"""Docstrings, comments, sentences of the product and commit messages use plain, current English."""
 
+import ast
 import io
 import re
+import shutil
+import subprocess
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +46,22 @@ REFUSED_WHERE_STRICT = re.compile(
     """,
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
+NOT_A_VERB_OR_NOUN = re.compile(r"(?:What|Who|Whom|Whose|By whom|How|Which|Where)\b")
+"""How no docstring begins: it says what its subject is or does, in a noun phrase or verb first."""
+FREE_RELATIVE = re.compile(
+    r"""\b(?:of|with|for|to|by|from|than|in|at|on|as|into|about)\ what\b
+    | \b(?:of|with|for|to|by|from|in|at|on)\ whom\b(?!\ you\b)  # "Kara, to whom you write" is plain
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""A clause in place of a noun, such as "of what was played" for "of play"."""
+WITHOUT_FREE_RELATIVES = ("core", "db", "storyengine_tui", "bench", "tools")
+FIRST_CHECKED_COMMIT = "952c70cdd2adf5c0b5c554d5ddebba5e866de813"
+"""The commit after which messages are checked; earlier ones cannot be changed."""
+CHECKED_SINCE = "2026-11-26T08:00:00Z"
+"""The time since which they are: branches that are merged later began before the rule."""
+LONGEST_SUBJECT = 80
+_CODE = re.compile(r"\{[^{}\n]*\}")
 KNOWN = {
     "db/embedded/machine/run_as.py": "an account of Unix is called nobody",
     "core/providers/scripted/synthetic.py": "a character of a story says it",
@@ -50,10 +69,18 @@ KNOWN = {
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of every comment and string, with their numbers."""
+    """Yield the lines of every comment and string, with their numbers, without the code in formatted strings.
+
+    From Python 3.12 on, a formatted string is several tokens, and its words are in those of their own type.
+    """
+    types = (tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", None))
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type in (tokenize.COMMENT, tokenize.STRING):
-            for number, line in enumerate(token.string.splitlines(), token.start[0]):
+        if token.type in types:
+            is_formatted = (
+                token.type == tokenize.STRING and "f" in token.string.split(token.string[-1])[0].lower()
+            )
+            words = _CODE.sub("{}", token.string) if is_formatted else token.string
+            for number, line in enumerate(words.splitlines(), token.start[0]):
                 yield number, line.strip().lstrip("rfb\"'# ")
 
 
@@ -61,6 +88,27 @@ def refused(source: str, *, is_strict: bool = False) -> list[int]:
     """Return the numbers of the lines with words that are not plain, current English."""
     patterns = (REFUSED, REFUSED_WHERE_STRICT) if is_strict else (REFUSED,)
     return [number for number, line in texts(source) if any(pattern.search(line) for pattern in patterns)]
+
+
+def docstrings(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the docstrings of modules, classes, functions and fields, with the numbers of their lines."""
+    for node in ast.walk(ast.parse(source)):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            yield node.lineno, node.value.value.lstrip()
+
+
+def misbegun(source: str) -> list[int]:
+    """Return the numbers of the docstrings that begin with a clause in place of a noun or a verb."""
+    return [number for number, text in docstrings(source) if NOT_A_VERB_OR_NOUN.match(text)]
+
+
+def free_relatives(source: str) -> list[int]:
+    """Return the numbers of the lines with a clause in place of a noun, in comments and strings."""
+    return [number for number, line in texts(source) if FREE_RELATIVE.search(line)]
 
 
 @pytest.mark.parametrize("package", PRODUCT)
@@ -85,6 +133,47 @@ def test_finished_folders_keep_to_the_stricter_patterns(place: str) -> None:
     }
     assert files
     assert not found
+
+
+@pytest.mark.parametrize("place", WITHOUT_FREE_RELATIVES)
+def test_docstrings_begin_with_a_noun_or_a_verb(place: str) -> None:
+    found = {
+        f"{file.relative_to(ROOT)}:{number}"
+        for file in (ROOT / place).rglob("*.py")
+        for number in misbegun(file.read_text("utf-8"))
+    }
+    assert not found
+
+
+@pytest.mark.parametrize("place", WITHOUT_FREE_RELATIVES)
+def test_nouns_are_used_in_place_of_clauses(place: str) -> None:
+    found = {
+        f"{file.relative_to(ROOT)}:{number}"
+        for file in (ROOT / place).rglob("*.py")
+        if str(file.relative_to(ROOT)) not in KNOWN
+        for number in free_relatives(file.read_text("utf-8"))
+    }
+    assert not found
+
+
+def wrong_in_message(message: str) -> list[str]:
+    """Return the problems of a commit message: a long first line, and lines with a refused word."""
+    lines = message.strip().splitlines()
+    long = [line for line in lines[:1] if len(line) > LONGEST_SUBJECT]
+    return [*long, *(line for line in lines if REFUSED.search(line))]
+
+
+def test_new_commit_messages_are_short_and_plain() -> None:
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("there is no git history here")
+    span = (f"--since={CHECKED_SINCE}", f"{FIRST_CHECKED_COMMIT}..HEAD")
+    command = [git, "log", "--no-merges", "--format=%B%x00", *span]
+    log = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, timeout=30)
+    if log.returncode:
+        pytest.skip("the history here does not reach back to the first checked commit")
+    messages = log.stdout.decode("utf-8", "replace").split("\0")
+    assert not [problem for message in messages for problem in wrong_in_message(message)]
 
 
 @pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "bench/NOTES.md", "docs"])
@@ -136,3 +225,40 @@ def test_what_only_looks_like_one_is_left_alone() -> None:
 def test_stricter_patterns_find_what_the_others_let_pass(line: str) -> None:
     assert not refused(line)
     assert refused(line, is_strict=True) == [1]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""What the store needs."""',
+        'class Cost:\n    """How much it is."""',
+        'def f() -> None:\n    """Where it is."""',
+        'LIMIT = 3\n"""Which are kept."""',
+    ],
+)
+def test_docstrings_that_begin_with_a_clause_are_found(source: str) -> None:
+    assert len(misbegun(source)) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"""Return a hash of what is sent."""',
+        "# It is kept for what follows.",
+        "say(f'{name}, to whom it is revealed')",
+    ],
+)
+def test_clauses_in_place_of_nouns_are_found(line: str) -> None:
+    assert free_relatives(line) == [1]
+
+
+def test_words_of_a_formatted_string_are_read_and_its_code_is_not() -> None:
+    assert refused('say(f"{name} waits for ever")') == [1]
+    assert not refused('say(f"{heed} waits")')
+    assert refused('say("{heed} waits")') == [1]
+
+
+@pytest.mark.parametrize("message", ["Say " + "more " * 16, "Mend a list", "Sort a list\n\nNobody reads it."])
+def test_a_long_first_line_and_a_refused_word_of_a_commit_are_found(message: str) -> None:
+    assert wrong_in_message(message)
+    assert not wrong_in_message("Sort a list\n\nIt was in no order, which is a long story: " + "why " * 20)

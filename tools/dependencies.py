@@ -1,10 +1,10 @@
 """Write docs/dependencies.md: each library of the lock files with version, licence and reason.
 
-Versions come from the lock files and licences from what is installed, so this needs no network. Why a library
-is there stands in `dependencies.toml` where we chose it, and comes from the metadata of whoever needs it
-otherwise. What is not installed on every system and Python that we run on has its facts in that file too: the
-page is the same wherever it is made. `--check` writes nothing and fails when the page is stale, or when a
-library has no reason.
+Versions come from the lock files and licences from the installed packages, so this needs no network. The
+reason for a library is in `dependencies.toml` where we chose it, and comes from the metadata of its
+dependents otherwise. A library that is not installed on every system and Python that we run on has its facts
+in that file too: the page is the same wherever it is made. `--check` writes nothing and fails when the page
+is stale, or when a library has no reason.
 """
 
 import argparse
@@ -93,7 +93,7 @@ def pins_of(lock_file: Path) -> dict[str, Pin]:
 
 
 class Dependencies:
-    """What the lock files hold, what is known of it, and what is missing."""
+    """Contents of the lock files, with facts about them, and missing facts."""
 
     def __init__(self, root: Path = ROOT, facts: Path = FACTS) -> None:
         self._root = root
@@ -130,7 +130,7 @@ class Dependencies:
 
     @cached_property
     def _needed_by(self) -> Mapping[str, set[str]]:
-        """Who needs a library, by what is installed everywhere says of itself."""
+        """Dependents of each library, by the metadata of those that are installed everywhere."""
         needed: dict[str, set[str]] = {}
         for name, pin in self._pins.items():
             if not pin.is_everywhere:

@@ -1,4 +1,4 @@
-"""What must hold of whatever is typed for an item of the bank, or selected as a quote."""
+"""Invariants of any text that is typed for an item of the bank, or selected as a quote."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -37,9 +37,9 @@ _SESSION = Session(id=SessionId(UUID(int=1)), names={Slot.RED: "Kara"}, created_
 
 
 def check_bank_edit(content: bytes) -> None:
-    """What is typed is stored clean and within its bounds, or refused in a sentence; a quote is in its event.
+    """Typed text is stored clean and within its bounds, or refused in a sentence; a quote is in its event.
 
-    The first line is a name, the second a number; the rest is the text, and what is selected comes after its
+    The first line is a name, the second a number; the rest is the text, and the selected words come after its
     last line with a dash alone.
     """
     typed = content.decode("utf-8", "replace")

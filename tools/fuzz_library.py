@@ -1,4 +1,4 @@
-"""What must hold of any file that is taken for a card, a lorebook or a chat."""
+"""Invariants of any file that is taken for a card, a lorebook or a chat."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is fuzzed: each importer, with what must hold of whatever it is given.
+"""Fuzz targets: each importer, with the invariants of any input.
 
 A target takes the bytes of a file and returns; anything that it raises is a finding. A refusal in a sentence
 is none.
@@ -248,7 +248,7 @@ class Importing:
     def __init__(self, url: str) -> None:
         self._url = url
         self.accepted = 0
-        """How many files a right checksum and form let through to the database."""
+        """Number of files that a right checksum and form let through to the database."""
 
     def check(self, content: bytes) -> None:
         """Raise when the import, or anything after it, fails otherwise than in a sentence."""

@@ -1,4 +1,4 @@
-"""Fuzz targets for what reaches one part of the program: replies, password tries, models, messages."""
+"""Fuzz targets for inputs of one part of the program: replies, password tries, models, messages."""
 
 import json
 import math
@@ -119,7 +119,7 @@ def check_password_tries(content: bytes) -> None:
 
 
 def check_asked(content: bytes) -> None:
-    """What is asked about a text is read clean and within bounds, or refused in a sentence.
+    """A question about a text is read clean and within bounds, or refused in a sentence.
 
     Behind its first line the file has an answer; a proposal that is taken from that fits its field.
     """

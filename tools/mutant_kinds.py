@@ -1,8 +1,8 @@
-"""What one small fault in a file may be: an operator, a number, a branch, a return value, a statement.
+"""Kinds of small faults in a file: an operator, a number, a branch, a return value, a statement.
 
-Wording is not changed: a test that repeats a sentence proves nothing. Nor is what no behaviour shows:
-annotations, docstrings, lines of the log, how a class is declared, branches for other systems, and what the
-type checker proves to be out of reach (`assert_never`).
+Wording is not changed: a test that repeats a sentence proves nothing. Nor are parts without visible
+behaviour: annotations, docstrings, lines of the log, how a class is declared, branches for other systems, and
+code that the type checker proves to be out of reach (`assert_never`).
 What stands inside a formatted string is left out as well, because Python 3.11 does not say where.
 """
 

@@ -33,7 +33,7 @@ LIBRARIES = (
     "typer",
     "uuid6",
 )
-"""What most tests import; nothing of the project itself, which changes between two runs."""
+"""Modules that most tests import; none of the project itself, which changes between two runs."""
 _TICK = 0.02
 
 

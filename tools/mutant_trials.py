@@ -34,7 +34,7 @@ _Ranked = tuple[tuple[str, ...], bool, bool, int, float, str]
 
 
 class Outcome(StrEnum):
-    """How a mutant ended."""
+    """Outcome of a mutant."""
 
     NOTICED = "noticed"
     TIMED_OUT = "hangs"
@@ -47,7 +47,7 @@ class Trial(NamedTuple):
     mutant: Mutant
     outcome: Outcome
     tests: int
-    """How many tests were to notice it."""
+    """Number of tests that could notice it."""
     seconds: float
     by: str
     """The test that failed, where one did."""
@@ -65,7 +65,7 @@ class Trial(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """Which tests run a line, and how long each takes."""
+    """Tests that run each line, and their durations."""
 
     lines: dict[str, dict[int, list[str]]]
     durations: dict[str, float]

@@ -29,7 +29,7 @@ from tools.mutant_trials import Copy, Coverage, Outcome, Trial, say
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = ROOT / "tools" / "mutants.toml"
 KEPT = ROOT / "build" / "mutants"
-"""Where what the tests run is kept, for as long as no file changes."""
+"""Directory of the coverage of tests, valid as long as no file changes."""
 SUITES = ("tests/core", "tests/engine")
 EVERYTHING = ("core/**/*.py",)
 DRAWN = 200
@@ -102,7 +102,7 @@ def try_all(mutants: Sequence[Mutant], coverage: Coverage, workers: int, seconds
 
 
 def place(mutant: Mutant) -> str:
-    """Say where a mutant is, and of what kind."""
+    """Say where a mutant is, and its kind."""
     return f"{mutant.path}:{mutant.number} ({mutant.kind})"
 
 

@@ -160,7 +160,7 @@ async def show(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> None:
 
 
 async def show_calls(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> None:
-    """Play the first example again with a service that bills its calls; take pictures of what they cost.
+    """Play the first example again with a service that bills its calls; take pictures of the costs.
 
     Then let a text be helped with on tab 1 of a new chapter.
     """
@@ -301,7 +301,7 @@ class Billed(ScriptedProvider):
 
     @property
     def base_url(self) -> str | None:
-        """Where the text would go."""
+        """Address that text would go to."""
         return ADDRESS
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:

@@ -1,6 +1,6 @@
-"""What made-up facts are about: each concept with a description that shares no word with it.
+"""Subjects of made-up facts: each concept with a description that shares no word with it.
 
-A fact names the concept, a question describes it. So a question is found by what it means, or not at all.
+A fact names the concept, a question describes it. So a question is found by meaning, or not at all.
 """
 
 from dataclasses import dataclass

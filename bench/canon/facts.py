@@ -30,7 +30,7 @@ _COMMON: Final = (
 
 
 class FactKind(StrEnum):
-    """What a fact says."""
+    """Kind of a fact."""
 
     NAME = "a name"
     NUMBER = "a number"
@@ -55,7 +55,7 @@ class Fact:
 
 
 COMMON: Final = frozenset(_COMMON.split())
-"""Words that say nothing of what a sentence is about."""
+"""Words that do not tell the subject of a sentence."""
 
 
 def content_words(text: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Asks a stored chapter for what was planted in it, by each way of remembering."""
+"""Asks a stored chapter for the facts planted in it, by each way of remembering."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -25,11 +25,11 @@ from core.text.delimiters import SegmentName
 
 BATCH: Final = 32
 SECONDS: Final = 120.0
-"""How long one batch of vectors may take."""
+"""Time-out of one batch of vectors, in seconds."""
 
 
 class Way(StrEnum):
-    """How an input remembers."""
+    """Parts of memory that an input has."""
 
     RECENT = "recent context only"
     BLOCKS = "blocks of memory too"
@@ -43,7 +43,7 @@ BANK_WAYS: Final = (Way.WORDS, Way.MEANING, Way.BOTH)
 
 @dataclass
 class Result:
-    """What the inputs of one way had, for the questions of one distance or kind."""
+    """Results of one way, for the questions of one distance or kind."""
 
     asked: int = 0
     found: int = 0
@@ -67,7 +67,7 @@ class Result:
 
     @property
     def kept_recall(self) -> float:
-        """The same for what the GM pinned or confirmed."""
+        """The same for items that the GM pinned or confirmed."""
         return self.kept_found / self.kept_asked if self.kept_asked else 1.0
 
     @property
@@ -155,7 +155,7 @@ async def embed_items(store: SessionStore, embedder: Embedder, story: Story) -> 
 
 
 class Questioner:
-    """Builds the inputs that answer questions about what was planted."""
+    """Builds the inputs that answer questions about planted facts."""
 
     def __init__(self, store: SessionStore, builder: ContextBuilder, embedder: Embedder) -> None:
         self._builder = builder

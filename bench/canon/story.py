@@ -20,7 +20,7 @@ from core.domain.story.memory import MemoryBlock
 
 CHUNK: Final = 7
 DISTANCES: Final = (7, 70, 700, 7_000)
-"""How many prompts before the question a fact was said."""
+"""Number of prompts between a fact and its question."""
 KNOWS: Final = Slot.RED
 """The character that hears every secret, and is asked."""
 DOES_NOT: Final = Slot.ORANGE
@@ -43,7 +43,7 @@ class Planted:
 
     @property
     def label(self) -> Audience:
-        """Who heard it."""
+        """Those who heard it."""
         return _SECRET if self.fact.kind is FactKind.SECRET else EVERYONE
 
 

@@ -13,7 +13,7 @@ from textual.widgets import TextArea
 
 
 class FloorApp(App[None]):
-    """What Textual itself costs; nothing that has a field to type in can be quicker."""
+    """The cost of Textual itself; nothing that has a field to type in can be quicker."""
 
     def compose(self) -> ComposeResult:
         """Compose the text area."""
@@ -21,7 +21,7 @@ class FloorApp(App[None]):
 
 
 def load_database() -> None:
-    """Import what an asynchronous program with mapped tables needs of SQLAlchemy and psycopg."""
+    """Import the parts of SQLAlchemy and psycopg that an asynchronous program with mapped tables needs."""
     import sqlalchemy.orm
     from sqlalchemy.ext.asyncio import create_async_engine
 

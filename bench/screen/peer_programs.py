@@ -15,7 +15,7 @@ _PATIENCE = 60.0
 _SILENCE, _MOMENT = 0.35, 6.0
 """Seconds without a byte after which a program waits for the user, less than a cursor blinks; and at most."""
 _LATE = 2.0
-"""The same for what greets a moment after it is ready."""
+"""The same for programs that greet a moment after they are ready."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Peer:
 
     command: Sequence[str]
     page: str
-    """What its first page shows."""
+    """Text of its first page."""
     point_at: Callable[[Path, int], Mapping[str, str]]
     """Has it talk to the service on a port, with this home; returns what its environment needs for that."""
     begin: Callable[[Window], None] | None

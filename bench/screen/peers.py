@@ -42,7 +42,7 @@ ROWS = (
     ("memory", "memory", "MB", 2.0**-20, False),
     ("processor per 1,000 tokens of a first reply", "stream", "s", 1.0, True),
 )
-"""What is called how, its unit and scale, and whether we are to be ahead of the peers in it."""
+"""Measurements: name, unit, scale, and whether we are to be ahead of the peers."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class Contestant:
     environment: Mapping[str, str]
     folder: Path
     page: str = ""
-    """What its first page shows; the first ink where nothing is named."""
+    """Text of its first page; the first ink where nothing is named."""
     begin: Callable[[Window], None] | None = None
     """From its first page to a prompt that is typed and not sent, where it has conversations."""
     send: str = "enter"
     go_on: Callable[[], None] = lambda: None
-    """What is to be done before the next start."""
+    """Called before the next start."""
 
 
 def install(package: str, folder: Path) -> Path:

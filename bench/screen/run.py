@@ -12,7 +12,7 @@ from bench.screen.visits import Samples, visit_blank, visit_floor, visit_long, v
 
 
 class Plan(NamedTuple):
-    """How much is measured."""
+    """Amounts to measure."""
 
     runs: int
     keys: int

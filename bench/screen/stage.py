@@ -26,13 +26,13 @@ PACES = {"HEADLONG": (1000, 500), "UNHURRIED": (180, 60), "BRISK": (350, 100)}
 """Tokens of a reply and tokens a second, by the word in the prompt that asks for it, the last one first: what
 a character is sent has the prompts before it as well."""
 LAST_WORD = "finis"
-"""The last word of what the service says; a reply at some pace ends with the word for that pace."""
+"""The last word of the service's answers; a reply at some pace ends with the word for that pace."""
 SENTENCE = "the lamp went out and nobody saw who had climbed the stair before dawn"
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What stands ready. `choose` says which chapter the next start opens."""
+    """Prepared chapters and services. `choose` sets the chapter that the next start opens."""
 
     home: Path
     huge: SessionId
@@ -42,7 +42,7 @@ class Stage:
     blank: tuple[SessionId, ...]
     """Chapters that are locked and have no prompt yet."""
     panels: Mapping[SessionId, LastPanel | None]
-    """What each of them opens with."""
+    """The panel that each of them opens with."""
 
     @property
     def long(self) -> SessionId:

@@ -1,4 +1,4 @@
-"""What staying costs: memory over many replies, the processor while nobody does anything."""
+"""Measures a running program: memory over many replies, the processor while it is idle."""
 
 import re
 import time

@@ -136,7 +136,7 @@ def visit_long(samples: Samples, stage: Stage, session_id: SessionId, *, keys: i
         window.settle(1.0)
         samples.add("memory long", window.resident())
         samples.attempt("typing", lambda: _type(samples, "long", window, keys))
-        # What is typed is stored within a second; that is no part of what follows.
+        # Typed text is stored within a second; that is no part of the next figures.
         window.settle(1.3)
         for action, pressed in ACTIONS.items():
             samples.attempt(action, partial(_act, samples, action, window, pressed))

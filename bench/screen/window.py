@@ -64,7 +64,7 @@ class NotShownError(Exception):
 
 
 class Chunk(NamedTuple):
-    """What one read brought, and when."""
+    """Bytes of one read, and its time."""
 
     at: float
     data: bytes
@@ -127,7 +127,8 @@ class Window:
     def wait_for(self, holds: Callable[[], bool] | str, patience: float = PATIENCE) -> float:
         """Return when (by the clock `time.monotonic`) the chunk came after which this held.
 
-        It is asked of what is parsed so far, then after every chunk; it may look at `shown`, not `text`.
+        The condition is checked on the output parsed so far, then after every chunk; it may use `shown`, and
+        not `text`.
         """
         if isinstance(holds, str):
             holds = partial(self._shows, holds)
@@ -206,7 +207,7 @@ class Window:
         return self.press(f"\x1b[200~{text}\x1b[201~")
 
     def click(self, text: str) -> None:
-        """Click on the middle of what shows."""
+        """Click on the middle of a text on the screen."""
         for y, line in enumerate(self.text.split("\n"), 1):
             if text in line:
                 x = line.index(text) + len(text) // 2 + 1

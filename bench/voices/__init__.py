@@ -1,1 +1,1 @@
-"""How well models of different sizes play: chapters played whole, and measures of what was written."""
+"""Measures how well models of different sizes play: whole chapters, and figures of their texts."""

@@ -1,8 +1,10 @@
-"""How the characters of each model sound: `python -m bench.voices [--model …] [--style …] [--script …]`.
+"""Measures how the characters of each model sound.
+
+    python -m bench.voices [--model …] [--style …] [--script …]
 
 Plays the examples with a model of this machine, or with the stand-in for a good one that a service has, and
 prints the measures of each style that is asked for, and of replies to the same inputs with a prefill. They
-are written to `bench/results/voices/` as JSON, and beside them what was played, with the first page of the
+are written to `bench/results/voices/` as JSON, and beside them the played text, with the first page of the
 chapter.
 """
 

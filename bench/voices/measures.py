@@ -1,4 +1,4 @@
-"""What is measured of chapters that a model played: counts over their texts; a share is from 0 to 1."""
+"""Measures of chapters that a model played: counts over their texts; a share is from 0 to 1."""
 
 import re
 import statistics

@@ -14,19 +14,19 @@ from core.agents.character import strip_speaker_name, trim_small_reply
 from core.providers.base import Completion, Message, ModelRequest, Provider, TextDelta
 
 PREFILLS: Final = {"name": "{name}:", "quote": '"', "i": "I"}
-"""What a reply begins with, by the name of the option; `{name}` stands for the character's name."""
+"""Beginnings of a reply, by the name of the option; `{name}` stands for the character's name."""
 _IDENTITY: Final = re.compile(r"^=== AGENT_IDENTITY ===\nName: (?P<name>.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model wrote, with the beginning that it was given."""
+    """Text of a model, with the beginning that it was given."""
 
     text: str
     is_unfinished: bool
 
     def as_reply(self, name: str, others: Sequence[str]) -> str:
-        """Return what a small model's reply is reduced to, as it would be stored."""
+        """Return the reply as it would be stored, after the reduction for small models."""
         text, _ = trim_small_reply(self.text, others, own=name, is_unfinished=self.is_unfinished)
         return strip_speaker_name(text, name)
 

@@ -32,7 +32,7 @@ MOST_OUTPUT: Final = 8_000
 """Tokens of output, reasoning included: enough for the longest field."""
 LONGEST_FIELD: Final = 1_000_000
 """Characters that no field exceeds."""
-_UNREADABLE: Final = "What was asked of the model cannot be read; ask for it again."
+_UNREADABLE: Final = "The request cannot be read; ask for it again."
 _TIGHTER: Final = (2, 3)
 """To which part of its length a text is tightened that is not over its limit."""
 _MARK: Final = re.compile(rf"^[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)", re.MULTILINE)
@@ -40,7 +40,7 @@ _FENCE: Final = re.compile(r"\A```[^\n]*\n(?P<inner>.*)\n```\Z", re.DOTALL)
 
 
 class Task(StrEnum):
-    """What is to be done with the text."""
+    """Writing task on a text of the GM."""
 
     CONTINUE = "continue"
     TIGHTEN = "tighten"
@@ -54,7 +54,7 @@ class Task(StrEnum):
 
 
 class Field(StrEnum):
-    """Which text it is."""
+    """The edited field."""
 
     WORLD = "world"
     CHAPTER = "chapter"
@@ -65,7 +65,7 @@ class Field(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What the GM wants to have proposed; `slot` is the character of an identity or a prompt."""
+    """The GM's request for a proposal; `slot` is the character of an identity or a prompt."""
 
     task: Task
     field: Field

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # Loaded by the first chapter that has a lorebook.
 
 _OWN_MARK = rf"[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)"
 _NUMBERED = r"\d{1,6}\) "
-"""How a prompt of the GM begins in recent context."""
+"""Pattern of the beginning of a GM's prompt in recent context."""
 _SAYING = r"(?:says?|said|asks?|asked|repl(?:y|ies|ied)|answers?|answered)"
 
 
@@ -99,7 +99,7 @@ def digest_of(setup: AgentSetup, knowledge: CharacterKnowledge) -> Digest:
 
 
 def fixed_tokens(setup: AgentSetup, own: Character, session: Session, cast: Sequence[Character]) -> int:
-    """Return the tokens of what is the same in every input of a character: all but memory and prompts.
+    """Return the tokens of the parts that every input of a character shares: all but memory and prompts.
 
     Those in `cast` are all taken to be on stage, and no one to be away.
     """

@@ -1,19 +1,19 @@
-"""What a model is given: the builder of every agent's input (design 7).
+"""Builds every agent's input within its budget (design 7).
 
 The order of an input puts first what never changes and only appends to memory, so that the inputs of
 one character begin with the same bytes from one block to the next, and a provider's prompt cache hits.
 Over budget it is reduced in this order, and in no other way:
 
-1. The oldest turn deltas shrink to their canon locks, four at a time (`core.context.memory_digest`); what
-   was condensed of them has the place of their details.
+1. The oldest turn deltas shrink to their canon locks, four at a time (`core.context.memory_digest`);
+   condensed memory takes the place of their details.
 2. The oldest prompts of recent context go that are in memory already, in two steps; first of all
    those up to a text that takes more than a quarter of the budget by itself. Lines that the GM has marked
    as always sent stay, the newest of them, in at most a quarter of the budget.
-3. What was recalled of the memory bank goes, the last of its ranking first
+3. Recalled items of the memory bank go, the last of the ranking first
    (`core.agents.sections.recalled`). Then lore goes, the entries of the lowest order first
    (`core.agents.sections.lore`): the next scene that touches a thing brings it back. Before that each has a
    budget of its own, a share of the input.
-4. What is not in memory yet is summarised early, before the call (`core.engine.queue.worker`).
+4. Prompts that are not in memory yet are summarised early, before the call (`core.engine.queue.worker`).
 5. Where that fails, the lines go that are always sent and in memory; the longest texts that are not in
    memory are shortened in the middle, and at last the oldest of these prompts go
    (`core.agents.role.shortening`).
@@ -28,8 +28,8 @@ lines before the others (`core.agents.sections.sheet`).
 System prompt, identity, the line about each of the others on stage, the world_chapter_lock, canon locks
 and the GM's prompt are never touched. What was left out is listed in `Context.left_out`.
 
-Summaries and narratives are made of what was played, so they are given no lore: what a character made of it
-is in its replies.
+Summaries and narratives are built from events, so they are given no lore: its effects are in the
+replies.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -203,7 +203,7 @@ class ContextBuilder:
         self.require_room_for_corrections(session, tab1, blocks)
 
     def _fixed_of_players(self, session: Session, tab1: Tab1Inputs) -> Iterator[tuple[AgentSetup, int]]:
-        """Yield how each agent behind the lock is called, and the tokens of what its every input has."""
+        """Yield the set-up of each agent behind the lock, and the fixed tokens of its inputs."""
         summary, narrator = self._setups[AgentRole.CONTEXT_SUMMARY], self._setups[AgentRole.NARRATIVE]
         yield from self._fixed_of_characters(session, tab1)
         yield summary, context_summary.fixed_tokens(summary)
@@ -225,10 +225,10 @@ class ContextBuilder:
         needs_words: bool = False,
         is_new: bool = True,
     ) -> Context:
-        """Return the input of a character, from what it knows; its recent events are those after
+        """Return the input of a character, from its knowledge; its recent events are those after
         `recent_from`. With `needs_words` it continues a reply, and gets no rule of silence. `is_new` is
-        whether `prompt_text` is a prompt of the GM that is not among the events: lore is looked for in it
-        too.
+        whether `prompt_text` is a prompt of the GM that is not among the events: lore is then looked for in
+        it too.
 
         Where the character may know a lorebook, this may take a second: call it in a thread.
         """
@@ -298,7 +298,7 @@ _Asked = tuple[AgentSetup, CharacterKnowledge, str, bool, bool]
 
 
 class _LoreDoor:
-    """What finds lore, loaded when it is first asked for; shared by all builders of a chapter."""
+    """Loads the lore reader on first use; shared by all builders of a chapter."""
 
     def __init__(self, percent: float) -> None:
         self._percent = percent

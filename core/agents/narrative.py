@@ -24,7 +24,7 @@ from core.text.graphemes import head, tail
 AGENT_ID = 9
 
 _TAIL_TOKENS = {PromptStyle.FULL: 600, PromptStyle.SMALL: 120}
-"""How much of the part before is shown to the next one, in tokens; about 2,000 and 360 characters."""
+"""Tokens of the previous part that the next one is shown; about 2,000 and 360 characters."""
 _OUTPUT_TOKENS_PER_WORD = 2
 """Generous: the rest is for reasoning and for words of many tokens."""
 _PART_MEMORY_SHARE = 0.25
@@ -244,7 +244,7 @@ def _packed(units: Sequence[_Unit], most: int) -> list[list[_Unit]]:
 
 
 def _numbered(runs: Sequence[Sequence[_Unit]], target_words: int | None) -> tuple[NarrativePart, ...]:
-    """Return the runs as parts; each gets words in proportion to what it has to tell."""
+    """Return the runs as parts; each gets words in proportion to the length of its source."""
     words = _shares([sum(unit.tokens for unit in run) for run in runs], target_words)
     return tuple(
         NarrativePart(

@@ -1,4 +1,4 @@
-"""What the program asks a character: whether it adds something and what, or whether it asks for a word.
+"""Questions of the program to a character: whether it adds something, its addition, and whether it speaks.
 
 Each input is the one that the character has for a prompt, with a text of the program in the place of the
 prompt (design 17).
@@ -43,7 +43,7 @@ def decision(style: PromptStyle, seconds: int) -> Asked:
 
 
 def addition(style: PromptStyle, seconds: int) -> Asked:
-    """Return what asks a character for what it adds."""
+    """Return the question that asks a character for its addition."""
     return _asked("addition", style, time=in_words(seconds))
 
 

@@ -33,7 +33,7 @@ class InvalidAddressError(StoryEngineError):
 def normalise_base_url(url: str) -> str:
     """Return the one way of writing `url`: lower case, no default port, no trailing slash.
 
-    Raises InvalidAddressError for what is not plainly `http(s)://host[:port][/path]`. The address is not
+    Raises InvalidAddressError unless it is plainly `http(s)://host[:port][/path]`. The address is not
     repeated in the message, because it may carry a password.
     """
     url = url.strip()

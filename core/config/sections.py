@@ -57,14 +57,14 @@ def refuse_controls(value: object) -> object:
 
 
 class AgentSettings(BaseModel):
-    """How one kind of agent is called. What is None takes the provider's default."""
+    """Parameters of one kind of agent's calls. A field that is None takes the provider's default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     model: ModelName | None = None
     """Name of the model, as the service knows it; `account:model` for one of another account."""
     context_window: Tokens | None = None
-    """How many tokens the model can hold, input and output together."""
+    """Tokens that the model can hold, input and output together."""
     max_input_tokens: Tokens | None = None
     """Cap for the input; what is over budget is reduced in the documented order
     (`core.agents.context_builder`)."""
@@ -81,9 +81,9 @@ class AgentSettings(BaseModel):
     style: StyleName | None = None
     """`full` or `small`: the prompts that the model gets. Left out, its size decides."""
     recall_percent: RecallPercent | None = None
-    """How much of a character's input its recalled items may take, in percent; None takes the profile's."""
+    """Maximum share of a character's input for recalled items, in percent; None takes the profile's."""
     recall_items: RecallItems | None = None
-    """How many items are recalled for a character at most; None takes the profile's."""
+    """Maximum number of items recalled for a character; None takes the profile's."""
 
     @field_validator("*")
     @classmethod
@@ -96,7 +96,7 @@ MOST_PRICES = 200
 MOST_HEADERS = 20
 _LONGEST_HEADER = 4_000
 _ACCOUNT_NAME = re.compile(r"(?=.{1,40}\Z)[a-z][a-z0-9]*(?:_[a-z0-9]+)*\Z")
-"""What a variable of the environment can name too: `STORYENGINE_ACCOUNTS__NAME__API_KEY`."""
+"""Pattern of an account's name that fits into a variable: `STORYENGINE_ACCOUNTS__NAME__API_KEY`."""
 _RESERVED_NAMES = frozenset({"local"})
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}\Z")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?\Z")
@@ -123,15 +123,15 @@ class AccountSettings(BaseModel):
     model: ModelName | None = None
     """The model that answers where only the account is named: `account:`."""
     token_limit: Tokens | None = None
-    """How many tokens its models can hold, input and output together, where an agent sets no window."""
+    """Tokens that its models can hold, input and output together, where an agent sets no window."""
     headers: Annotated[dict[str, SecretStr], Field(max_length=MOST_HEADERS)] = {}
     """Sent with every call to it, and shown nowhere."""
     concurrency: Annotated[int, Field(gt=0, le=1_000)] | None = None
-    """How many calls it takes at the same time; None sets no limit."""
+    """Maximum number of concurrent calls; None sets no limit."""
     requests_per_minute: CallsPerMinute | None = None
-    """How many calls of all agents together may begin within a minute."""
+    """Maximum number of calls, of all agents together, that begin within a minute."""
     alternate_roles: bool | None = None
-    """Whether it takes only messages of user and assistant by turns; None goes by what is known of it."""
+    """Whether it takes only alternating messages of user and assistant; None goes by its known properties."""
     enabled: bool = True
 
     @field_validator("*")
@@ -190,26 +190,26 @@ class ProfileSettings(BaseModel):
     avoid_repeats: bool = True
     """Whether a character whose reply only repeats its prompt, an earlier reply or the GM is asked again."""
     recent_prompts: Annotated[int, Field(ge=10, le=100)] | None = None
-    """How many prompts a character reads at least, where that is to be more than the last seven."""
+    """Least number of prompts that a character reads, where that is to be more than the last seven."""
     lore_percent: Annotated[int, Field(ge=1, le=75)] = DEFAULT_LORE_PERCENT
-    """How much of a character's input the entries of lorebooks may take, in percent."""
+    """Maximum share of a character's input for lorebook entries, in percent."""
     memory_strategy: StrategyName = "off"
     """`adaptive`: the oldest memory is condensed by a call where an input would leave its details out.
     `fixed`: all but the newest memory is. `off`: no call is made for it."""
     memory_ratio: Annotated[float, Field(ge=0.1, le=0.8)] = USUAL_RATIO
-    """How long condensed memory should be, as a share of what it is made of."""
+    """Length of condensed memory as a share of its source."""
     recall_percent: RecallPercent = DEFAULT_RECALL_PERCENT
-    """How much of it the recalled items of the memory bank may take, in percent."""
+    """Maximum share of it for recalled items of the memory bank, in percent."""
     recall_items: RecallItems = DEFAULT_RECALL_ITEMS
-    """How many items are recalled at most; 0 recalls none."""
+    """Maximum number of recalled items; 0 recalls none."""
     recall_fading: FadingName = "prompts"
-    """What items of the memory bank fade by: the prompts that were played since, or the hours."""
+    """Clock by which items of the memory bank fade: prompts played since, or hours."""
     world_lock: AgentSettings = AgentSettings()
     character: AgentSettings = AgentSettings()
     context_summary: AgentSettings = AgentSettings()
     narrative: AgentSettings = AgentSettings()
     characters: dict[Annotated[int, Field(ge=1, le=7)], AgentSettings] = {}
-    """What one character has of its own, by its slot; the rest is `character`'s."""
+    """Settings of single characters by slot; others are taken from `character`."""
 
     @field_validator("world_lock", "context_summary", "narrative")
     @classmethod
@@ -242,7 +242,7 @@ class Profiles(BaseModel):
 
 
 class PriceSettings(BaseModel):
-    """What a model costs, in US dollars for a million tokens."""
+    """Prices of a model, in US dollars for a million tokens."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -269,7 +269,7 @@ MOST_TEXTS: Final = 64
 
 
 class EmbeddingSettings(BaseModel):
-    """What makes vectors of texts, by which they are found by meaning."""
+    """The embedding model, which makes the vectors by which texts are found by meaning."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -277,7 +277,7 @@ class EmbeddingSettings(BaseModel):
     """`local` for the bundled model, `account:model` for one of an account, `off` for none. Left out, it is
     the bundled one where its weights are."""
     batch: Annotated[int, Field(ge=1, le=MOST_TEXTS)] = 16
-    """How many texts are made into vectors at a time, beside the play."""
+    """Number of texts in one batch of vectors, beside the play."""
 
     @field_validator("*")
     @classmethod

@@ -92,24 +92,24 @@ class Settings(BaseSettings):
     summary_backoff: Seconds = 5.0
     """Seconds until a failed summary is first tried again; doubles each time, to five minutes."""
     summary_tries: Tries = 20
-    """How often a summary is tried by itself; after that it waits for the GM."""
+    """Maximum automatic tries of a summary; after that it waits for the GM."""
     background_backoff: Annotated[float, Field(gt=0, le=30)] = 2.0
     """Seconds until failed work beside the play is first tried again; doubles each time, to 30 seconds."""
     background_tries: Tries = 5
-    """How often work beside the play is tried by itself; after that it is a dead letter."""
+    """Maximum automatic tries of work beside the play; after that it is a dead letter."""
     afterthoughts: Annotated[int, Field(ge=0, le=20)] = 2
-    """How often a character adds something unasked to one reply, where it may; 0 for never."""
+    """Maximum unasked additions of a character to one reply, where it may make any; 0 for none."""
     hint_minutes: Annotated[int, Field(ge=1, le=10_080)] = USUAL_HINT_MINUTES
     """Minutes of play after which a character counts as silent for long, in chapters with hints."""
     hints_by_model: bool = False
     """Whether the model of such a character is asked what it would speak about; a call each."""
 
     prices: Annotated[dict[ModelName, PriceSettings], Field(max_length=MOST_PRICES)] = {}
-    """What models cost, by the name that chooses them: `account:model`. They count before all others."""
+    """Prices of models, by the name that chooses them: `account:model`. They precede all others."""
     ceilings: CeilingSettings = CeilingSettings()
-    """How much may be spent before the GM is asked."""
+    """Amounts that may be spent before the GM is asked."""
     embedding: EmbeddingSettings = EmbeddingSettings()
-    """What makes vectors of texts."""
+    """Settings of the embedding model."""
 
     bell: bool = False
     """Ring the terminal's bell when a reply is done."""

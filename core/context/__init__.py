@@ -1,1 +1,1 @@
-"""What a model is given: segments, budgets, delimiters and the memory digest."""
+"""Parts of an input: segments, budgets, delimiters and the memory digest."""

@@ -1,4 +1,4 @@
-"""What an input may draw on of the memory bank: the sheet of a character, and what was recalled (design 15).
+"""The memory bank's part of an input: the sheet of a character, and recalled items (design 15).
 
 `core.context.visibility` decides which of it a character may know.
 """
@@ -40,7 +40,7 @@ class BankChapter:
     def may_send(self, item: Item) -> bool:
         """Whether models may be sent an item of it: not the words of a quote whose events are never sent.
 
-        What other items tell of such an event stays, as what memory tells of it.
+        Other items that tell of such an event stay, as memory of it does.
         """
         if not self.never_sent or item.kind is not ItemKind.QUOTE or not item.evidence:
             return True
@@ -74,7 +74,7 @@ class Remembered(NamedTuple):
 
     item: Item
     label: Audience
-    """Who of this chapter may know it."""
+    """Characters of this chapter that may know it."""
     about: Slot | None = None
     """The slot here of the character that it belongs to."""
     chapter: int = 0
@@ -98,14 +98,14 @@ class Recalled(NamedTuple):
     similarity: float | None = None
     """The cosine of its meaning and the query's; None where it was found by words alone."""
     strength: float = 1.0
-    """What is left of its importance."""
+    """Share of its importance that has not faded."""
     access_count: int = 0
-    """How often the chapter recalled it before."""
+    """Number of earlier recalls by the chapter."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChapterBank:
-    """What an input may draw on; in a chapter without a bank it is empty."""
+    """Items that an input may draw on; empty in a chapter without a bank."""
 
     sheet: tuple[Remembered, ...] = ()
     """The lines of character sheets."""

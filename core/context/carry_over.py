@@ -1,8 +1,8 @@
-"""What the next chapter of a book takes over from a chapter, and how it enters inputs (design 14).
+"""Builds the lines that the next chapter of a book takes over, and their block in inputs (design 14).
 
-Of the chapter itself: canon locks, open threads, where everybody is, how they are to each other, and what
-only some of them know. Of the chapters before it: their canon, what is pinned, and what those know who have
-not played since. All of it has the labels of what it was made from, as names.
+Of the chapter itself: canon locks, open threads, the place of each character, their relations, and what
+only some of them know. Of earlier chapters: their canon, pinned lines, and the knowledge of characters that
+have not played since. All lines have the labels of their sources, as names.
 
 The lines are within a budget of tokens, which is that of the second chapter of the book; the oldest go first.
 Pinned lines count, and always go on.
@@ -34,7 +34,7 @@ _SHARES: Final[Mapping[CarryKind, float]] = {
     CarryKind.KNOWLEDGE: 0.15,
     CarryKind.CANON: 0.4,
 }
-"""What each kind may take of the budget before the others have had their turn."""
+"""Share of the budget that each kind may take before the others have had their turn."""
 _KEYS: Final[Mapping[CarryKind, str]] = {
     CarryKind.CANON: "canon_locks",
     CarryKind.THREAD: "open_threads",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # What reads lorebooks is loaded by the first chapter that ha
 
 @dataclass(frozen=True, slots=True)
 class ChapterLore:
-    """Lorebooks with what they hold, in the order in which they were attached."""
+    """Lorebooks with their entries, in the order in which they were attached."""
 
     books: tuple[tuple[ChapterLorebook, "Lorebook"], ...] = ()
     uses: tuple[LoreUse, ...] = ()
@@ -42,7 +42,7 @@ _LONGEST_NOTES: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class LoreNote:
-    """What became of an entry that the scene concerned, for the GM."""
+    """Outcome of an entry that the scene concerned, for the GM."""
 
     book: str
     entry: str

@@ -27,18 +27,18 @@ from core.domain.story.condensed import NOT_CONDENSING, Condensing, Place, Strat
 from core.domain.story.memory import BlockType, MemoryBlock, compact_json, is_full, without_empty
 
 DIGESTS_KEPT = 16
-"""How many digests are remembered: one for each character and role, and some to spare."""
+"""Number of digests in the cache: one for each character and role, and some to spare."""
 
 _UNTOLD = ("memory_type", "range", "agents", "comes_from")
 """The keys of a payload that are no phrase for a small model."""
 
 STEP = 4
-"""How many deltas shrink at a time."""
+"""Number of deltas that shrink at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactBlock:
-    """A memory block as one line of JSON, with what is needed to budget it."""
+    """A memory block as one line of JSON, with the data needed to budget it."""
 
     type: BlockType
     first: int
@@ -103,7 +103,7 @@ class Digest:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What was left out, in words for the GM."""
+        """Omitted parts of memory, in words for the GM."""
         told = tuple(map(str, self.condensed))
         if self.compacted is None:
             return told
@@ -213,7 +213,7 @@ class _Tells:
 
     @property
     def end(self) -> int:
-        """How many deltas have shrunk once it is needed."""
+        """Number of deltas that have shrunk once it is needed."""
         return max(self.deltas, default=-1) + 1
 
 
@@ -265,7 +265,7 @@ def _line(payload: Mapping[str, object], style: PromptStyle) -> str:
 
 
 def _correction(payload: Mapping[str, object], style: PromptStyle) -> str:
-    """Return a correction as one line, with what it replaces: no system prompt needs to say this."""
+    """Return a correction as one line, with the text that it replaces: no system prompt explains it."""
     after = payload.get("made_after")
     known = f"memory and prompts up to {after}" if after else "earlier memory"
     rule = f"This GM correction replaces what {known} say{'' if after else 's'} otherwise."

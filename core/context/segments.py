@@ -1,4 +1,4 @@
-"""What a model is given: named segments, and the context that they make up (design 7)."""
+"""Named segments of an input, and the context that they make up (design 7)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,29 +18,29 @@ from core.text.graphemes import head
 MessageRole = Literal["system", "user", "assistant"]
 
 _FENCED_KEPT = 64
-"""How many fenced segments are remembered: identity and memory are the same from prompt to prompt."""
+"""Size of the cache of fenced segments: identity and memory are the same from prompt to prompt."""
 
 _BAD_OUTPUT_LIMIT = 6_000
-"""How many characters of a failed output its author sees again."""
+"""Characters of a failed output that its author sees again."""
 
 
 class SegmentKind(StrEnum):
-    """What a part of an input is made of; the words are those of design 16."""
+    """Kind of a part of an input; the words are those of design 16."""
 
     SYSTEM = "system"
     """Rules and tasks."""
     MEMORY = "memory"
-    """What is remembered of the story."""
+    """Summaries of the story."""
     HISTORY = "history"
     """The story word for word, the GM's prompt included."""
     KNOWLEDGE = "knowledge"
-    """What is known beside the story: world, identity, secrets, lore."""
+    """Material beside the story: world, identity, secrets, lore."""
     TOOL = "tool"
-    """What the program found in an answer."""
+    """A failed answer, and its problems."""
 
 
 class CompressionMethod(StrEnum):
-    """How a part was made shorter; the words are those of design 16."""
+    """Method by which a part was shortened; the words are those of design 16."""
 
     SUMMARY = "summary"
     """A model told it in fewer words."""
@@ -52,7 +52,7 @@ class CompressionMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """How a part was made shorter, and how many tokens it had before, at an estimate."""
+    """Method by which a part was shortened, and its estimated tokens before."""
 
     method: CompressionMethod
     original_tokens: int
@@ -90,7 +90,7 @@ _KINDS: Final = {
     SegmentName.PROBLEMS: _T,
 }
 KEPT_WHOLE: Final = 5
-"""The priority of what no budget touches."""
+"""Priority of segments that no budget reduces."""
 _PRIORITIES: Final = {
     SegmentName.STRUCTURED_MEMORY: 1,
     SegmentName.STRUCTURED_MEMORY_SO_FAR: 1,
@@ -120,15 +120,15 @@ class Segment:
     text: str
     tokens: int
     relevance: float | None = None
-    """How much of it was chosen for this prompt, 0 to 1; None for what is in every input of its agent."""
+    """Share of it that was chosen for this prompt, 0 to 1; None for a segment of every input of its agent."""
     recency: int | None = None
-    """How many prompts ago its newest line was played; None for what is no part of the story."""
+    """Age of its newest line in prompts; None for a segment that is not part of the story."""
     compression: Compression | None = None
-    """How it was made shorter; None if it is whole."""
+    """The way it was shortened; None if it is whole."""
 
     @property
     def kind(self) -> SegmentKind:
-        """What it is made of."""
+        """The kind of its content."""
         return kind_of(self.name)
 
     @property
@@ -139,7 +139,7 @@ class Segment:
     def shortened(
         self, original_tokens: int, method: CompressionMethod = CompressionMethod.EXTRACTION
     ) -> "Segment":
-        """Return it as what was made of a text of so many tokens, for which there was no room."""
+        """Return it as the shortened form of a text of so many tokens, for which there was no room."""
         if original_tokens <= self.tokens:
             return self
         return replace(self, compression=Compression(method, original_tokens))

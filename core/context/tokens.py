@@ -1,6 +1,6 @@
-"""How many tokens a text will take, estimated before a call; afterwards the provider's count is known.
+"""Estimates the tokens of a text before a call; afterwards the provider's count is known.
 
-On the safe side of what the usual vocabularies do: English prose takes about four characters a token,
+Estimates err on the high side of common vocabularies: English prose takes about four characters a token,
 JSON fewer, other scripts are counted by their UTF-8 bytes. A very small model has a small vocabulary
 that was made for English, so it spends far more on other scripts.
 """
@@ -11,7 +11,7 @@ _ASCII_PER_TOKEN = {PromptStyle.FULL: 3.5, PromptStyle.SMALL: 2.8}
 _BYTES_PER_TOKEN = {PromptStyle.FULL: 2.0, PromptStyle.SMALL: 1.4}
 
 TOKENS_PER_MESSAGE = 6
-"""What a chat template adds around a message, at most."""
+"""Maximum tokens that a chat template adds around a message."""
 
 
 def estimate_tokens(text: str, style: PromptStyle = PromptStyle.FULL) -> int:

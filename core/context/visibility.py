@@ -1,7 +1,7 @@
-"""The one gate for what an agent may know (design 13): nothing else decides it.
+"""The one gate for the knowledge of agents (design 13): nothing else decides what an agent may know.
 
 An input is built from a `Knowledge` alone, and only the functions here make one: `known_to` for a character,
-`known_to_all_of` for those who witnessed the same, `known_to_gm` for the GM and the narrative agent, who know
+`known_to_all_of` for witnesses of the same events, `known_to_gm` for the GM and the narrative agent, who know
 everything.
 """
 
@@ -35,7 +35,7 @@ KnownItems = NewType("KnownItems", tuple[Item, ...])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """What the author of an input knows of a story.
+    """The parts of a story that the author of an input knows.
 
     Raises TypeError unless it is made by the functions of this module.
     """
@@ -61,7 +61,7 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CharacterKnowledge(Knowledge):
-    """What a character knows: also who it is, who else is on stage, and what it may know of lore and bank."""
+    """Knowledge of a character: also its identity, the others on stage, and the lore and items for it."""
 
     character: Character
     on_stage: tuple[tuple[str, str], ...] = ()

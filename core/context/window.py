@@ -1,7 +1,7 @@
-"""A picture of an input: what each part takes of the window, and how it was made to fit (design 16).
+"""Renders an input as a picture: each part's share of the window, and how it was shortened (design 16).
 
-In plain text, for the command line and the screen alike: a letter stands for a part, a point for what is
-free.
+In plain text, for the command line and the screen alike: a letter stands for a part, a point for free
+space.
 """
 
 import json
@@ -92,7 +92,7 @@ def window_text(parts: Sequence[WindowPart], left_out: Sequence[str] = (), most:
 
 
 def compression_text(made: Compression, tokens: int) -> str:
-    """Return how a part that has `tokens` now was made shorter, and to what share."""
+    """Return how a part was shortened to its `tokens`, with the kept share."""
     whole = made.original_tokens
     return f"{made.method.value}, from {whole:,} to {tokens:,} tokens ({_percent(tokens, whole)})"
 

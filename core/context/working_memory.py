@@ -1,7 +1,7 @@
-"""Working memory: what an input has now, in the order in which it stays (design 15 and 16).
+"""Working memory: the contents of an input, in the order in which they stay (design 15 and 16).
 
-It is read off the input that was made, and never stored. The parts leave by their priority, and of what was
-recalled of the memory bank the last of the ranking goes first; what left is in `Context.left_out`.
+It is derived from the finished input, and never stored. The parts leave by their priority, recalled items of
+the memory bank from the end of their ranking; omitted parts are in `Context.left_out`.
 """
 
 from dataclasses import asdict, dataclass
@@ -30,15 +30,15 @@ class WorkingMemoryItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingMemory:
-    """What an input has; the names are those of seed 004."""
+    """Contents of an input; the names are those of seed 004."""
 
     capacity: int
     """The tokens that it may have, at an estimate."""
     usage: int
     items: tuple[WorkingMemoryItem, ...]
     priority_queue: tuple[str, ...]
-    """What stays longest first: ids of `items`, and in place of what was recalled the ids of items of the
-    memory bank, the best first."""
+    """Ids of `items`, those that stay longest first; in place of the recalled part the ids of its items of
+    the memory bank, the best first."""
     compression_enabled: bool
     """Whether a part of it is made shorter where room is short."""
 

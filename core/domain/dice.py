@@ -20,7 +20,7 @@ Draw = Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class Dice:
-    """What is rolled: how many dice, their sides, and what is added."""
+    """A roll: number of dice, their sides, and a modifier."""
 
     count: int
     sides: int
@@ -42,7 +42,7 @@ class Roll:
 
     @property
     def total(self) -> int:
-        """The sum with what is added."""
+        """The sum of the dice and the modifier."""
         return sum(self.values) + self.dice.modifier
 
     @property

@@ -30,7 +30,7 @@ class ErrorCode(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """What happened, what is safe and what to do, in one sentence for the GM."""
+        """The error in one sentence for the GM: cause, consequence for the data, next step."""
         return SENTENCES[self]
 
 
@@ -66,7 +66,7 @@ SENTENCES: dict[ErrorCode, str] = {
         "edit the text and retry."
     ),
     ErrorCode.LLM_CONTEXT_OVERFLOW: (
-        "What must be sent is longer than the model can read; nothing is lost, shorten the text "
+        "The input is longer than the model can read; nothing is lost, shorten the text "
         "or choose a model with a larger context."
     ),
     ErrorCode.LLM_CANCELLED: ("The call was stopped; your text is kept, and you can retry at any time."),
@@ -160,7 +160,7 @@ class RowRefusedError(StorageError):
 
 
 class ChangedElsewhereError(StorageError):
-    """What is kept was changed or deleted in another window since it was read."""
+    """The stored data was changed or deleted in another window since it was read."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -32,7 +32,7 @@ _DIGITS_OF_HASH: Final = 8
 
 
 class BlockPlace(StrEnum):
-    """Where a prompt block is put; in both places it comes before the identity of a character."""
+    """Place of a prompt block in an input; both places come before the identity of a character."""
 
     RULES = "rules"
     """With the system prompt, behind its rules."""

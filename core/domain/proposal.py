@@ -12,7 +12,7 @@ from typing import Final
 from core.domain.ids import CharacterId, ProposalId, RequestId, SessionId
 
 MOST_RECORDS: Final = 8
-"""How many traits or topics one proposal replaces, or puts in their place, at most."""
+"""Maximum number of traits or topics that one proposal removes, and that it adds."""
 LONGEST_WHY: Final = 1_000
 """Characters of a reason."""
 TEXT: Final = "text"
@@ -23,7 +23,7 @@ Record = Mapping[str, str | float]
 
 
 class Part(StrEnum):
-    """What of a character is to change."""
+    """The part of a character that a proposal changes."""
 
     SHORT_DESCRIPTION = "short_description"
     IDENTITY = "identity"
@@ -33,14 +33,14 @@ class Part(StrEnum):
 
 
 class Occasion(StrEnum):
-    """What a proposal came from."""
+    """The event that led to a proposal."""
 
     GAPS = "gaps"
-    """The GM asked for what a character lacks."""
+    """The GM asked for missing details of a character."""
     CHAPTER = "chapter"
-    """What a chapter changed."""
+    """The character changed in a chapter."""
     EXPOSURE = "exposure"
-    """How often a chapter spoke about a topic."""
+    """A chapter spoke often, or rarely, about a topic."""
     FADE = "fade"
     """A topic that a chapter did not speak about."""
     MERGE = "merge"
@@ -69,7 +69,7 @@ class Proposal:
     character_id: CharacterId
     part: Part
     before: tuple[Record, ...] = ()
-    """What is replaced, as it was when this was proposed."""
+    """The replaced records, as they were when this was proposed."""
     after: tuple[Record, ...]
     why: str = ""
     """The reason: words of the chapter, or a sentence."""

@@ -91,7 +91,7 @@ class SavePointContent:
     lore: Annotated[Lorebooks, Field(exclude_if=not_)] = ()
     """The lorebooks; their copies stay with the session, which deletes none."""
     statuses: Annotated[Statuses, Field(exclude_if=not_)] = ()
-    """What the GM said of events."""
+    """The GM's status of events: whether models are sent them."""
     lines: Annotated[int, Field(exclude_if=not_)] = 0
     """The number of lines and further replies at the last prompt; those added later are not part of it."""
     takes: Mapping[int, int] = field(default_factory=dict)

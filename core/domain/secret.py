@@ -1,4 +1,4 @@
-"""The GM's secrets: a text, who knows it, and when it is revealed to whom (design 13)."""
+"""The GM's secrets: a text, its knowers, and the time and audience of its reveal (design 13)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import Event
 
 MOST_SECRETS: Final = 50
-"""How many secrets a chapter can have."""
+"""Maximum number of secrets in a chapter."""
 LONGEST_SECRET: Final = 2_000
 """Characters of one secret; each is in every input of those who know it."""
 LONGEST_SECRETS: Final = 10_000
@@ -33,7 +33,7 @@ class Secret:
     reveal_at: int | None = None
     """It is revealed when this prompt, or a later one, is sent; None if only the GM reveals it."""
     reveal_to: Audience | None = None
-    """To whom it is revealed then; set exactly if `reveal_at` is."""
+    """Those who learn it then; set exactly if `reveal_at` is."""
 
 
 @dataclass(frozen=True, slots=True)

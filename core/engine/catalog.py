@@ -75,7 +75,7 @@ class SessionCatalog:
         return Bank(self.store.bank, session_id, self._clock, writing)
 
     async def create(self, *, script_key: str = "", carried: CarryOver = NOTHING_CARRIED) -> SessionId:
-        """Store a new session, empty but for what it takes over, and return its id."""
+        """Store a new session with nothing but the lines that it takes over, and return its id."""
         fresh = self._fresh(script_key, carried)
         await self.store.create(fresh)
         return fresh.session_id

@@ -21,7 +21,7 @@ from core.store import BrokenRule, SessionStore
 _BATCH: Final = 100
 """Texts of calls and lorebooks to read and hash at a time."""
 _TRIES: Final = 5
-"""How often a chapter is looked at that changes each time."""
+"""Maximum attempts at a chapter that changes each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How much was verified."""
+    """Number of verified records."""
 
     chapters: int
     characters: int
@@ -52,7 +52,7 @@ class Verification:
 
     @property
     def checked(self) -> Checked:
-        """What was verified so far."""
+        """Number of records verified so far."""
         return Checked(*self._counts)
 
     async def faults(self) -> AsyncIterator[Fault]:
@@ -103,7 +103,7 @@ class Verification:
         return list(dict.fromkeys(problems))
 
     async def _contents(self, body: SessionBody) -> tuple[tuple[Content, ...], list[str]]:
-        """Return the contents of a session, with what is wrong with them.
+        """Return the contents of a session, and their faults.
 
         Only those that the checks of a chapter read have their text: how a call was put together, and lore.
         """

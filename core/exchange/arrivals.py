@@ -1,4 +1,4 @@
-"""What is dropped on the program or pasted into it: which files, and what each of them is (design 14)."""
+"""Detects the files that are dropped on the program or pasted into it, and their kinds (design 14)."""
 
 import shlex
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 class ArrivalKind(StrEnum):
-    """What can be imported; the value is what the GM calls it."""
+    """Kind of an import; the value is the word for the GM."""
 
     CHARACTER = "character"
     LOREBOOK = "lorebook"
@@ -52,7 +52,7 @@ class Arrival:
     name: str
     lines: tuple[str, ...]
     claims: str = ""
-    """What a card says of itself that only the GM can grant."""
+    """Claims of a card that only the GM can confirm."""
     chat: SessionBody | None = None
 
 

@@ -25,7 +25,7 @@ def problems_of_secrets(session: Session, secrets: Sequence[Secret]) -> Problems
         yield "its secrets are too long together"
     for secret in secrets:
         if lines_of(secret.groups) != secret.groups or any(problems_of_group_names(secret.groups)):
-            yield f"the groups of secret {secret.number} are not what this program stores"
+            yield f"the groups of secret {secret.number} are not valid"
         is_planned = secret.reveal_at is not None and 1 <= secret.reveal_at <= LATEST_REVEAL
         if (secret.reveal_at is not None or secret.reveal_to is not None) and not (
             is_planned and secret.reveal_to is not None

@@ -1,4 +1,4 @@
-"""What no export of this program has in a memory bank; a forger can compute checksums too."""
+"""Finds invalid items in an exported memory bank: a forger can compute checksums too."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -46,7 +46,7 @@ def problems_of_bank(
         for item in history:
             yield from (f"an item of its memory bank: {problem}" for problem in problems_of(item))
             if clean_line(item.name) != item.name or not _is_proved(item, log, takes):
-                yield f"the item “{head(clean_line(item.name), _SHOWN)}” is not proved by what was played"
+                yield f"the item “{head(clean_line(item.name), _SHOWN)}” is not proved by the story"
     if not all(_targets(item, newest) for item in newest.values()) or _has_circle(newest):
         yield "an item goes on in one that is missing, or replaces itself"
     if not all(one in newest for item in items for one in _proved(item)):

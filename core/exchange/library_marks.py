@@ -1,4 +1,4 @@
-"""What an export says of the library: the book that a chapter is in, and its lorebooks."""
+"""References of an export to the library: the book that a chapter is in, and its lorebooks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def problems_of_book(mark: BookMark | None) -> Iterator[str]:
         or len(mark.description) > LONGEST_DESCRIPTION
         or not 1 <= mark.number <= MOST_CHAPTERS
     ):
-        yield "its book is not what this program stores"
+        yield "its book is not valid"
 
 
 def problems_of_lore(books: Sequence[ChapterLorebook], contents: Sequence[Content]) -> Iterator[str]:

@@ -137,7 +137,7 @@ class SessionBody:
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     events: Annotated[tuple[Event, ...], FailFast()] = ()
     statuses: Annotated[Statuses, Field(exclude_if=not_)] = ()
-    """What the GM said of events; a program that does not know this reads the rest as it is."""
+    """The GM's status of events; a program that does not know this field reads the rest as it is."""
     takes: tuple[int, ...] = ()
     """The take that is canon at each prompt and those that redo brings back; empty if canon never changed."""
     blocks: Annotated[tuple[MemoryBlock, ...], FailFast()] = ()

@@ -54,7 +54,7 @@ from core.exchange.audience_integrity import are_in_place, problems_of_lines
 from core.text.cleaning import clean_line, has_controls, is_blank
 
 _WAITING = 50
-"""Maximum length of a composer's text, in prompts: failed ones return to what was typed since."""
+"""Maximum length of a composer's text, in prompts: failed ones return to the text typed since."""
 _SHAPES: Mapping[BlockType, type[BaseModel]] = {
     BlockType.WORLD_CHAPTER_LOCK: WorldChapterLock,
     BlockType.TURN_DELTA: TurnDelta,
@@ -106,10 +106,10 @@ def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot
     if any(len(text) > limit for text, limit in fields):
         yield "a text is longer than its field"
     if carry_over.cleaned(tab1.carried) != tab1.carried or any(carry_over.problems_of(tab1.carried)):
-        yield "what it took over from earlier chapters is not what this program stores"
+        yield "its lines from earlier chapters are not valid"
     profiles = tab1.profiles.values()
     if any(not one or profile.cleaned(one) != one or any(profile.problems_of(one)) for one in profiles):
-        yield "what a character has of one of the library is not what this program stores"
+        yield "the data of its characters from the library is not valid"
     if not _is_length(session.target_words, limits):
         yield f"its target length is not between 1 and {limits.draft_words:,} words"
 
@@ -117,7 +117,7 @@ def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot
 def problems_of_prompt_blocks(prompt_blocks: PromptBlocks) -> Problems:
     """Yield what the GM could not have entered as prompt blocks."""
     if cleaned(prompt_blocks) != prompt_blocks or any(problems_of(prompt_blocks)):
-        yield "its prompt blocks are not what this program stores"
+        yield "its prompt blocks are not valid"
 
 
 def problems_of_play(session: Session, events: Sequence[Event], takes: Sequence[int] = ()) -> Problems:

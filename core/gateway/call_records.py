@@ -36,7 +36,7 @@ class CallRecords:
         return CallRecords(self.artifacts + other.artifacts, self.contents + other.contents)
 
     def marked(self, error: StoryEngineError, message: str = "") -> "CallRecords":
-        """Return the trail with its last artifact marked as failed by what was found in the answer."""
+        """Return the records with the last artifact marked as failed by an error in the answer."""
         *before, last = self.artifacts
         failed = replace(last, error_code=error.code, error_message=message or error.message)
         return CallRecords((*before, failed), self.contents)
@@ -48,7 +48,7 @@ class CallRecords:
         return CallRecords((*before, good), self.contents)
 
     def noting(self, left_out: Sequence[str]) -> "CallRecords":
-        """Return the trail with a note on its last artifact of what was left out."""
+        """Return the records with a note on the last artifact of the omitted parts."""
         *before, last = self.artifacts
         return CallRecords((*before, replace(last, left_out=(*last.left_out, *left_out))), self.contents)
 
@@ -92,8 +92,8 @@ def records_without_call(request: Request, error: StoryEngineError, now: datetim
 def input_contents(context: Context) -> tuple[Content, tuple[Content, ...]]:
     """Return the manifest of an input and its parts.
 
-    Each segment is a content of its own, so that what repeats from call to call is stored once. Behind them
-    come notes on lore and on what was made shorter, if there are any, which are not sent.
+    Each segment is a content of its own, so that one that repeats from call to call is stored once. Behind
+    them come notes on lore and on shortened parts, if there are any, which are not sent.
     """
     parts = [Content.of(segment.text) for segment in context.segments]
     manifest = [

@@ -1,4 +1,4 @@
-"""What a call may cost before it is made, and what it did cost afterwards (design 18)."""
+"""Forecasts the cost of a call before it is made, and computes it afterwards (design 18)."""
 
 import asyncio
 import logging

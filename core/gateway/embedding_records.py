@@ -53,7 +53,7 @@ class EmbeddingCall:
 
 @dataclass(slots=True)
 class EmbeddingProgress:
-    """What has come of a call so far."""
+    """Results of a call so far."""
 
     vectors: list[Vector] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)

@@ -36,10 +36,10 @@ from core.providers.embedding.base import (
 )
 
 QUERY_SECONDS: Final = 0.7
-"""How long an input waits for the vector of its query: it waits a second for the whole of the memory bank.
+"""Seconds that an input waits for the vector of its query, of the one that the memory bank may take.
 Without a vector, search goes by words."""
 CALL_SECONDS: Final = 120.0
-"""How long one call of a batch may take."""
+"""Time-out of one call of a batch, in seconds."""
 REST_SECONDS: Final = 60.0
 """After a query that failed, no other is tried for so long."""
 CALLS_PER_MINUTE: Final = 240
@@ -49,7 +49,7 @@ _KEPT_QUERIES: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingPlan:
-    """What makes vectors, and how it is made itself, which is done when it is first wanted."""
+    """The embedding model that was chosen, and its factory, which is called on first use."""
 
     choice: EmbeddingChoice
     make: Callable[[], Embedder]
@@ -70,7 +70,7 @@ class Embedded:
 
 
 class EmbeddingService:
-    """Makes vectors by what is chosen; without a `plan` it makes none. Nothing is loaded before the first."""
+    """Makes vectors with the chosen model, loaded on first use; without a `plan` it makes none."""
 
     def __init__(self, gateway: ModelGateway, plan: EmbeddingPlan | None, clock: Clock) -> None:
         self._gateway = gateway
@@ -89,7 +89,7 @@ class EmbeddingService:
 
     @property
     def dimensions(self) -> int | None:
-        """How many numbers a vector has, where that is known."""
+        """Length of a vector, where that is known."""
         return None if self._plan is None else self._embedder(self._plan).dimensions
 
     @property
@@ -99,7 +99,7 @@ class EmbeddingService:
 
     @property
     def batch(self) -> int:
-        """How many texts a batch should have; 0 where no vectors are made."""
+        """Preferred number of texts in a batch; 0 where no vectors are made."""
         return 0 if self._plan is None else self._plan.choice.batch
 
     async def is_available(self) -> bool:
@@ -107,7 +107,7 @@ class EmbeddingService:
         return self._plan is not None and await self._embedder(self._plan).is_here()
 
     async def ready(self, seconds: float) -> bool:
-        """Wait until what makes vectors on this machine has started; return whether it has in so long."""
+        """Wait until the embedding model of this machine has started; return whether it did in time."""
         if self._plan is None or not self.stays_here or not await self.is_available():
             return False
         done, _ = await asyncio.wait({self._started_by(self._embedder(self._plan))}, timeout=seconds)
@@ -272,7 +272,7 @@ class EmbeddingService:
 def stored_name(embedder: Embedder) -> str:
     """Return the name that vectors of items by an embedder are stored with.
 
-    It changes with what is made of an item's texts: those that were made in another way are made again.
+    It changes with the text that is embedded of an item: vectors made of another text are made again.
     """
     return f"{embedder.model}, text and name"
 

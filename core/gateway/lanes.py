@@ -46,7 +46,7 @@ class Lane:
 
     @property
     def provider(self) -> Provider:
-        """What answers. Raises StoryEngineError when its address or its script cannot be used."""
+        """The provider of the account. Raises StoryEngineError when its address or script cannot be used."""
         if self._provider is None:
             self._provider = self._make()
         return self._provider

@@ -39,7 +39,7 @@ LONGEST_CALL = 10
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What one call gave: a text, or the error that ended it, with its provenance in both cases."""
+    """Result of one call: a text, or the error that ended it, with its provenance in both cases."""
 
     text: str
     model: str
@@ -47,7 +47,7 @@ class CallResult:
     call_records: CallRecords
     finish_reason: str = ""
     refused_fields: tuple[str, ...] = ()
-    """What was asked for and not sent, because the service does not take it."""
+    """Requested fields that were not sent, because the service does not accept them."""
 
     @property
     def retry_after(self) -> float | None:
@@ -57,14 +57,14 @@ class CallResult:
 
 @dataclass(slots=True)
 class _Progress:
-    """What has come in of a call so far."""
+    """State of a call while it streams."""
 
     room: int
-    """How many more characters are taken."""
+    """Remaining characters that are accepted."""
     cleaner: StreamCleaner = field(default_factory=StreamCleaner)
-    """What comes from a model is cleaned here and nowhere else before it is stored."""
+    """Cleans all text from a model, here and nowhere else, before it is stored."""
     texts: list[str] = field(default_factory=list)
-    """What has come in, cleaned."""
+    """Text received so far, cleaned."""
     first_token_ms: int | None = None
     completion: Completion | None = None
     is_sent: bool = False
@@ -246,7 +246,7 @@ class ModelGateway:
         progress: _Progress,
         error: StoryEngineError | None,
     ) -> Artifact:
-        """Return the artifact of a call with what the call cost; of one that was not sent, as it is."""
+        """Return the artifact with the cost of its call; unchanged if nothing was sent."""
         if not progress.is_sent:
             return artifact
         billed = progress.completion.billed if progress.completion else None
@@ -360,7 +360,7 @@ def model_request(context: Context, choice: ModelConfig) -> ModelRequest:
 
 
 def input_hash(outgoing: ModelRequest) -> str:
-    """Return the SHA-256 of the canonical JSON of what is sent (design 4)."""
+    """Return the SHA-256 of the canonical JSON of the request (design 4)."""
     sampling = outgoing.sampling.sent()
     return Content.of(
         json.dumps(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """What one call needs of a lane."""
+    """Place of one call in the queue of a lane."""
 
     priority: int
     """Lower goes first; among equals the call that has waited longest."""

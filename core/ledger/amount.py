@@ -1,4 +1,4 @@
-"""What tokens cost at given prices, exactly."""
+"""Computes the exact cost of tokens at given prices."""
 
 from decimal import Decimal
 from typing import Final

@@ -32,7 +32,7 @@ class Ceilings:
 
 
 class Spent(Protocol):
-    """What was spent, as the store has it; see `core.store.SessionStore.spent`."""
+    """Sums the stored costs; see `core.store.SessionStore.spent`."""
 
     async def __call__(
         self,
@@ -51,18 +51,18 @@ class Reached:
     what: str
     """`chapter` or `day`."""
     limit: Decimal
-    """What may be spent now."""
+    """The current limit, in US dollars."""
     spent: Decimal
     forecast: Decimal
-    """What the call costs at most, with those that follow it."""
+    """Maximum cost of the call, with those that follow it."""
     replies: int = 1
-    """How many calls these are: all replies to one prompt."""
+    """Number of calls that this is about: all replies to one prompt."""
     next_limit: Decimal
-    """What may be spent once the GM has agreed to go on."""
+    """The limit once the GM has agreed to go on."""
 
     @property
     def sentence(self) -> str:
-        """What was refused, and why."""
+        """The refusal and its reason."""
         what, they = ("This call", "it") if self.replies == 1 else (f"These {self.replies} replies", "they")
         return (
             f"{what} may cost up to {dollars(self.forecast)}. With the {dollars(self.spent)} spent "
@@ -93,7 +93,7 @@ class CeilingGuard:
     clock: Clock
     _entries: dict[ArtifactId, _Entry] = field(default_factory=dict)
     _limits: dict[object, Decimal] = field(default_factory=dict)
-    """What the GM has agreed to, by session and by day."""
+    """Limits that the GM has agreed to, by session and by day."""
     _reached: dict[SessionId, tuple[object, Reached]] = field(default_factory=dict)
 
     async def admit(

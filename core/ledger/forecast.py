@@ -1,4 +1,4 @@
-"""What a call costs at most, before it is made (design 18)."""
+"""Computes the maximum cost of a call before it is made (design 18)."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""What a model costs: the GM's own prices first, then those of the library (design 18)."""
+"""Prices of models: the GM's own first, then those of the library (design 18)."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The ledger: what calls cost together, by what they were made for (design 18).
+"""The ledger: costs of calls, summed by purpose (design 18).
 
 Sums are exact decimals: those of the parts are the sum of all, to the last digit. A call of unknown cost is
 counted beside a sum, and never as nothing.
@@ -18,7 +18,7 @@ from core.domain.slot import Slot
 
 
 class By(StrEnum):
-    """What sums are made by."""
+    """Key by which costs are grouped."""
 
     CALL = "call"
     PROMPT = "prompt"
@@ -54,13 +54,13 @@ class Entry:
     """Its number among the calls of its chapter, from 1."""
     artifact: Artifact
     request: Request | None
-    """What it was made for, where that is known."""
+    """The request that it was made for, where that is known."""
     agent: str
     """The name of the agent, or of the character, that it was made by."""
 
     @property
     def amount(self) -> Decimal | None:
-        """What it cost in US dollars; None if that is unknown."""
+        """Its cost in US dollars; None if that is unknown."""
         cost = self.artifact.cost
         if cost is not None and cost.amount is not None:
             return cost.amount
@@ -82,17 +82,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """What some calls cost together."""
+    """Total cost of some calls."""
 
     amount: Decimal = FREE
     """US dollars, of the calls whose cost is known."""
     calls: int = 0
     unknown: int = 0
-    """How many of the calls are of unknown cost."""
+    """Number of calls of unknown cost."""
     local: int = 0
-    """How many were answered on this machine, for nothing."""
+    """Number of calls answered on this machine, for nothing."""
     own: int = 0
-    """How many were priced by the GM's own prices."""
+    """Number of calls priced by the GM's own prices."""
     input_tokens: int = 0
     output_tokens: int = 0
 

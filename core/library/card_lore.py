@@ -83,7 +83,7 @@ def with_book(card: Card, book: Lorebook) -> Card:
 
 
 def _changed_twin(twin: JsonDocument, before: Lorebook | None, book: Lorebook) -> JsonDocument:
-    """Return the copy for version 2 with what `book` changes; with all of it where the copies differ."""
+    """Return the copy for version 2 with the changes in `book`; with all of it where the copies differ."""
     inside = book_of(Card(twin))
     plain = replace(book, entries=tuple(map(_plain, book.entries)))
     if before is None or inside is None or inside.source is None or not _are_alike(before, inside):

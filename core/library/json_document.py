@@ -36,7 +36,7 @@ class JsonDocument:
 
     @cached_property
     def value(self) -> Any:
-        """What the text says; not to be changed."""
+        """The parsed value; not to be changed."""
         return json.loads(self.text)
 
     def get(self, *path: str | int) -> Any:

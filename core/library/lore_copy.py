@@ -1,6 +1,6 @@
-"""A copy of a lorebook as a text: what its file says, in characters that every store and every export keeps.
+"""A copy of a lorebook as a text: its file, in characters that every store and every export keeps.
 
-It is JSON in base 64. Exports count the values of what they hold, and a book in one is a single value.
+It is JSON in base 64. Exports count the values that they hold, and a book in one is a single value.
 """
 
 import json

@@ -22,7 +22,7 @@ _LEGACY: Final = {"<user>": "user", "<char>": "char", "<bot>": "char"}
 
 @dataclass(frozen=True, slots=True)
 class MacroNames:
-    """What macros stand for. `values` has more of them, such as `original`, by their names in lower case."""
+    """Values of macros. `values` has more of them, such as `original`, by their names in lower case."""
 
     char: str = "{{char}}"
     user: str = "{{user}}"
@@ -32,7 +32,7 @@ class MacroNames:
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Where chance comes from. `pick` stays the same as long as `lasting` does; `random` and `roll` also
+    """Source of random choices. `pick` stays the same as long as `lasting` does; `random` and `roll` also
     depend on `turn`, so the same input can be made again exactly."""
 
     lasting: str

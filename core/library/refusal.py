@@ -1,6 +1,6 @@
-"""What is not taken of cards and lorebooks, with one sentence for the GM.
+"""Refusals of cards and lorebooks, with one sentence for the GM.
 
-The tables of the store import the bound from here: what reads the files is loaded by the first file.
+The tables of the store import the bound from here; the readers of files are loaded by the first file.
 """
 
 from typing import Final

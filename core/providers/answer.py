@@ -1,4 +1,4 @@
-"""What has come in of one call, and whether it counts as an answer (design 8)."""
+"""Collects the stream of one call, and decides whether it counts as an answer (design 8)."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _LONGEST_REFUSAL = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerChunk:
-    """What one chunk of a stream brought; every field may be empty."""
+    """Content of one chunk of a stream; every field may be empty."""
 
     text: str = ""
     has_reasoning: bool = False
@@ -64,7 +64,7 @@ class Answer:
     def completion(self) -> Completion:
         """Return the end of a call that went well; raise ProviderError when there is no answer in it.
 
-        Text that was cut off at the cap is an answer: what that means depends on what was asked for.
+        Text that was cut off at the cap is an answer: the caller decides whether it can be used.
         """
         if refusal := clean_line(self._refusal):
             shown = refusal if len(refusal) <= _LONGEST_REFUSAL else refusal[:_LONGEST_REFUSAL] + "…"

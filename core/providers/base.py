@@ -74,9 +74,9 @@ class Completion:
     model: str
     usage: Usage = field(default_factory=Usage)
     billed: Decimal | None = None
-    """What the service says that the call cost, in US dollars; None where it says nothing."""
+    """Cost of the call by the service, in US dollars; None where it says nothing."""
     refused_fields: tuple[str, ...] = ()
-    """What was asked for and not sent, because the service does not take it: `temperature`, `stop`, …"""
+    """Requested fields that were not sent, as the service does not accept them: `temperature`, `stop`, …"""
 
 
 class ProviderError(StoryEngineError):
@@ -113,7 +113,7 @@ class Provider(Protocol):
 
     @property
     def base_url(self) -> str | None:
-        """Where text is sent to; None when it does not leave this process or machine."""
+        """The address that text is sent to; None when it does not leave this process or machine."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
         """Yield deltas, then exactly one `Completion`; raise ProviderError when the call fails.

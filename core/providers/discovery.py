@@ -13,7 +13,7 @@ from core.config.sections import LONGEST_MODEL_NAME
 from core.text.cleaning import has_controls, is_blank
 
 LOOK_SECONDS = 0.3
-"""How long all servers together may take; later answers are not waited for."""
+"""Seconds that all servers together may take; later answers are not waited for."""
 MOST_MODELS = 200
 """Models that are taken from one server."""
 _LARGEST_ANSWER = 1_000_000
@@ -30,7 +30,7 @@ class ServerKind:
     name: str
     port: int
     owner: str = ""
-    """What it gives as `owned_by` of its models; empty where it says nothing of its own."""
+    """Its `owned_by` of models; empty where it has no value of its own."""
     is_port_common: bool = False
     """Whether other programs like that port too, so that the port alone proves nothing."""
 
@@ -64,7 +64,7 @@ class FoundServer:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What an answer says: the models that can be called, and who is said to own them."""
+    """Content of an answer: the models that can be called, and their owners."""
 
     models: tuple[str, ...] = ()
     owners: frozenset[str] = frozenset()
@@ -182,7 +182,7 @@ def _is_playable(name: str) -> bool:
 
 
 def _named(kind: ServerKind, owners: frozenset[str]) -> str:
-    """Return what a server seems to be: by what it says of itself, else by its port."""
+    """Return the likely name of a server: by its own answer, else by its port."""
     if kind.owner in owners:
         return kind.name
     for other in KINDS:

@@ -27,7 +27,7 @@ def make_provider(profile: ProfileSettings, paths: Paths, *, profile_name: str =
 
 
 def make_provider_of(account: Account, paths: Paths, choices: ModelAssignments) -> Provider:
-    """Return the provider of `account`, for what `choices` ask of it.
+    """Return the provider of `account`, for the calls that `choices` assign to it.
 
     Cheap: keys, SDK and model are looked for at the first call. Raises StoryEngineError for an address
     or a script that cannot be used.

@@ -11,7 +11,7 @@ _SEQUENCES = re.compile(
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _LINE_ENDS = re.compile(r"\r\n?|[\x85\u2028\u2029]")
-# Bidirectional overrides and isolates can make a line look different from what is stored.
+# Bidirectional overrides and isolates can make a line look different from the stored text.
 _BIDI_CONTROLS = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 
 _ZERO_WIDTH = frozenset("\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad")

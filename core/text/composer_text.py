@@ -1,4 +1,4 @@
-"""Merges a text that returns to a composer with what was typed there, so that none is lost (design 6).
+"""Merges a returning text with the newer text of its composer, so that neither is lost (design 6).
 
 The engine and the screen use the same rules.
 """

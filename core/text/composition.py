@@ -20,7 +20,7 @@ def is_composed(text: str) -> bool:
 
 
 def composed_with_places(text: str) -> tuple[str, list[Span]]:
-    """Return a text as `composed` does, and for each character start and end of what it was in `text`.
+    """Return a text as `composed` does, and for each character its start and end in `text`.
 
     A letter that was one character and a sign alone stays as it is: composition only joins.
     """

@@ -1,4 +1,4 @@
-"""How alike two words are by the letters that follow each other: finds a name that is spelled otherwise.
+"""Measures the similarity of words by their trigrams, to find names in other spellings.
 
 It is the measure of PostgreSQL's pg_trgm, so that a search here and one there would agree.
 """

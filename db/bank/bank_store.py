@@ -1,4 +1,4 @@
-"""The items of chapters in PostgreSQL; see `core.bank_store.BankStore` for what each method promises."""
+"""The items of chapters in PostgreSQL; `core.bank_store.BankStore` is the contract of each method."""
 
 import asyncio
 from collections.abc import Collection, Coroutine, Mapping, Sequence
@@ -56,7 +56,7 @@ class PostgresBank:
         self._vectors: Final = VectorTable(change, read, url)
         self._recalls: Final = RecallConnection(url)
         self._meant: Final = RecallConnection(url)
-        """For what is found by meaning, beside the other one."""
+        """For the search by meaning, beside the other one."""
         self._items: Final = ItemReader(self._recalls)
         self._names: Final = NameReader(self._recalls)
 

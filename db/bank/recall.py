@@ -1,6 +1,6 @@
 """The two statements that read what an input draws on of the memory bank (design 15).
 
-One finds what a query recalls by its meaning; the other what it recalls by words and of what the GM kept, and
+One finds items by meaning; the other items by words and those that the GM kept, and
 the states of characters. They run beside each other. Label, chapters and validity are conditions of each of
 their parts, before its limit. They take the time that the candidates take: a word by the beginning of a key,
 vectors of the chapters asked about alone.
@@ -34,12 +34,12 @@ _STATES, _WORDS, _PINNED, _KEPT = "states", "words", "pinned", "kept"
 
 
 class Statements(NamedTuple):
-    """What reads what an input draws on, with the values of the parameters; None for what finds nothing."""
+    """The statements with the values of their parameters; None for one that would find nothing."""
 
     told: Select[Any] | None
-    """The states, and what is found by words and of what the GM kept."""
+    """States, and items found by words or kept by the GM."""
     meant: Select[Any] | None
-    """What is found by the meaning."""
+    """Items found by meaning."""
     values: Mapping[str, object]
 
 
@@ -138,13 +138,13 @@ def _told(parts: frozenset[str], languages: tuple[Language, ...]) -> Select[Any]
 
 @lru_cache(8)
 def _meant(by_index: int) -> Select[Any]:
-    """Return the statement for what is found by the meaning."""
+    """Return the statement that finds items by meaning."""
     scope = parts_of.scope_rows()
     return _found([parts_of.by_index(scope, by_index) if by_index else parts_of.by_meaning(scope)])
 
 
 def _found(every: Sequence[Any]) -> Select[Any]:
-    """Return the query for what these parts find, with what the chapter that asks recalled of it before."""
+    """Return the query for the items of these parts, with how often the asking chapter recalled each."""
     found = sa.union_all(*(select(part) for part in every)).subquery("found")
     access = (BANK_ACCESS.c.session_id == sa.bindparam("asks", type_=sa.Uuid)) & (
         BANK_ACCESS.c.item_id == found.c.item_id

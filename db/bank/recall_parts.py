@@ -1,4 +1,4 @@
-"""The parts of the statement of recall: what is found by words, by meaning, and of what the GM kept.
+"""The parts of the statement of recall: items by words, by meaning, and those that the GM kept.
 
 Each gives ids with a score or a distance; label, chapters and validity are conditions before its limit.
 """
@@ -18,7 +18,7 @@ from db.bank.vectors import BANK_VECTOR, HalfVector
 from db.tables import BANK_ITEM, BANK_WORD, SESSION
 
 _FARTHEST: Final = 1 - LEAST_SIMILARITY
-"""The distance of what is near enough."""
+"""The largest distance that is near enough."""
 
 
 def scope_rows() -> Any:

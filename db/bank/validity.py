@@ -1,4 +1,4 @@
-"""Which items of a memory bank count, as conditions of SQL (design 15)."""
+"""SQL conditions for the items of a memory bank that count (design 15)."""
 
 from functools import cache
 from typing import Any
@@ -37,7 +37,7 @@ def counts(item: Any, played: Any = None) -> ColumnElement[bool]:
 
 @cache
 def replacing(*, of_some: bool) -> Select[Any]:
-    """Return the query for what items of the chapters `sessions` replace of other ones of them.
+    """Return the query for the replacements of items in the chapters `sessions` by other items of them.
 
     With `of_some` of the items `items`, each of which is looked for in each chapter. It is built once, which
     takes longer than it runs.

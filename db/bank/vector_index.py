@@ -25,13 +25,13 @@ INDEXED_FROM: Final = 20_000
 USED_FROM: Final = 10_000
 """Vectors of one story from which on the index is faster than a look at each of them."""
 MOST_DIMENSIONS: Final = 4_000
-"""What an index of half-precision vectors can have."""
+"""Maximum dimensions of an index of half-precision vectors."""
 _CHECK_EVERY: Final = 1_000
 """Vectors that are stored here between two looks at how many there are."""
 _BUILD_SECONDS: Final = 600.0
 _LOCK_KEY: Final = 0x5E0_4154_10B7
 _REMEMBERED_SECONDS: Final = 300.0
-"""How long the number of a story's vectors is remembered."""
+"""Seconds for which the number of a story's vectors is cached."""
 
 
 def index_name(dimensions: int) -> str:

@@ -190,7 +190,7 @@ class EmbeddedServer:
 
 def _frozen(state: ServerState) -> EmbeddedError:
     return EmbeddedError(
-        f"The private database runs (process {state.pid}) but does not answer; what is stored is safe.",
+        f"The private database runs (process {state.pid}) but does not answer; stored data is safe.",
         f"If it was stopped, let it go on with `kill -CONT {state.pid}`; "
         f"else end it with `kill -9 {state.pid}` and start again.",
     )

@@ -1,4 +1,4 @@
-"""The library in PostgreSQL; see `core.library_store.LibraryStore` for what each method promises."""
+"""The library in PostgreSQL; `core.library_store.LibraryStore` is the contract of each method."""
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence

@@ -28,7 +28,7 @@ def lore_of(session_id: SessionId) -> Select[Any]:
 
 
 def statuses_of(session_id: SessionId | ColumnElement[Any]) -> Select[Any]:
-    """Return the query for what the GM said of events, by their places."""
+    """Return the query for the GM's statuses of events, by their places."""
     table = EVENT_STATUS.c
     place = (table.prompt_index, table.take, table.ordinal)
     listed = func.jsonb_agg(aggregate_order_by(func.jsonb_build_array(*place, table.status), *place))

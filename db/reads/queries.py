@@ -267,7 +267,7 @@ _TAKE: Final = _take_at(CANON)
 
 
 def _canon_events(session_id: SessionId, first: int) -> Select[Any]:
-    """Return the query for the canon from prompt `first` on, with what was undone, in order."""
+    """Return the query for the canon from prompt `first` on, undone events included, in order."""
     query = (
         select(_TAKE).select_from(CANON.join(_TAKE, true())).order_by(CANON.c.prompt_index, _TAKE.c.ordinal)
     )

@@ -1,4 +1,4 @@
-"""What was spent: the sums that the database makes (design 18)."""
+"""Sums of spent amounts, computed by the database (design 18)."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -13,7 +13,7 @@ from db.tables import LLM_ARTIFACT
 def spent_by(
     session_id: SessionId | None = None, since: datetime | None = None, but_for: Collection[ArtifactId] = ()
 ) -> Select[Any]:
-    """Return the query for what calls cost together; it reads only those that cost something."""
+    """Return the query for the sum of calls' costs; it reads only those that cost something."""
     total = func.coalesce(func.sum(LLM_ARTIFACT.c.cost), literal(0, Numeric))
     query = select(total).where(LLM_ARTIFACT.c.cost > 0)
     if session_id is not None:

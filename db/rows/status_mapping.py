@@ -1,4 +1,4 @@
-"""The rows of what the GM said of events, and the domain, both ways. Pure: no connection, no clock."""
+"""Maps the GM's statuses of events to rows, both ways. Pure: no connection, no clock."""
 
 from collections.abc import Sequence
 from typing import Any

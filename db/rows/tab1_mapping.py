@@ -42,7 +42,7 @@ def _carried_values(carried: CarryOver) -> dict[str, Any]:
 
 
 def _to_carried(found: Mapping[str, Any]) -> CarryOver:
-    """Return what comes over from earlier chapters; raise ValueError for what this program does not write."""
+    """Return the lines of earlier chapters; raise ValueError for data that this program does not write."""
     if not found:
         return NOTHING_CARRIED
     try:
@@ -66,7 +66,7 @@ def _profile_values(profile: Profile) -> dict[str, Any]:
 
 
 def to_profiles(found: Mapping[str, Any]) -> Profiles:
-    """Return the profiles by slot; raise ValueError for what this program does not write."""
+    """Return the profiles by slot; raise ValueError for data that this program does not write."""
     try:
         return {Slot(int(slot)): _to_profile(found[slot]) for slot in sorted(found)}
     except (KeyError, TypeError) as error:

@@ -17,7 +17,7 @@ _LOOK: Final = """
 
 
 class VectorExtension(NamedTuple):
-    """What a server has of pgvector."""
+    """Versions of pgvector on a server."""
 
     offered: str = ""
     """The version that it has; empty without one."""

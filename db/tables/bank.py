@@ -117,7 +117,7 @@ class BankRevisionRow(Row, table=True):
 
 
 class BankAccessRow(Row, table=True):
-    """How often a chapter recalled an item, which may be one of an earlier chapter of its book."""
+    """Number of times that a chapter recalled an item, its own or one of an earlier chapter of its book."""
 
     __tablename__ = "bank_access"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""What the windows of one database share: whether the queue is paused, and the places of accounts."""
+"""State that the windows of one database share: whether the queue is paused, and the places of accounts."""
 
 from datetime import datetime
 from uuid import UUID

@@ -90,7 +90,7 @@ class LlmContentRow(Row, table=True):
 
 
 class LlmArtifactRow(Row, table=True):
-    """What one call sent, received and consumed."""
+    """Provenance of one call: input, answer and usage."""
 
     __tablename__ = "llm_artifact"
     __table_args__ = (

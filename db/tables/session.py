@@ -137,7 +137,7 @@ class SessionRow(Row, table=True):
 
 
 class Tab1InputRow(Row, table=True):
-    """What the GM wrote on tab 1; a trigger refuses changes once the session is locked."""
+    """The GM's texts on tab 1; a trigger refuses changes once the session is locked."""
 
     __tablename__ = "tab1_input"
     __table_args__ = (

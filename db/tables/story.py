@@ -1,4 +1,4 @@
-"""The append-only tables of a chapter (log, memory, drafts), and the pointers to what of them is canon."""
+"""The append-only tables of a chapter (log, memory, drafts), and the pointers to their canon rows."""
 
 from datetime import datetime
 from uuid import UUID

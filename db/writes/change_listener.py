@@ -45,7 +45,7 @@ class Overhears(Protocol):
 
 
 class _News:
-    """What was heard since the last look."""
+    """Messages received since the last look."""
 
     def __init__(self) -> None:
         self.has_come = asyncio.Event()

@@ -103,7 +103,7 @@ class WriterLease:
 
 
 class Heard(Protocol):
-    """What is told of the queue while a lock is held."""
+    """Receives messages about the queue while a lock is held."""
 
     def told(self, payload: str) -> None:
         """Pass on a message between windows."""

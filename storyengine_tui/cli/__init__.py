@@ -24,7 +24,7 @@ def main() -> None:
 
     try:
         app()
-    except OSError as error:  # from what is printed without a command: the help, the version
+    except OSError as error:  # from output without a command: the help, the version
         code = code_of_broken_output(error)
         if code is None:
             raise

@@ -1,4 +1,4 @@
-"""What the program's exit codes mean; they are documented in the README and do not change."""
+"""Exit codes of the program; they are documented in the README and do not change."""
 
 from enum import IntEnum
 

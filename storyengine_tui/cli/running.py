@@ -1,4 +1,4 @@
-"""Runs commands: a sentence and a hint for what the GM can fix, a log entry for what is a bug."""
+"""Runs commands: an error that the GM can fix becomes a sentence and a hint, a bug a log entry."""
 
 import asyncio
 import logging
@@ -81,15 +81,13 @@ def _tell(error: BaseException, paths: Paths) -> ExitCode:
             say_error(error)
             return _code(error)
         case KeyboardInterrupt() | asyncio.CancelledError() | typer.Abort():
-            say_wrong("Stopped. What was stored stays stored; run the same command again.")
+            say_wrong("Stopped. Everything stored so far is safe; run the same command again.")
             return ExitCode.INTERRUPTED
         case OSError() if _is_output_broken():
             return _tell(_cannot_print(error), paths)
         case _:
             log.error("a command failed because of a bug", exc_info=error)
-            say_wrong(
-                f"Something in the program went wrong ({type(error).__name__}). What was stored is safe."
-            )
+            say_wrong(f"Something in the program went wrong ({type(error).__name__}). Stored data is safe.")
             say_wrong(f"The details are in {paths.logs / LOG_NAME}; please report them.")
             return ExitCode.BUG
 
@@ -118,7 +116,7 @@ def _cannot_print(error: OSError) -> StoryEngineError:
     _drop_output()
     return StoryEngineError(
         ErrorCode.STORAGE_SAVE_FAILED,
-        f"The output cannot be written: {error.strerror or error}. What was stored is safe.",
+        f"The output cannot be written: {error.strerror or error}. Stored data is safe.",
     )
 
 
@@ -159,7 +157,7 @@ def _code(error: StoryEngineError) -> ExitCode:
 
 
 async def _until_stopped(command: Coroutine[object, object, None]) -> None:
-    """Handle SIGTERM and SIGHUP as Ctrl+C: end the command after what runs is settled.
+    """Handle SIGTERM and SIGHUP as Ctrl+C: end the command once running requests are settled.
 
     What the shell asked the program to ignore, as nohup does with SIGHUP, stays ignored.
     """

@@ -40,7 +40,7 @@ def say(line: str, style: str = "") -> None:
 
 
 def say_wrong(line: str) -> None:
-    """Print a line about what went wrong; its text is data, never markup or an escape."""
+    """Print a line about a problem; its text is data, never markup or an escape."""
     errors.print(Text(shown(line)), soft_wrap=True)
 
 

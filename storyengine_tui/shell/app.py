@@ -70,7 +70,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         STYLES / "app.tcss",
         STYLES / "screens/chapter/chapter_screen.tcss",
     ]
-    HELP = "Every text is stored by itself. Ctrl+P finds every command by its name."
+    HELP = "Everything you type is saved automatically. Ctrl+P finds every command by its name."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f5", "chapters", "Chapters"),
         Binding("f6", "model", "Model", show=False, priority=True),
@@ -226,7 +226,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         if action == "assist":
             return self._is_on_chapter and self.helped_area is not None
         if action == "command_palette":
-            # From a dialog it would lead away from what the dialog asks about.
+            # From a dialog it would lead away from its question.
             return not self.screen.is_modal
         if action == "help":
             return not isinstance(self.screen, CommandPalette)
@@ -289,7 +289,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         self.exit(message=Text(kept) if kept else None)
 
     async def close_everything(self) -> None:
-        """Store what is typed, settle what runs, stop the engine; a second call does nothing."""
+        """Store unsaved text, settle running requests, stop the engine; a second call does nothing."""
         try:
             await self.workspace.close_for_good()
         finally:

@@ -271,7 +271,7 @@ class OverlayApp(TypingApp):
             self.push_screen(ChapterLoreScreen(self.engine.library.lore, self.session))
 
     def action_help(self) -> None:
-        """Show the keys of what has the focus."""
+        """Show the keys of the focused widget."""
         from storyengine_tui.screens.system.help_screen import HelpScreen
 
         if isinstance(self.screen, HelpScreen):

@@ -71,10 +71,10 @@ TAB_ACTIONS: Final = (
         "Summarise what is left and go on to tab 3, after a question",
     ),
     ("narrative", "build", "Build Narrative", "Write the chapter"),
-    ("narrative", "build_as", "Write the chapter as one character saw it", "From what that one knows alone"),
+    ("narrative", "build_as", "Write the chapter as one character saw it", "Use only that one's knowledge"),
     ("narrative", "view_as", "Memory as the next character sees it", "Show what is known to one character"),
     ("narrative", "view_all", "All of memory again", "Show memory as you know it"),
-    ("narrative", "correct", "Correct memory", "Say what is true instead of what is remembered"),
+    ("narrative", "correct", "Correct memory", "Correct a mistake in memory"),
     ("narrative", "revise('rebuild')", "Rebuild memory", "Let a model write the block with the cursor again"),
     ("narrative", "revise('edit')", "Edit memory", "Change the block with the cursor by hand"),
     ("narrative", "revise('compare')", "Compare memory", "See how revisions of the block differ"),
@@ -84,11 +84,11 @@ TAB_ACTIONS: Final = (
         "narrative",
         "revise('rebuild_later')",
         "Rebuild older memory",
-        "Rebuild in order what was made from older memory",
+        "Rebuild in order the blocks made from older memory",
     ),
     ("narrative", "bank_list('people')", "People", "Those outside the cast, as the bank remembers them"),
     ("narrative", "bank_list('places')", "Places", "The places of the story, as the bank remembers them"),
-    ("narrative", "bank_list('threads')", "Threads", "What is open in the story; close it, or edit it"),
+    ("narrative", "bank_list('threads')", "Threads", "Open threads of the story; close them, or edit them"),
     ("narrative", "bank_list('facts')", "Facts", "Facts, events, traits, and what changed; confirm them"),
     ("narrative", "bank_list('quotes')", "Quotes", "Words that are kept, with who said them"),
     (
@@ -97,10 +97,10 @@ TAB_ACTIONS: Final = (
         "Find duplicates",
         "Show items of the bank that may say the same",
     ),
-    ("narrative", "bank_act('add')", "Add to the bank", "Write down what is to be remembered, and by whom"),
+    ("narrative", "bank_act('add')", "Add to the bank", "Add an item, and choose who knows it"),
     ("narrative", "bank_act('undo')", "Undo in the bank", "Take back the last change of its items"),
     ("narrative", "bank_act('redo')", "Redo in the bank", "Make the change again that was undone last"),
-    ("narrative", "cancel", "Stop writing", "Stop what is being written or rebuilt; what was before stays"),
+    ("narrative", "cancel", "Stop writing", "Stop writing or rebuilding; earlier versions stay"),
     ("narrative", "retry", "Retry the narrative", "Try again to have the chapter written"),
     ("narrative", "download", "Download Chapter", "Write the version that shows into a text file"),
 )
@@ -134,9 +134,9 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
                 text = "For each character of the library, as proposals that you take or drop"
                 changes = partial(app.action_look_back, False)
                 yield SystemCommand("What this chapter changed", text, changes)
-                text = "Also what fades, what says the same, and topics that wait; as proposals"
+                text = "Also faded and duplicate records, and topics that wait; as proposals"
                 yield SystemCommand("Hold the ceremony", text, partial(app.action_look_back, True))
-            text = "What is proposed for characters of the library; take it, drop it, undo that"
+            text = "Changes proposed for characters of the library; take them, drop them, undo that"
             yield SystemCommand("Proposals", text, app.action_proposals)
         for tab, name, text in (
             ("setup", "World", "Tab 1: world, chapter and cast"),
@@ -164,7 +164,7 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
             yield SystemCommand("Keep this character in the library", text, app.action_keep_character)
         for page in app.chapter.query(SessionTab):
             for action, name in page.draft_targets():
-                text = "The draft goes to that panel, in front of what is there"
+                text = "Put the draft into that panel, in front of its text"
                 move = partial(app.chapter.do_there, "play", action)
                 yield SystemCommand(f"Move the draft to {as_title(name)}", text, move)
         if not app.session.is_read_only:
@@ -173,7 +173,7 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
                 "Set aside (Archive)", "Take this chapter off the list; nothing is lost", app.action_archive
             )
             if app.session.snapshot.session.keeps_bank:
-                text = "What it has stays, and is recalled no longer"
+                text = "Its items stay, and are no longer recalled"
                 yield SystemCommand("Stop the memory bank", text, partial(_keep_bank, app, False))
                 told_in = app.session.snapshot.session.language.value.capitalize()
                 text = f"{told_in} now; recall and search know the forms of its words"

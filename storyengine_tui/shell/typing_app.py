@@ -16,14 +16,14 @@ from storyengine_tui.textual_ext.terminal.clipboard import ClipboardApp
 BURST = 0.5
 """Most seconds between two letters of a text that is typed quickly."""
 MAYBE_DROPPED = ("/", "~/", "'", '"', "file://")
-"""How the text begins that a terminal writes for a file that is dropped on it."""
+"""Beginnings of the text that a terminal writes for a file that is dropped on it."""
 
 
 class TypingApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
     """An app with a chapter, whose fields get what is typed while no field has the focus."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        # With priority: a key that bubbles up first is overtaken by what is typed or pasted after it.
+        # With priority: a key that bubbles up first is overtaken by text typed or pasted after it.
         Binding("tab", "go_on(1)", "Next field", show=False, priority=True),
         Binding("shift+tab", "go_on(-1)", "Previous field", show=False, priority=True),
     ]

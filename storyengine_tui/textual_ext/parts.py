@@ -91,7 +91,7 @@ _PAINTING: Final = frozenset(
         Part.LINE_SCROLL,
     }
 )
-"""What `STORYENGINE_PLAIN_OUTPUT` turns off."""
+"""Parts that `STORYENGINE_PLAIN_OUTPUT` turns off."""
 
 
 @cache

@@ -46,7 +46,7 @@ class BannerAction:
 
 @dataclass(frozen=True, slots=True)
 class BannerText:
-    """What a banner says. `retry_at` is on the banner's clock; the count-down to it is shown."""
+    """Content of a banner. `retry_at` is on the banner's clock; the count-down to it is shown."""
 
     sentence: str
     hint: str = ""
@@ -71,7 +71,7 @@ class Banner(Vertical):
     """
 
     content: reactive[BannerText | None] = reactive(None, recompose=True)
-    """What it says; set through `show` and `hide`."""
+    """Its content; set through `show` and `hide`."""
 
     @dataclass
     class ActionChosen(WidgetMessage["Banner"]):

@@ -28,7 +28,7 @@ class FooterKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyHint:
-    """What one key, or a group of them, does."""
+    """Label of one key, or of a group of them."""
 
     keys: tuple[FooterKey, ...]
     label: str

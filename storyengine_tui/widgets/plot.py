@@ -10,7 +10,7 @@ HEIGHT: Final = 6
 """Lines of a plot."""
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 _LABEL: Final = 9
-"""Cells beside it for what the top and the bottom are."""
+"""Cells beside it for the labels of the top and the bottom."""
 
 
 def plot_lines(values: Sequence[float], top: float | None = None, unit: str = "") -> list[str]:

@@ -1,4 +1,4 @@
-"""What all tests of the core share."""
+"""Fixtures of all tests of the core."""
 
 import pytest
 

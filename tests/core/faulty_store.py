@@ -20,7 +20,7 @@ AWAY = StorageError(ErrorCode.STORAGE_SAVE_FAILED)
 
 
 class FaultyStore(MemoryStore):
-    """What `core.store.SessionStore` promises, for the session of `snapshot`; faults are put into `failures`.
+    """A `core.store.SessionStore` for the session of `snapshot`; faults are put into `failures`.
 
     The snapshot may be of a longer story than it holds: it stays the source of what is read at opening.
     """

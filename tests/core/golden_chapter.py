@@ -106,7 +106,7 @@ class _Store(MemoryStore):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the GM did, with the calls and the transactions that it led to."""
+    """An action of the GM, with the calls and the transactions that it led to."""
 
     name: str
     asked: tuple[ModelRequest, ...]

@@ -196,7 +196,7 @@ def known(
     slot: Slot = Slot.RED,
     tab1: Tab1Inputs = TAB1,
 ) -> CharacterKnowledge:
-    """What a character of the session knows."""
+    """Return the knowledge of a character of the session."""
     return known_to(Cast(mine, tab1)[slot], mine, blocks, recent)
 
 

@@ -38,7 +38,7 @@ def failure(code: ErrorCode = ErrorCode.LLM_SERVER_ERROR, retry_after: float | N
 
 
 class Simulation:
-    """What a store would hold, and the steps that the engine takes."""
+    """The content of a store, and the steps that the engine takes."""
 
     def __init__(self) -> None:
         self.now = START

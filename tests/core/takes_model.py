@@ -49,7 +49,7 @@ async def story(session: SessionHandle) -> list[str]:
 
 
 class Model:
-    """What canon must be after each step, and the checks of everything that must hold."""
+    """The expected canon after each step, and the checks of all invariants."""
 
     def __init__(self, store: SessionStore) -> None:
         self.store = store

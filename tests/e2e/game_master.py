@@ -27,7 +27,7 @@ class Character:
 
 @dataclass(frozen=True)
 class Setting:
-    """What is typed on tab 1."""
+    """Texts typed on tab 1."""
 
     world: str
     chapter: str
@@ -70,7 +70,7 @@ class GameMaster(Terminal):
 
     @property
     def errors(self) -> list[str]:
-        """What the program wrote about bugs into its log."""
+        """Reports of bugs in the program's log."""
         with suppress(FileNotFoundError):
             return [line for line in self._log.read_text("utf-8").splitlines() if " ERROR " in line]
         return []

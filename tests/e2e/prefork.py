@@ -34,7 +34,7 @@ PROGRAM = "storyengine_tui.cli"
 
 @dataclass(frozen=True)
 class Start:
-    """What a shell gives to a program that it starts."""
+    """Arguments, environment and files of a program that a shell starts."""
 
     words: Sequence[str]
     environment: Mapping[str, str]

@@ -146,7 +146,7 @@ def test_a_database_is_backed_up_and_restored(served: tuple[Machine, str]) -> No
     _, told = here.lines("restore", backup, "--replace")
     assert here.call("export", *ids(here, "Kept")).stdout == before
     assert here.call("sessions", "--archived").stdout.count("Kept") == 0
-    here.lines("restore", told.removeprefix("What was there before is in "), "--replace")
+    here.lines("restore", told.removeprefix("The previous content is in "), "--replace")
     assert ids(here, "Kept", "--archived"), "what was replaced is back"
     kept = here.work / "kept"
     kept.mkdir()
@@ -308,7 +308,7 @@ def test_output_that_cannot_be_written_is_a_sentence(played: Machine, command: s
     with open("/dev/full", "w") as full, played.start_into(full.fileno(), *command.split()) as process:
         _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == ExitCode.STORAGE_FAILED
-    assert said == "The output cannot be written: No space left on device. What was stored is safe.\n"
+    assert said == "The output cannot be written: No space left on device. Stored data is safe.\n"
 
 
 @pytest.mark.parametrize("command", ["sessions", "export last"])

@@ -39,7 +39,7 @@ def test_a_script_plays_with_its_lorebooks_and_commands_attach_and_detach_them(f
     assert "Seal oil burns in it." in given
     assert "They know." not in given
     again = fresh.lines("lore", "attach", "HARBOUR", "last")
-    assert again == ["Took over what it holds now: “Harbour”, 2 entries, known to everyone."]
+    assert again == ["Took over its current content: “Harbour”, 2 entries, known to everyone."]
     assert fresh.lines("lore", "detach", "harbour", "last") == ["Detached “harbour”."]
     assert "Seal oil" not in fresh.call("context", "last", "--as", "Joss").stdout
     refused = fresh.call("lore", "detach", "harbour", "last")

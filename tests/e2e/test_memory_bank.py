@@ -55,7 +55,7 @@ def test_a_chapter_is_switched_on_and_off_by_name(served: tuple[Machine, str]) -
     ]
     [waiting] = asyncio.run(_kept(url)).requests
     assert waiting.state is RequestState.PENDING
-    assert "memory bank: what is in prompts 1–2" in "\n".join(here.lines("queue", "list"))
+    assert "memory bank: items of prompts 1–2" in "\n".join(here.lines("queue", "list"))
     [stopped] = here.lines("bank", "off", "last")
     assert stopped == "The chapter keeps no memory bank; the items that it has stay."
     assert here.call("bank", "on", "nothing").returncode == ExitCode.REFUSED

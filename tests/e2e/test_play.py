@@ -159,7 +159,7 @@ def test_a_play_that_is_asked_to_stop_leaves_nothing_open_and_its_prompt_in_the_
     process.send_signal(stop)
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert errors.startswith("Stopped. What was stored stays stored")
+    assert errors.startswith("Stopped. Everything stored so far is safe")
     body = json.loads(here.call("export", "last").stdout)["body"]
     assert body["session"]["title"] == f"Stop {stop.name}"
     assert {request["state"] for request in body["requests"]} == {"done", "failed"}

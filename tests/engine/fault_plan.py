@@ -26,7 +26,7 @@ ASKED = "Who goes there, over the ice, at this hour, and what do you carry in th
 
 
 class Often(Enum):
-    """Which calls of a kind are answered with the fault."""
+    """The calls of a kind that are answered with the fault."""
 
     ONCE = "once"
     ALWAYS = "always"
@@ -39,7 +39,7 @@ class Often(Enum):
 
 @dataclass(frozen=True)
 class Expected:
-    """What is stated of a session whose request of a kind has failed."""
+    """The expected state of a session whose request of a kind has failed."""
 
     state: SessionState
     prompt_index: int

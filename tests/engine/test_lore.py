@@ -270,12 +270,12 @@ async def test_a_chapter_has_so_many_books_and_characters_of_them(
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"name": ""}, "not what this program stores"),
+        ({"name": ""}, "is not valid"),
         ({"copy_length": 5}, "missing, or no lorebook"),
         ({"copy_hash": "c" * 64}, "missing, or no lorebook"),
         ({"owner": 8}, "lore.0.owner"),
-        ({"seed": "a-b"}, "not what this program stores"),
-        ({"groups": [" x"]}, "not what this program stores"),
+        ({"seed": "a-b"}, "is not valid"),
+        ({"groups": [" x"]}, "is not valid"),
     ],
 )
 async def test_an_export_with_other_lore_than_this_program_writes_is_refused(

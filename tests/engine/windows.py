@@ -1,4 +1,4 @@
-"""What the engine tests use: a window on a session, ears, models that do as they are told."""
+"""Helpers of the engine tests: a window on a session, ears, models that do as they are told."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable

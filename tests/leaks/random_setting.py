@@ -1,4 +1,4 @@
-"""What a chapter is set up with at random: a cast in groups, texts of tab 1, secrets, lorebooks."""
+"""Sets up a chapter at random: a cast in groups, texts of tab 1, secrets, lorebooks."""
 
 import asyncio
 import random

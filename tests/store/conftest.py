@@ -98,6 +98,6 @@ async def locked(store: PostgresStore) -> tuple[Session, Lease]:
 
 @pytest.fixture
 def raw(url: str) -> Iterator[psycopg.Connection]:
-    """What anyone with the password can do: SQL, past all of our code."""
+    """Run SQL past all of our code, as anyone with the password can."""
     with psycopg.connect(plain_url(url), autocommit=True) as connection:
         yield connection

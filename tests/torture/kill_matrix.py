@@ -91,7 +91,7 @@ MOST_RUNS_IN_VAIN = 3
 
 @dataclass(slots=True)
 class KillFigures:
-    """What came of it."""
+    """Figures of the kills."""
 
     killed: list[Point] = field(default_factory=list)
     unreached: list[Point] = field(default_factory=list)
@@ -202,7 +202,7 @@ class Torturer:
         assert lost == 0, f"{lost} characters that were confirmed are gone"
 
     def forget(self) -> None:
-        """What was stored so far is taken away by ourselves."""
+        """Delete the stored data on purpose."""
         self.figures.looks += self._reader.looks
         self.figures.rows_seen_again += self._reader.rows
         self.figures.texts += len(self._texts)

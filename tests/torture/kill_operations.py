@@ -1,4 +1,4 @@
-"""What the kills of single commands have in common: a command, what comes before and after it, its points."""
+"""A kill of a single command: the command, the steps before and after it, and its points."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

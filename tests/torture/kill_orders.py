@@ -1,4 +1,4 @@
-"""What the controller tells the program that is to die, and what that program reports: two small files."""
+"""Orders of the controller to the program to kill, and the reports of that program: two small files."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Victim(StrEnum):
-    """What gets SIGKILL."""
+    """The process that gets SIGKILL."""
 
     PROGRAM = "the program"
     POSTGRES = "the processes of PostgreSQL"
@@ -59,7 +59,7 @@ class Orders:
 
 @dataclass(slots=True)
 class Report:
-    """What a child did: every line is in the file before the next step begins."""
+    """Steps of a child: every line is in the file before the next step begins."""
 
     steps: list[str] = field(default_factory=list)
     killed: list[Point] = field(default_factory=list)

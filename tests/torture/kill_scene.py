@@ -168,7 +168,7 @@ def _calls(done: Report) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What is stored of a chunk that is not complete, and whether a summary is still to come."""
+    """Stored parts of an incomplete chunk, and whether a summary is still to come."""
 
     boundary: int
     stored: int

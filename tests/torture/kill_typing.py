@@ -26,7 +26,7 @@ _BACK = 60.0
 
 @dataclass(frozen=True)
 class Field:
-    """Where the GM types: how a chapter comes to be played so far, the way to it, and where it is stored.
+    """A field that the GM types in: the chapter's preparation, the keys to it, and its place in the store.
 
     The way is of keys, and of what shows then. Without a query it is stored in a file.
     """
@@ -61,7 +61,7 @@ FIELDS = (
     Field(
         "a correction",
         UNENDED,
-        (((), "being played"), (("f4",), "as they were locked"), (("+",), "Correct what is remembered")),
+        (((), "being played"), (("f4",), "as they were locked"), (("+",), "Correct memory")),
     ),
 )
 ROUNDS = tuple(product(FIELDS, (Victim.PROGRAM, Victim.ALL, Victim.POSTGRES)))

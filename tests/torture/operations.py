@@ -1,4 +1,4 @@
-"""What only the screen offers, as a command of the program that is killed: `operation NAME SESSION`."""
+"""Operations that only the screen offers, as a command of the killed program: `operation NAME SESSION`."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress

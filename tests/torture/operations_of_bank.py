@@ -1,4 +1,4 @@
-"""What is done with a memory bank, as commands of the program that is killed: `operation NAME SESSION`."""
+"""Operations on a memory bank, as commands of the program that is killed: `operation NAME SESSION`."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final

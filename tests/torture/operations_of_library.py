@@ -1,4 +1,4 @@
-"""What the screens of the library change, as commands of the program that is killed."""
+"""Changes by the screens of the library, as commands of the program that is killed."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace

@@ -56,7 +56,7 @@ _COUNTS = re.compile(r"(\d+) (passed|failed|skipped|error)")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How much is wanted: 1.0 is everything, less is a share of it, drawn by the seed."""
+    """The size of a run: 1.0 is everything, less is a share of it, drawn by the seed."""
 
     seed: int
     length: float
@@ -68,7 +68,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class Found:
-    """What a phase found: figures by name, and nothing else; a fault is raised."""
+    """Results of a phase: figures by name, and nothing else; a fault is raised."""
 
     counts: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0

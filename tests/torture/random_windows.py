@@ -62,14 +62,14 @@ class Puppet(ScriptedProvider):
 
 
 class Figures:
-    """How much was done, over all runs."""
+    """Counts of all runs."""
 
     runs = steps = crashes = faults = cut_streams = outages = windows = resets = 0
     words = confirmed = lost = twice = 0
 
 
 class Leaving(Enum):
-    """How the GM leaves a chapter for a moment, or for good."""
+    """A way in which the GM leaves a chapter for a moment, or for good."""
 
     CLOSED = auto()
     RESET = auto()
@@ -77,7 +77,7 @@ class Leaving(Enum):
 
 
 class SecondWindow(Enum):
-    """What is done with a second window."""
+    """Actions in a second window."""
 
     READ = auto()
     CLOSE = auto()
@@ -214,7 +214,7 @@ class RandomWindows(RuleBasedStateMachine):
         await self._is_imported_again()
 
     async def _is_imported_again(self) -> None:
-        """What the program wrote, and left behind at any moment, is never refused."""
+        """Check that files which the program wrote, at whatever moment, are never refused."""
         body = await read_body(self._first.store, self._session_id)
         assert from_json(to_json(body)) == body
 

@@ -126,7 +126,7 @@ class Reader:
         return sum(len(text) for text in set(texts) if text not in stored)
 
     def _check_kept(self, connection: Connection) -> None:
-        """What is only ever added is there, and as it was."""
+        """Check that appended rows are there, and unchanged."""
         now = {
             (table, session_id, row_id): digest
             for table, query in _KEPT.items()

@@ -1,4 +1,4 @@
-"""What the reader of the torture asks of a memory bank: plain SQL, and the rules of design 15."""
+"""Queries of the torture's reader on a memory bank: plain SQL, and the rules of design 15."""
 
 from typing import Any, LiteralString
 

@@ -25,7 +25,7 @@ class Told:
 
     @property
     def content(self) -> tuple[object, ...]:
-        """What a copy of it in another take has in common with it."""
+        """The fields that a copy in another take shares with it."""
         return self.role, self.slot, self.text, self.request_id
 
 

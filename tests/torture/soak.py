@@ -46,7 +46,7 @@ PROMPT = "The tide is on the turn and the lamp is dark. What do you do, and what
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a process holds at one instant."""
+    """Resources of a process at one instant."""
 
     resident: int
     tasks: int
@@ -56,7 +56,7 @@ class Held:
 
 @dataclass(slots=True)
 class SoakFigures:
-    """What came of a soak."""
+    """Figures of a soak."""
 
     prompts: int = 0
     model_faults: int = 0

@@ -1,4 +1,4 @@
-"""What the tests of the memory bank on the screen share: a chapter with items of every kind."""
+"""Helpers of the tests of the memory bank on the screen: a chapter with items of every kind."""
 
 from collections.abc import Sequence
 from dataclasses import replace

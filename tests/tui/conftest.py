@@ -1,4 +1,4 @@
-"""What every test of the screen shares: a still environment, and snapshots that do not hide a crash."""
+"""Fixtures of every test of the screen: a still environment, and snapshots that do not hide a crash."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What the tests of tab 3 share: a chapter that has ended, a model that writes it, and a page to ask."""
+"""Helpers of the tests of tab 3: a chapter that has ended, a model that writes it, and a page to ask."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -191,7 +191,7 @@ class ChapterPage:
 
     @property
     def versions(self) -> list[str]:
-        """What the picker offers."""
+        """The versions that the picker offers."""
         options = self.pane.query_one("#versions", Select)._options
         return [str(prompt) for prompt, value in options if value != NONE]
 
@@ -205,7 +205,7 @@ class ChapterPage:
         return f"{content.sentence} {content.hint}" if content else ""
 
     def said(self, name: str) -> str:
-        """What a line of the page says; nothing when it is not shown."""
+        """The text of a line of the page; empty when it is not shown."""
         line = self.pane.query_one(f"#{name}", Static)
         return str(line.content) if line.display else ""
 

@@ -1,4 +1,4 @@
-"""What the tests of one tab share: the tab alone on an open session, and a model that waits for a word."""
+"""Helpers of the tests of one tab: the tab alone on an open session, and a model that waits for a word."""
 
 import asyncio
 from collections.abc import Iterator

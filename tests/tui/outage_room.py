@@ -1,4 +1,4 @@
-"""What the tests of a store in trouble share: the whole program, on a server that may be taken away."""
+"""Helpers of the tests of a failing store: the whole program, on a server that may be taken away."""
 
 import asyncio
 import os
@@ -50,7 +50,7 @@ class Room:
 
     @property
     def banners(self) -> str:
-        """What all banners on screen say."""
+        """The texts of all banners on screen."""
         shown = [banner.content for banner in self.app.chapter.query(Banner) if banner.content is not None]
         buttons = [action.label for content in shown for action in content.actions]
         return "\n".join([*(f"{content.sentence} {content.hint}" for content in shown), *buttons])

@@ -1,4 +1,4 @@
-"""What the tests of tab 2 share: a page to ask, a model that waits for a word, and a stage to play on."""
+"""Helpers of the tests of tab 2: a page to ask, a model that waits for a word, and a stage to play on."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -95,7 +95,7 @@ class Table:
         return self.stored.state
 
     def slot(self) -> Slot:
-        """Whose panel shows."""
+        """The slot of the visible panel."""
         assert [area.slot for area in self.composer if area.display] == [self.composer.slot]
         assert self.pane.query_one(SlotEntries).active == self.composer.slot.colour
         return self.composer.slot
@@ -132,7 +132,7 @@ class Table:
         return "" if content is None else f"{content.sentence} {content.hint}"
 
     def trouble(self) -> str:
-        """What the banner above all tabs would say."""
+        """The text of the banner above all tabs."""
         assert isinstance(self.app, PlayApp)
         return self.app.errors[-1].message if self.app.errors else ""
 

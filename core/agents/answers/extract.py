@@ -1,4 +1,4 @@
-"""Memory for a model that is too small to summarise: it picks from what was written.
+"""Memory for a model that is too small to summarise: it picks clauses of the source.
 
 A very small model that writes freely invents, repeats itself and copies its example. So the schemas
 that it is held to offer, for every text, the clauses of the source themselves: whatever it picks
@@ -19,13 +19,13 @@ from core.text.graphemes import head
 CLAUSE_LENGTH, CLAUSE_TOKENS = 120, 60
 """Characters and tokens of the longest clause: what is picked must fit the output cap in any script."""
 FITTED_SHARE = 0.8
-"""How much of its cap the longest answer may take by estimate. The rest is for white space in the JSON, which
-the schema leaves to the model: an answer of about 600 tokens by estimate took 696."""
+"""Share of its cap that the longest answer may take by estimate. The rest is for white space in the JSON,
+which the schema leaves to the model: an answer of about 600 tokens by estimate took 696."""
 
 Option = TypeVar("Option")
 EMPTY_LIST: Schema = {"type": "array", "const": []}
 MAX_CLAUSES = 24
-"""How many clauses one place offers; evenly taken from a longer source."""
+"""Maximum number of clauses that one place offers; evenly taken from a longer source."""
 
 # How English says that something changes or is found; in another language nothing is found.
 _CHANGES = (
@@ -174,7 +174,7 @@ def finds(told: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
 
 
 def questions(told: Sequence[str]) -> list[str]:
-    """Return the clauses that ask something, but for what a character is asked: what is still open."""
+    """Return the clauses that ask something and are still open: all but questions to a character."""
     return [clause for clause in told if clause.endswith(_QUESTION) and not _ADDRESSED.search(clause)]
 
 

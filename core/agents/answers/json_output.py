@@ -1,6 +1,6 @@
-"""From a model's text to memory that may be stored (design 7).
+"""Parses the text of a model into memory that may be stored (design 7).
 
-The text is repaired where it is not quite JSON, cleaned, overridden with what the engine knows, and
+The text is repaired where it is not quite JSON, cleaned, overridden with facts of the engine, and
 validated. A required key that is missing and a value of the wrong type make it invalid; other keys are
 kept. Memory that is valid but too long is refused from a very small model; any other model is asked once
 to write less.
@@ -24,7 +24,7 @@ MAX_REPAIRED, MAX_BRACKETS = 40_000, 1_000
 """Characters and opening brackets beyond which no repair is tried: its time grows with their square."""
 MAX_PROBLEMS = 10
 MAX_DEPTH = 12
-"""How deep values are followed; memory is four levels deep."""
+"""Maximum depth to which values are followed; memory is four levels deep."""
 
 MAX_MEMORY = 40_000
 """Characters of the longest block that is stored, as compact JSON: inputs carry it from then on."""
@@ -87,7 +87,7 @@ def checked(
 ) -> ParsedMemory:
     """Return `payload`, which the engine made of `answer`, as memory of the shape `model`.
 
-    `source_length` is the length of what was summarised, where memory should be shorter than that.
+    `source_length` is the length of the summarised text, where memory should be shorter than that.
     Raise InvalidMemoryError when it has another shape, is longer than `MAX_MEMORY`, or comes from a very
     small model and is too long.
     """
@@ -109,7 +109,7 @@ def checked(
 
 
 def overridden(given: object, truth: Mapping[str, object]) -> dict[str, object]:
-    """Return an object with what the engine knows in it; its other keys and their order are kept."""
+    """Return an object with the facts of the engine in it; its other keys and their order are kept."""
     return {**(given if isinstance(given, Mapping) else {}), **truth}
 
 

@@ -1,4 +1,4 @@
-"""What a very small model may pick from a chunk: the schema of its turn delta (see `extract`)."""
+"""Builds the schema of a turn delta whose texts a very small model picks from a chunk (see `extract`)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -86,7 +86,7 @@ def _first_of(done: Mapping[Slot, Schema], session: Session, most: int) -> Schem
 
 
 def _actions(session: Session, played: Sequence[Event]) -> dict[Slot, Schema]:
-    """Return the schema of what each character did; first that of the one who acted last."""
+    """Return the schema of each character's actions; first that of the last one to act."""
     said: dict[Slot, list[str]] = {}
     for event in reversed(played):
         if event.role is Role.AGENT and event.slot is not None:

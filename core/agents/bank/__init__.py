@@ -1,1 +1,1 @@
-"""What a model is asked for the memory bank: what is in a part of play, what of it is known, what is new."""
+"""Inputs and answers of the memory bank: extraction from a part of play, and comparison with known items."""

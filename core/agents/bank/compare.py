@@ -34,7 +34,7 @@ _SHOWN: Final = 500
 
 
 class Change(StrEnum):
-    """What something new does to what the bank has."""
+    """Effect of a finding on the items of the bank."""
 
     NONE = "none"
     """It says nothing that is not there."""
@@ -52,7 +52,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What something new does to the item that is the same, and a text that says what is true now."""
+    """Effect of a finding on the item that it matches, and a text that says what is true now."""
 
     change: Change
     text: str = ""

@@ -1,4 +1,4 @@
-"""What a model found in a part of play, and the words of an event that prove it (design 15)."""
+"""Findings of a model in a part of play, and the words of an event that prove them (design 15)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,9 +20,9 @@ from core.text.graphemes import head
 from core.text.grounding import Vocabulary
 
 CERTAIN: Final = 0.9
-"""How certain is what the GM tells: it happened."""
+"""Confidence of a fact that the GM tells: it happened."""
 SAID: Final = 0.6
-"""How certain is what a character says: it is what that one believes or tries."""
+"""Confidence of a character's words: that character believes or tries it."""
 DECAY_OF: Final[Mapping[ItemKind, float]] = {
     ItemKind.EVENT: 0.004,
     ItemKind.FACT: 0.002,
@@ -33,7 +33,7 @@ DECAY_OF: Final[Mapping[ItemKind, float]] = {
     ItemKind.TRAIT: 0.001,
     ItemKind.STATE: 0.004,
 }
-"""What a prompt takes of the importance of each kind."""
+"""Decay of importance for each prompt, by kind."""
 LASTS: Final[Mapping[Aspect, int]] = {Aspect.MOOD: 20, Aspect.WHEREABOUTS: 60}
 """For how many prompts such a state is taken to hold; others hold until something ends them."""
 _NAME_OF_WORDS: Final = 60
@@ -48,7 +48,7 @@ class Finding:
     text: str
     words: str
     prompt: int | None = None
-    """The prompt in whose events the words are; None for the first event that has them."""
+    """The prompt of the event that has the words; None for the first event that has them."""
     about: Slot | None = None
     importance: float = 0.5
     sentiment: float = 0.0
@@ -56,7 +56,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What a part of play is: the events that may prove something, who was given them, and where it ends."""
+    """A part of play: the events that may prove a finding, who was given them, and where it ends."""
 
     session_id: SessionId
     request_id: RequestId
@@ -82,7 +82,7 @@ class Source:
 
 
 def items_of(findings: Iterable[Finding], source: Source, now: datetime) -> tuple[list[Item], list[Finding]]:
-    """Return the items of what is proved, and what is not."""
+    """Return the items of proved findings, and the other findings."""
     cast = set(map(person_key, (*source.names.values(), *source.other_names)))
     told = Vocabulary.of((*(event.text for event in source.events), *source.all_names))
     items, unproved = list[Item](), list[Finding]()

@@ -1,4 +1,4 @@
-"""What of the details that a model found is told by play, and what the program counts itself (design 15)."""
+"""Keeps the details of a finding that play supports, and adds those that the program counts (design 15)."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -29,7 +29,7 @@ def proved_details(
     names: Iterable[str],
     analysed: Iterable[Event],
 ) -> Details:
-    """Return details with what the prompt of `proof` tells, or a reply to it.
+    """Return the details that the prompt of `proof`, or a reply to it, supports.
 
     The value of an attribute and the target of a relationship must be in its words or be one of `names`;
     the others go. How much was spoken of a person or a thread called `name` is counted in the events

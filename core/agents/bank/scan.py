@@ -1,6 +1,6 @@
-"""Asks what a part of play holds for the memory bank (design 15).
+"""Builds the inputs that extract items for the memory bank from a part of play (design 15).
 
-What is to be analysed is kept apart from what is given to understand it. A part is no longer than the model
+The part to analyse is kept apart from its context. A part is no longer than the model
 can take; a chunk that is longer is read in several parts.
 """
 

@@ -38,13 +38,13 @@ LONGEST_VALUE: Final = 120
 MOST_READ: Final = 16
 """Entries of one list that are read."""
 _STEPS: Final = 4
-"""How important a thing is, in steps."""
+"""Number of steps on the scales of an answer, such as importance."""
 _FEELINGS: Final = 2
 """Steps of a feeling for or against a thing."""
 _MINUTE: Final = 60_000
 """Milliseconds."""
 _WORKED: Final = {"yes": 1.0, "no": 0.0, "partly": 0.5}
-"""How well the use of a skill went, as a share; an empty answer says that it was not used."""
+"""Success rate of a use of a skill; an empty answer says that it was not used."""
 
 
 def scan_schema(session: Session, events: Iterable[Event]) -> Schema:
@@ -242,7 +242,7 @@ _LISTS: Final = {
 
 
 def short_name(text: str) -> str:
-    """Return the first words of a text, as a name for what has none."""
+    """Return the first words of a text, as the name of an item without one."""
     return head(" ".join(text.split()[:8]).rstrip(" .,;:…"), LONGEST_NAME)
 
 

@@ -1,4 +1,4 @@
-"""What a very small model picks from a part of play for the memory bank.
+"""Inputs with which a very small model picks items for the memory bank from a part of play.
 
 It is asked about a few kinds at a time, and whatever it picks are clauses of the part itself, as in
 `core.agents.answers.extract`: so all of it has its proof. What it cannot tell, such as how important a thing
@@ -68,7 +68,7 @@ def _context(setup: AgentSetup, knowledge: Knowledge, part: Part, known: Known, 
 
 
 def _happened(part: Part) -> Schema | None:
-    """Return the schema of what the GM told; what is told of the character addressed is a state of it."""
+    """Return the schema of the GM's narration; what it says about the character addressed is a state."""
     told = _clauses(part, of_characters=False)
     states = addressed(told)
     plain = [clause for clause in told if clause not in states and not asks(clause)]
@@ -82,7 +82,7 @@ def _happened(part: Part) -> Schema | None:
 
 
 def _said(part: Part) -> Schema | None:
-    """Return the schema of quotes, and of what the GM asks and leaves open."""
+    """Return the schema of quotes, and of the GM's open questions."""
     spoken, asked = _clauses(part, of_characters=True), questions(_clauses(part, of_characters=False))
     if not (spoken or asked):
         return None
@@ -93,7 +93,7 @@ def _said(part: Part) -> Schema | None:
 
 
 def _clauses(part: Part, *, of_characters: bool) -> list[str]:
-    """Return the clauses of what characters said, or of what the GM told."""
+    """Return the clauses of characters' replies, or of the GM's narration."""
     events = (event for event in part.analyse if (event.role is Role.AGENT) is of_characters)
     return [clause for event in events for clause in clauses(event.text)]
 
@@ -124,7 +124,7 @@ def read_small_scan(text: str, part: Part, known: Known) -> list[Finding]:
     """Return what a very small model picked; raise InvalidMemoryError if it is not JSON."""
     answer = read_object(text).value
     if not {"items", "states", "quotes", "threads", "names"} & answer.keys():
-        raise InvalidMemoryError(["The object has nothing of what was asked for."])
+        raise InvalidMemoryError(["The object has none of the parts that were asked for."])
     found = [_picked(entry, _details(entry)) for entry in _entries(answer, "items")]
     found += [_state(entry, part.analyse) for entry in _entries(answer, "states")]
     found += [_picked(entry, QuoteDetails()) for entry in _entries(answer, "quotes")]
@@ -144,7 +144,7 @@ def _details(entry: Mapping[str, object]) -> Details:
 
 
 def _state(entry: Mapping[str, object], events: Sequence[Event]) -> Finding | None:
-    """Return a state of the character to whom it was told: the first that answers."""
+    """Return a state of the character that was addressed: the first one that answers."""
     words = line(entry, "words", _LONGEST)
     told = [event for event in events if event.role is Role.USER and find_words(event.text, words)]
     if not told:

@@ -27,7 +27,7 @@ from core.text.grounding import Vocabulary
 
 PROMPT: Final = "condense"
 _TOLERANCE: Final = 1.25
-"""How much longer than it should be an answer may be, before the model is asked to write less."""
+"""Length of an answer, as a multiple of the wanted one, above which the model is asked to write less."""
 _LOCKS: Final = "canon_locks"
 _ENGINE: Final = ("memory_type", "range", "agent_slot")
 """Keys whose values are the engine's."""
@@ -89,7 +89,7 @@ def parse(text: str, task: Task) -> ParsedMemory:
     problems: list[str] = []
     kept = {key: _grounded(value, key, known, problems) for key, value in payload.items()}
     if not any(one for key, one in kept.items() if key not in _ENGINE and without_empty(one)):
-        raise InvalidMemoryError(problems or ["The answer says nothing of what happened."])
+        raise InvalidMemoryError(problems or ["The answer says nothing about the events."])
     length = _length(kept)
     if length >= task.length:
         raise InvalidMemoryError([f"The object has {length:,} characters; write at most {task.limit:,}."])

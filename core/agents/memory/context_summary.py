@@ -74,7 +74,7 @@ def chunk_text(session: Session, chunk: PromptRange, events: Iterable[Event]) ->
 
 
 def fixed_tokens(setup: AgentSetup) -> int:
-    """Return the tokens of what is the same in every input of agent 8."""
+    """Return the tokens that every input of agent 8 shares."""
     return total((*setup.beginning, setup.fenced(SegmentName.STRUCTURED_MEMORY_SO_FAR, "")))
 
 

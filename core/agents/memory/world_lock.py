@@ -77,7 +77,7 @@ def parse(text: str, session: Session, style: PromptStyle) -> ParsedMemory:
 
 
 def _with_roster(agents: object, session: Session) -> list[dict[str, object]]:
-    """Return the roster, each entry with what the model wrote of that slot besides."""
+    """Return the roster, each entry with the other fields that the model wrote for that slot."""
     entries = agents if isinstance(agents, list) else []
     written = [entry for entry in entries if isinstance(entry, Mapping)]
     return [

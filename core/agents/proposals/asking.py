@@ -30,13 +30,13 @@ LONGEST_SHORT: Final = 200
 LONGEST_TEXT: Final = 400
 LONGEST_QUOTE: Final = 300
 _SHEET_SHARE: Final = 0.4
-"""How much of the budget the description of the character takes at most."""
+"""Maximum share of the budget for the description of the character."""
 _MOST_CHANGES: Final = {PromptStyle.FULL: 8, PromptStyle.SMALL: 2}
 _NO_ROOM: Final = " (not yet in memory; no room)"
 
 
 class Question(StrEnum):
-    """What is asked, by the name of its prompt files and of its schema."""
+    """A question about a character, by the name of its prompt files and of its schema."""
 
     GAPS = "gaps"
     CHANGES = "changes"
@@ -44,7 +44,7 @@ class Question(StrEnum):
 
 
 class About(StrEnum):
-    """What of a character an answer wants to change."""
+    """The part of a character that an answer wants to change."""
 
     SHORT_DESCRIPTION = "short_description"
     IDENTITY = "identity"
@@ -64,12 +64,12 @@ class Sheet:
 
     @property
     def lacks_traits(self) -> int:
-        """How many traits are missing."""
+        """Number of missing traits."""
         return max(0, ENOUGH - len(self.traits))
 
     @property
     def lacks_topics(self) -> int:
-        """How many topics are missing."""
+        """Number of missing topics."""
         return max(0, ENOUGH - len(self.topics))
 
     @property
@@ -79,7 +79,7 @@ class Sheet:
 
 
 def gaps(choice: ModelConfig, sheet: Sheet) -> Context:
-    """Return the input that asks for what a character lacks."""
+    """Return the input that asks for the missing details of a character."""
     wanted = [
         *(() if sheet.has_short_description else ("a short description",)),
         *_counted(sheet.lacks_traits, "trait"),
@@ -103,7 +103,7 @@ def questions(choice: ModelConfig, sheet: Sheet, topics: Sequence[str]) -> Conte
 
 
 def changes(choice: ModelConfig, sheet: Sheet, knowledge: CharacterKnowledge) -> Context:
-    """Return the input that asks what a chapter changed about a character, of what it knows of the chapter.
+    """Return the input that asks how a chapter changed a character, by that character's own knowledge of it.
 
     Over budget the memory shrinks first, then the longest texts, and at last the oldest go.
     """

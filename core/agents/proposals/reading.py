@@ -27,7 +27,7 @@ Value = str | float
 
 @dataclass(frozen=True, slots=True)
 class FoundGaps:
-    """What an answer proposes for what was missing; the records have the fields of traits and topics."""
+    """Proposals of an answer for the gaps; the records have the fields of traits and topics."""
 
     short_description: str = ""
     traits: tuple[Mapping[str, Value], ...] = ()
@@ -65,7 +65,7 @@ def read_gaps(text: str, sheet: Sheet) -> FoundGaps:
         tuple(_items(answer.get("topics"), sheet.topics, sheet.lacks_topics, _TOPIC_FIELDS)),
     )
     if found == FoundGaps():
-        raise InvalidMemoryError(["The object has nothing of what TASK asks for."])
+        raise InvalidMemoryError(["The object has no part that TASK asks for."])
     return found
 
 
@@ -121,7 +121,7 @@ def _change(entry: Mapping[str, object], events: Sequence[Event]) -> FoundChange
         return None
     event = event_of(quote, number, events)
     if event is None or (about == About.SHORT_DESCRIPTION and not event.audience.is_everyone):
-        # A short description is read by everyone, so it is never made from what only some have heard.
+        # A short description is read by everyone, so it is never made from events that only some witnessed.
         return None
     return FoundChange(
         about=About(about),

@@ -1,1 +1,1 @@
-"""What every role has: its model, its prompt, its budget, and texts made to fit (design 7)."""
+"""Parts that every role shares: model, prompt, budget, and texts shortened to fit (design 7)."""

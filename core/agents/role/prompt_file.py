@@ -51,7 +51,7 @@ class SystemPrompt:
 
     @property
     def label(self) -> str:
-        """What an artifact names, such as `character/full@1`."""
+        """The version that artifacts name, such as `character/full@1`."""
         return f"{self.role}/{self.style}@{self.version}"
 
     def cue_for(self, name: str) -> str:
@@ -60,7 +60,7 @@ class SystemPrompt:
 
 
 def in_place_of_text(version: str, text: str) -> str:
-    """Return what is shown of a text of a prompt file; `version` is the label on the artifact."""
+    """Return a line shown in place of a prompt file's text; `version` is the label on the artifact."""
     style = PromptStyle.SMALL if f"/{PromptStyle.SMALL}@" in version else PromptStyle.FULL
     return (
         f"{version}, SHA-256 {Content.of(text).hash}, about {estimate_tokens(text, style):,} tokens. "

@@ -1,4 +1,4 @@
-"""What every role has: its model, its prompt, its budget, and memory made to fit."""
+"""Set-up that every role has: model, prompt, budget, and memory shortened to fit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName
 
 _MEMORY_SHARE = {PromptStyle.FULL: 0.75, PromptStyle.SMALL: 0.25}
-"""How much of what the fixed parts leave memory may take before its oldest details are left out. The
-rest is kept free for recent context and prompt, so that memory does not shrink and grow with these. A
+"""Share of the budget beside the fixed parts that memory may take before its oldest details are left out.
+The rest is kept free for recent context and prompt, so that memory does not shrink and grow with these. A
 small model reads slowly and remembers little, so it gets less."""
 
 _CORRECTION_SHARE = 0.5
-"""How much of the memory of an input the corrections of canon may take, which no budget leaves out."""
+"""Maximum share of an input's memory for corrections of canon, which no budget omits."""
 _OWN_SECRETS = "The character knows this, and others may not. Only the character decides whom to tell."
 _ON_STAGE = "The others on stage, as anyone sees them:"
 _AWAY = "is away, and neither sees nor hears what happens."
@@ -56,7 +56,7 @@ class AgentSetup:
 
     @property
     def budget(self) -> int:
-        """How many tokens an input may have."""
+        """Maximum tokens of an input."""
         return self.choice.max_input_tokens
 
     def fenced(self, name: SegmentName, text: str) -> Segment:
@@ -108,7 +108,7 @@ class AgentSetup:
     def memory_budget(self, fixed: int, variable: int) -> int:
         """Return the tokens that memory may have.
 
-        `fixed` are the tokens of what is the same in every input of the agent, `variable` of what is not.
+        `fixed` are the tokens that all inputs of the agent share, `variable` the others.
         """
         share = int((self.budget - fixed) * _MEMORY_SHARE[self.style])
         most = min(share, self.choice.max_memory_tokens or share)
@@ -117,7 +117,7 @@ class AgentSetup:
     def require_room_for_corrections(self, fixed: int, blocks: Sequence[MemoryBlock]) -> None:
         """Raise StoryEngineError (`LIMIT_EXCEEDED`) where the corrections in `blocks` leave too little room.
 
-        They may take half of what memory may have, and no more than leaves `ROOM_TO_PLAY` beside canon.
+        They may take half of the memory budget, and must leave `ROOM_TO_PLAY` beside canon.
         """
         compact = [self.digester.compact(block) for block in blocks]
         needed = sum(block.tokens for block in compact if block.type is BlockType.CANON_CORRECTION)

@@ -1,4 +1,4 @@
-"""Story text that is longer than its room: what fits, with a visible note of what was left out (design 7).
+"""Shortens story text to its room, with a visible note of the omission (design 7).
 
 The longest texts are shortened first, all to the same length, and keep their beginning and their end. Only
 where each would keep hardly a sentence, the oldest prompts go as a whole.

@@ -47,7 +47,7 @@ LEAD: Final = (
 MOST_NOTES: Final = 200
 _LONGEST_NAME: Final = 60
 _MOST_NAMED: Final = 10
-"""Entries that a note on what was left out names."""
+"""Maximum number of entries that a note on omitted lore names."""
 _PASSED_OVER: Final = frozenset(
     (
         *(Reason.NOT_FOUND, Reason.NO_KEYS, Reason.DISABLED, Reason.TRIGGER),
@@ -115,7 +115,7 @@ class FoundLore:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What the budget left out, in words."""
+        """The entries that the budget omitted, in words."""
         refused = [one for one in self.refused if one.reason in _BUDGETS]
         parts = [
             ("no room", [one.outcome for one in self.dropped]),

@@ -17,7 +17,7 @@ LEAD: Final = (
 )
 """The sentence before the first prompt block behind the rules."""
 _SHARE: Final = 0.25
-"""How much of an input the prompt blocks may take, so that canon has room to grow for a whole chapter."""
+"""Maximum share of an input for prompt blocks, so that canon has room to grow for a whole chapter."""
 
 
 def with_blocks(setup: AgentSetup, prompt_blocks: PromptBlocks, slot: Slot | None = None) -> AgentSetup:
@@ -34,7 +34,7 @@ def with_blocks(setup: AgentSetup, prompt_blocks: PromptBlocks, slot: Slot | Non
 def require_room_for_blocks(setup: AgentSetup, fixed: int, memory: Sequence[MemoryBlock]) -> None:
     """Raise StoryEngineError (`LIMIT_EXCEEDED`) where the prompt blocks of `setup` leave it too little room.
 
-    `fixed` are the tokens of what is the same in every input, the prompt blocks included. These may take a
+    `fixed` are the tokens that all inputs share, the prompt blocks included. These may take a
     quarter of an input, and no more than leaves `ROOM_TO_PLAY` beside canon.
     """
     needed = block_tokens(setup)
@@ -65,7 +65,7 @@ def _material(setup: AgentSetup, applied: Sequence[PromptBlock]) -> tuple[Segmen
 
 @dataclass(frozen=True, slots=True)
 class OutlinePart:
-    """One part of what every input of an agent begins with; `block` is None for what is built in."""
+    """One part of the beginning that all inputs of an agent share; `block` is None for a built-in part."""
 
     name: str
     tokens: int
@@ -74,7 +74,7 @@ class OutlinePart:
 
 @dataclass(frozen=True, slots=True)
 class PromptOutline:
-    """What every input of an agent begins with, part by part, and how many tokens an input may have."""
+    """The beginning that all inputs of an agent share, part by part, and the token budget of an input."""
 
     parts: tuple[OutlinePart, ...]
     budget: int

@@ -1,4 +1,4 @@
-"""What an input recalls of the memory bank: one section, a line each, and why (design 15 and 16).
+"""Recalled items of the memory bank in an input: one section, a line each, with reasons (design 15 and 16).
 
 What structured memory or recent context already say is left out. The items are in the order of play; where
 there is no room for all, the last of the ranking go first.
@@ -36,7 +36,7 @@ SAID: Final = 0.9
 """The share of an item's words that one line must have to say it, each by how few lines have it: what tells
 an item from others like it must be there."""
 _ROUNDING: Final = 1e-9
-"""What sums of weights in another order may differ by."""
+"""Tolerance for sums of weights that were added in another order."""
 _FEWEST_WORDS: Final = 3
 """An item of fewer words is said nowhere: they could be in any line."""
 _LONGEST_NAME: Final = 60
@@ -50,7 +50,7 @@ _ON_SHEET: Final = "It is on the sheet."
 
 @dataclass(frozen=True)
 class RecalledItems:
-    """What an input recalls, the best first, and what became of the others that were found."""
+    """The recalled items of an input, the best first, and the other items found, by outcome."""
 
     setup: AgentSetup
     kept: tuple[Recalled, ...] = ()
@@ -102,7 +102,7 @@ class RecalledItems:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What had no room, in words."""
+        """The items without room, in words."""
         names = [f"“{_name(one.found.item.name)}”" for one in self.dropped]
         if not names:
             return ()

@@ -20,14 +20,14 @@ from core.domain.story.transcript import in_order, render_event, render_events
 from core.text.delimiters import SegmentName, escape_delimiters
 
 _KEPT_SHARE: Final = 4
-"""What is always sent, and in memory, may take one part in so many of an input."""
+"""Divisor of an input for the lines that are always sent and already in memory: a quarter of it."""
 _PER_EVENT: Final = 2
 """Tokens between two events, at most."""
 
 
 @dataclass(frozen=True)
 class RecentContext:
-    """Recent context before it is reduced: `events` in order, and of what is in memory `kept`.
+    """Recent context before it is reduced: `events` in order, and `kept`, always sent and in memory already.
 
     `oversize` are the prompts up to one that would crowd everything else out, and `crowded` the lines that
     are always sent and have no room.

@@ -18,7 +18,7 @@ LEAD: Final = (
 )
 """The first line of the section: no system prompt needs to name it, in a chapter without a bank."""
 _SHARE: Final = 0.04
-"""How much of the budget the sheet may take."""
+"""Maximum share of the budget for the sheet."""
 _MOST_TOKENS: Final = {PromptStyle.FULL: 600, PromptStyle.SMALL: 160}
 
 

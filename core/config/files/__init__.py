@@ -1,1 +1,1 @@
-"""Where files live, and how they are read and written: with a bound, and for their owner alone."""
+"""Paths of the program's files, and reads and writes of them: bounded, and private to their owner."""

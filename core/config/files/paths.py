@@ -1,4 +1,4 @@
-"""Where files live on disk. Nothing is created here; the first writer creates the directory (0700)."""
+"""Paths of files on disk. Nothing is created here; the first writer creates the directory (0700)."""
 
 import os
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Paths:
 
     @property
     def backups(self) -> Path:
-        """What the database held before a backup was put in its place."""
+        """Copies of the database from before a backup was restored."""
         return self.data / "backups"
 
     @property
@@ -42,12 +42,12 @@ class Paths:
 
     @property
     def tries_file(self) -> Path:
-        """How many passwords were wrong, and when."""
+        """Number of wrong passwords, and the time of the last."""
         return self.data / "password-tries.json"
 
     @property
     def early_text(self) -> Path:
-        """What was typed at a start that was left before the chapter was open."""
+        """Text typed during a start that ended before the chapter was open."""
         return self.data / "early-text"
 
     @property

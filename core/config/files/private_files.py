@@ -214,6 +214,6 @@ def refuse_open(path: Path, mode: str, *, is_anyones: bool = False) -> None:
     if stat.S_IMODE(found.st_mode) & OTHERS:
         raise NotPrivateError(
             path,
-            f"{path} can be read by others, and what is in it is yours alone; nothing was opened.",
+            f"{path} can be read by others, and its contents are private; nothing was opened.",
             f"Close it with `chmod {mode} '{path}'`, then start again.",
         )

@@ -1,1 +1,1 @@
-"""Which model serves which agent, at which account, with which key, and how it is called (design 7 and 8)."""
+"""Choice of models: the model of each agent, its account and key, and the parameters of calls (design 7)."""

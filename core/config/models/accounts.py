@@ -23,7 +23,7 @@ LOCAL: Final = "local"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Where calls go, and what is known of the service there; no part of key or headers is in its repr."""
+    """Address and known properties of a service; its repr has no part of the key or the headers."""
 
     name: str = OWN
     provider: ProviderName
@@ -47,14 +47,17 @@ class Account:
 
     @property
     def address(self) -> str | None:
-        """Where text goes, normalised; None when it stays on this machine. Raises InvalidAddressError."""
+        """The address that text is sent to, normalised; None when it stays on this machine.
+
+        Raises InvalidAddressError.
+        """
         if self.provider != "openai" or is_loopback(self.base_url):
             return None
         return normalise_base_url(self.base_url)
 
     @property
     def where(self) -> str:
-        """Where its models are, as the end of a sentence."""
+        """The location of its models, as the end of a sentence."""
         match self.provider:
             case "openai":
                 return f"at {self.base_url}"

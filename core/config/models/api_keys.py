@@ -1,4 +1,4 @@
-"""Where the key of a service comes from: settings and environment first, then the system's keyring."""
+"""Finds the key of a service: in settings and environment first, then in the system's keyring."""
 
 import os
 from dataclasses import dataclass

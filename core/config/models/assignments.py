@@ -1,4 +1,4 @@
-"""Which model serves which agent, and how much it may read and write (design 7)."""
+"""Assigns a model to each agent, with the limits of its inputs and outputs (design 7)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -33,15 +33,15 @@ class ModelAssignments(Mapping[AgentRole, ModelConfig]):
     characters: Mapping[Slot, ModelConfig] = field(default_factory=dict)
     recent_context: RecentContext = "exact"
     recent_prompts: int = 0
-    """How many prompts stay in recent context at least, where that is more than a chunk."""
+    """Least number of prompts in recent context; counts where it is more than a chunk."""
     elsewhere: "Elsewhere | None" = field(default=None, repr=False)
-    """What an agent can be called at besides its own account; None where there is nothing else."""
+    """Other accounts at which an agent can be called; None where there are none."""
     lore_percent: float = DEFAULT_LORE_PERCENT
-    """How much of a character's input its lore may take."""
+    """Maximum share of a character's input for lore, in percent."""
     condensing: Condensing = NOT_CONDENSING
     """When old memory is condensed."""
     recall_fading: FadingName = "prompts"
-    """What items of the memory bank fade by."""
+    """Clock by which items of the memory bank fade: prompts or hours."""
 
     def __getitem__(self, role: AgentRole) -> ModelConfig:
         return self.roles[role]
@@ -158,7 +158,7 @@ def setting_of(role: AgentRole, field: str) -> str:
 
 NOT_BROUGHT: Final = "it names no model, or a script answers"
 SCRIPT = "a script"
-"""What answers in place of a model; whichever was asked for, it is not named as if it had."""
+"""Label shown in place of a model's name when a script answers, whichever model was asked for."""
 
 
 def choose_model(profile: ProfileSettings, role: AgentRole, accounts: Accounts | None = None) -> ModelConfig:

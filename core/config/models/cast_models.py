@@ -51,19 +51,19 @@ def _lacks(account: Account, consent: Consent | None, find_key: FindKey) -> str:
 
 
 def with_lacking(choices: ModelAssignments, lacking: Mapping[str, str]) -> ModelAssignments:
-    """Return other choices with what is known already of what accounts lack."""
+    """Return the choices with the already known reasons why accounts cannot be called."""
     if choices.elsewhere is None or not lacking:
         return choices
     return replace(choices, elsewhere=replace(choices.elsewhere, lacking={**lacking}))
 
 
 class CastModels:
-    """What the characters of a chapter bring, as the GM is told it."""
+    """Models that the characters of a chapter bring, with messages for the GM."""
 
     def __init__(self, choices: ModelAssignments, profiles: Profiles) -> None:
         self._settings, self._profiles = choices, profiles
         self.choices = choices.for_cast(profiles)
-        """How the chapter is called."""
+        """The choices with which the chapter is called."""
         self._why_not = {
             slot: choices.why_not(slot, one.model) for slot, one in profiles.items() if one.model
         }

@@ -1,4 +1,4 @@
-"""Which model makes vectors of texts, and at which account (design 15)."""
+"""Chooses the embedding model and its account (design 15)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,10 +13,10 @@ OFF: Final = "off"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingChoice:
-    """What makes vectors."""
+    """The embedding model and its parameters."""
 
     account: Account
-    """Where texts go; for the bundled model the local account, whatever model the story has."""
+    """The account that texts are sent to; the local one for the bundled model, whatever the story has."""
     model: str = ""
     """The model, as its service knows it; empty for the bundled one and for a script."""
     batch: int

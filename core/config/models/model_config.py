@@ -1,4 +1,4 @@
-"""How one role is called: its model, its account, and what bounds a call."""
+"""Configuration of the calls of one role: model, account and limits."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -23,7 +23,7 @@ class PromptStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelConfig:
-    """How one role is called. Tokens are the service's; before a call they are estimated."""
+    """Configuration of one role's calls. Tokens are the service's; before a call they are estimated."""
 
     model: str
     """The model, as its service knows it."""
@@ -41,15 +41,15 @@ class ModelConfig:
     stop: tuple[str, ...] = ()
     sampling: Sampling = NO_SAMPLING
     recall_percent: int = DEFAULT_RECALL_PERCENT
-    """How much of a character's input the recalled items may take."""
+    """Maximum share of a character's input for recalled items, in percent."""
     recall_items: int = DEFAULT_RECALL_ITEMS
-    """How many items a character's input recalls at most."""
+    """Maximum number of items that a character's input recalls."""
     avoids_repeats: bool = False
     """Whether a reply that only repeats something is asked for once more, with other sampling."""
 
     @property
     def another_try(self) -> "ModelConfig":
-        """The same call with sampling that leads further from what was said already."""
+        """The same call with sampling that moves further away from earlier answers."""
         if self.style is PromptStyle.SMALL:
             warmer = min(1.0, (self.temperature or 0.0) + 0.5)
             sampling = replace(
@@ -60,10 +60,10 @@ class ModelConfig:
 
     @property
     def label(self) -> str:
-        """How the model is named beside those of other accounts."""
+        """The name of the model beside those of other accounts."""
         return labelled(self.account, self.model)
 
     @property
     def max_answer_characters(self) -> int:
-        """How long an answer may be; a longer one was not written under `max_output_tokens`."""
+        """Maximum characters of an answer; a longer one was not written under `max_output_tokens`."""
         return max(LEAST_ANSWER, self.max_output_tokens * CHARACTERS_PER_TOKEN)

@@ -1,4 +1,4 @@
-"""How models are called where the settings say nothing: length, window, sampling and limits (design 7)."""
+"""Default parameters of calls: length, window, sampling and limits (design 7)."""
 
 from dataclasses import replace
 from typing import Final
@@ -10,7 +10,7 @@ from core.domain.agent_role import AgentRole
 LOCAL_MODEL = "smollm2-135m-instruct"
 
 WINDOWS: Final = {"o4-mini": 200_000, "gpt-5.2": 400_000}
-"""What the default models can hold. Of another one nothing is known until `context_window` is set."""
+"""Context windows of the default models; that of another one is unknown until `context_window` is set."""
 
 
 def _remote(model: str, output: int, *, timeout: float, memory: int | None = None) -> ModelConfig:
@@ -73,7 +73,7 @@ SMALL: dict[AgentRole, ModelConfig] = {
         sampling=replace(SMALL_SAMPLING, dry_allowed_length=6, dry_penalty_last_n=2048),
     ),
 }
-"""How a small model of the GM's own or of a service is called: it has more to say than the bundled one."""
+"""Configuration of a small model of the GM's own or of a service; it writes more than the bundled one."""
 
 OWN_WEIGHTS_OUTPUT = {
     AgentRole.WORLD_LOCK: 2_000,

@@ -1,4 +1,4 @@
-"""How many parameters a model has, by its name or by the beginning of its file."""
+"""Finds the number of parameters of a model, by its name or by the beginning of its file."""
 
 import re
 import stat
@@ -17,7 +17,7 @@ _LARGEST: Final = 100_000.0
 """Billions; a number beyond it is no size."""
 
 _HEADER_BYTES: Final = 65_536
-"""How much of a file is read: its general fields come first, before the vocabulary, which is long."""
+"""Bytes of a file that are read: its general fields come first, before the vocabulary, which is long."""
 _MOST_FIELDS: Final = 64
 _STRING, _ARRAY = 8, 9
 _WIDTHS: Final = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
@@ -30,7 +30,7 @@ def is_small_by_name(name: str) -> bool:
 
 
 def is_small_file(file: Path) -> bool:
-    """Whether the model in a GGUF file is small, by what the file says, else by its name (`size_of_file`)."""
+    """Return whether the model in a GGUF file is small, by its header, else by its name (`size_of_file`)."""
     size = size_of_file(file)
     return _is_small(size_in_name(file.stem) if size is None else size)
 
@@ -79,7 +79,7 @@ def _size_in(header: bytes) -> float | None:
     at = 24
     for _ in range(min(fields, _MOST_FIELDS)):
         if at > len(header):
-            raise ValueError("the header is longer than what was read")
+            raise ValueError("the header is longer than the part that was read")
         key, at = _string(header, at)
         (kind,) = struct.unpack_from("<I", header, at)
         at += 4
@@ -96,7 +96,7 @@ def _string(header: bytes, at: int) -> tuple[str, int]:
     (length,) = struct.unpack_from("<Q", header, at)
     end = at + 8 + length
     if end > len(header):
-        raise ValueError("the header is longer than what was read")
+        raise ValueError("the header is longer than the part that was read")
     return header[at + 8 : end].decode("utf-8", "replace"), end
 
 

@@ -1,4 +1,4 @@
-"""How a model chooses its words, beside its temperature: it goes with the style of its prompts (design 8)."""
+"""Sampling parameters of a model besides temperature; they go with the style of its prompts (design 8)."""
 
 from dataclasses import dataclass, fields
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How a model chooses among likely words, beside its temperature. What is None is not sent.
+    """Sampling parameters besides the temperature. A parameter that is None is not sent.
 
     `top_p` and `presence_penalty` are OpenAI's; the rest is llama.cpp's, and other servers may refuse it.
     """

@@ -1,4 +1,4 @@
-"""What keeps an item from being stored, in words; for answers of models, files and the GM's own."""
+"""Validates items of the memory bank, whether of a model, a file or the GM; problems are sentences."""
 
 from collections.abc import Iterator
 from dataclasses import fields

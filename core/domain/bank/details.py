@@ -1,4 +1,4 @@
-"""What an item of the bank says besides its name and text, by its kind (design 15).
+"""Details of an item of the memory bank by its kind, besides name and text (design 15).
 
 The names of fields are those of the seeds where these have one.
 """
@@ -19,7 +19,7 @@ LONGEST_MS: Final = 100 * 365 * 24 * 3_600_000
 
 
 class ItemKind(StrEnum):
-    """What an item is about."""
+    """Kind of an item, by its subject."""
 
     EVENT = "event"
     """Something that happened: who took part, and how it ended."""
@@ -31,7 +31,7 @@ class ItemKind(StrEnum):
     """A topic that is open: a goal, a conflict, a mystery."""
     QUOTE = "quote"
     TRAIT = "trait"
-    """How a character speaks and acts."""
+    """A way in which a character speaks or acts."""
     STATE = "state"
     """Something about a character that play changed: a line of its sheet."""
 
@@ -42,7 +42,7 @@ class ItemKind(StrEnum):
 
 
 NAMED: Final = (ItemKind.PERSON, ItemKind.PLACE)
-"""The kinds of items that are about what their name names."""
+"""Kinds of items whose subject is a name."""
 
 
 class MemoryType(StrEnum):
@@ -57,7 +57,7 @@ _MEMORY: Final = {ItemKind.EVENT: MemoryType.EPISODIC, ItemKind.TRAIT: MemoryTyp
 
 
 class ThreadCategory(StrEnum):
-    """What kind of topic a thread is; the values are those of seed 001."""
+    """Category of a thread; the values are those of seed 001."""
 
     INTEREST = "Interest"
     GOAL = "Goal"
@@ -83,7 +83,7 @@ class Aspect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relationship:
-    """What something is to another thing or person, such as “sister of” and “Kara”."""
+    """A relation to another thing or person, such as “sister of” and “Kara”."""
 
     relation: str
     target: str
@@ -99,7 +99,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Performance:
-    """How often play used what a character can do, and how it went."""
+    """Use of a skill in play: how often, and how well it went."""
 
     execution_count: int = 1
     success_rate: float | None = None
@@ -107,7 +107,7 @@ class Performance:
     last_execution: int | None = None
     """The prompt of the last use."""
     average_duration_ms: int | None = None
-    """How long a use takes in the story, where play says so."""
+    """Mean duration of a use in story time; None where play does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ class EventDetails:
     context: str = ""
     outcome: str = ""
     duration_ms: int | None = None
-    """How long it took in the story."""
+    """Duration in story time."""
     sequence_number: int | None = None
     """Its number among the events that were drawn from the chapter, in the order of play."""
 
@@ -142,9 +142,9 @@ class PersonDetails:
     attributes: tuple[Attribute, ...] = ()
     relationships: tuple[Relationship, ...] = ()
     exposure_current: float | None = None
-    """How much play spoke of it lately, 0 to 1, at the item's prompt; it fades from there."""
+    """Amount of recent play about it, 0 to 1, as of the item's prompt; it fades from there."""
     exposure_desired: float | None = None
-    """How much the cast wants to come back to it, 0 to 1."""
+    """Interest of the cast in returning to it, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,12 +180,12 @@ class QuoteDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraitDetails:
-    """How a character speaks or acts, and how strongly: 0 to 1. One that is a skill has more."""
+    """A way in which a character speaks or acts, with its strength, 0 to 1; a skill has more fields."""
 
     kind: Literal[ItemKind.TRAIT] = ItemKind.TRAIT
     strength: float = 0.5
     steps: tuple[str, ...] = ()
-    """How it is done, in order."""
+    """The steps, in order."""
     prerequisites: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
     performance: Performance | None = None
@@ -198,7 +198,7 @@ class StateDetails:
     kind: Literal[ItemKind.STATE] = ItemKind.STATE
     aspect: Aspect = Aspect.OTHER
     other: str = ""
-    """For a relation, the one to whom it is."""
+    """The other character of a relation."""
     is_over: bool = False
     """It no longer holds: it supersedes what was, and is no line of the sheet."""
 
@@ -225,7 +225,7 @@ DETAILS_OF: Final[dict[ItemKind, type[Details]]] = {
 }
 
 Exposed = PersonDetails | ThreadDetails
-"""What play speaks of more, or less."""
+"""Kinds of details with an exposure, which play raises."""
 ADDED: Final = frozenset(
     {
         *("attributes", "relationships", "exposure_current", "exposure_desired", "data_item_ids"),

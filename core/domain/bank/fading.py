@@ -1,4 +1,4 @@
-"""How much of its importance an item still has (design 15)."""
+"""Computes the strength of an item: the share of its importance that has not faded (design 15)."""
 
 from datetime import datetime, timedelta
 from math import exp

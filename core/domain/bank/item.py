@@ -20,11 +20,11 @@ LONGEST_TEXT: Final = 2_000
 MOST_EVIDENCE: Final = 8
 MOST_PARTICIPANTS: Final = 16
 USUAL_DECAY: Final = 0.002
-"""What of an item's importance a prompt takes at first: after 350 prompts half of it is left."""
+"""Default decay of importance for each prompt: half of it is left after 350 prompts."""
 
 
 class Validation(StrEnum):
-    """What the GM made of an item."""
+    """The GM's verdict on an item."""
 
     NONE = "none"
     SEEN = "seen"
@@ -38,7 +38,7 @@ _CONFIRMED: Final = Validation.CONFIRMED
 
 
 class ItemOrigin(StrEnum):
-    """Where an item comes from."""
+    """Author of an item."""
 
     EXTRACTED = "extracted"
     """A model drew it from play, and the program found its evidence."""
@@ -67,7 +67,7 @@ class Item:
     session_id: SessionId
     version: int = 1
     name: str
-    """What it is about, in a few words."""
+    """Its subject, in a few words."""
     text: str
     details: Details = field(default_factory=FactDetails)
     about: Slot | None = None
@@ -77,7 +77,7 @@ class Item:
     confidence: float = 0.5
     sentiment: float = 0.0
     decay_rate: float = USUAL_DECAY
-    """What of its importance a prompt takes: it falls by this rate continuously."""
+    """Rate at which importance falls for each prompt, continuously."""
     validation: Validation = Validation.NONE
     is_pinned: bool = False
     """It never fades, and comes first."""
@@ -85,8 +85,7 @@ class Item:
     """The GM wrote or changed its words: nothing that a model says replaces them."""
     origin: ItemOrigin = ItemOrigin.EXTRACTED
     prompt_index: int
-    """The last prompt of what it was drawn from, such as a chunk; the item counts while that prompt's `take`
-    is canon."""
+    """The last prompt of its source, such as a chunk; the item counts while that prompt's `take` is canon."""
     take: int | None = 1
     """None for one that no prompt can take back: the GM's own."""
     evidence: tuple[Evidence, ...] = ()
@@ -106,12 +105,12 @@ class Item:
 
     @property
     def kind(self) -> ItemKind:
-        """What it is about."""
+        """The kind of its details."""
         return self.details.kind
 
     @property
     def source_origin(self) -> SourceOrigin:
-        """Where its words come from."""
+        """The origin of its words, as seed 004 names it."""
         if self.is_by_gm:
             return SourceOrigin.CONFIGURED
         return SourceOrigin.EXTRACTED if self.supersedes is None else SourceOrigin.LEARNED
@@ -145,7 +144,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemAccess:
-    """How often a chapter recalled an item, and the number of the prompt at which it did last."""
+    """Number of times that a chapter recalled an item, and the prompt of the last one."""
 
     item_id: ItemId
     access_count: int
@@ -154,7 +153,7 @@ class ItemAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """An item of an earlier chapter of a book in whose place one of a later chapter counts.
+    """An item of an earlier chapter of a book that is superseded by one of a later chapter.
 
     In its own chapter it is as it was; a later chapter has the newer one for those who may know that.
     """
@@ -165,4 +164,4 @@ class Replacement:
     replaced_in: SessionId
     """The chapter of the newer one."""
     label: Audience
-    """Who may know the newer one, as its chapter has them."""
+    """Those who may know the newer one, in the label of its chapter."""

@@ -1,4 +1,4 @@
-"""What the details of two items about the same thing are together; pure (design 15)."""
+"""Merges the details of two items on the same subject; pure (design 15)."""
 
 from collections.abc import Iterable
 from dataclasses import fields, replace

@@ -43,11 +43,11 @@ _SHORT: Final = 2
 _NAMED: Final = frozenset(NAMED)
 _COMPARED_BY_WORDS: Final = frozenset({ItemKind.EVENT, ItemKind.FACT, ItemKind.THREAD, ItemKind.TRAIT})
 COMPARED_BY_MEANING: Final = _COMPARED_BY_WORDS | _NAMED
-"""The others are the same by their words, or by what they are about."""
+"""Items of the other kinds are the same by their words or by their subject."""
 
 
 class Likeness(StrEnum):
-    """How something new is to what the bank has."""
+    """Likeness of a finding and an item of the bank."""
 
     NEW = "new"
     DOUBTFUL = "doubtful"
@@ -56,7 +56,7 @@ class Likeness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What the bank has of something new: what is the same, or what may be, the nearest first."""
+    """Items that a finding repeats, or may repeat, the nearest first."""
 
     likeness: Likeness = Likeness.NEW
     items: tuple[Item, ...] = ()

@@ -10,7 +10,7 @@ from core.domain.bank.recall import Vector
 from core.domain.ids import SessionId
 
 LONGEST_PIECE: Final = 600
-"""Characters of a piece: about what the bundled model reads in one call."""
+"""Characters of a piece: about as many as the bundled model reads in one call."""
 SHORTEST_PIECE: Final = 16
 """Less says too little to be found by."""
 _LINE: Final = re.compile(r"\S[^\n]*")
@@ -26,7 +26,7 @@ class Piece:
 
     @property
     def hash(self) -> str:
-        """What its vector is stored under: the same words have the same meaning wherever they are."""
+        """Key of its stored vector: equal words share one vector."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""What an input asks of the memory bank, and what is found (design 15).
+"""Queries of an input to the memory bank, and their results (design 15).
 
 Candidates are found by words and by meaning, and are merged here by their ranks. The store finds them, among
 the items that the label and the chapters of the query allow.
@@ -32,11 +32,11 @@ _RANKS: Final = 60
 _RARE: Final = 0.002
 """The share of the items that have a word which says by itself which one is meant."""
 _FADED: Final = 0.9
-"""What an item that has wholly faded keeps of its merged rank."""
+"""Share of its merged rank that a wholly faded item keeps."""
 PINNED_EVERY: Final = 10
-"""One place of so many in an input is for what the GM pinned, whatever is asked."""
+"""One place of so many in an input is for pinned items, whatever the query."""
 KEPT_EVERY: Final = 5
-"""One place of so many is for what the GM pinned or confirmed, the nearest first."""
+"""One place of so many is for pinned or confirmed items, the nearest first."""
 _TOKEN: Final = re.compile(r"[^\W_]+")
 _ENDS: Final = '.!?:\n"“”„»«(['
 
@@ -49,7 +49,7 @@ class Scope:
     mask: int
     """The slots that all must be in an item's label, as a mask; 0 finds what anyone knows, for the GM."""
     before: int | None = None
-    """The last prompt of which items are found, but for what the GM wrote; None for all."""
+    """The last prompt of which items are found, except those that the GM wrote; None for all."""
     now: int
     """The number that the prompt asked about has, counted on from this chapter's own prompts."""
     language: Language = Language.ENGLISH
@@ -67,7 +67,7 @@ class Sought:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What is looked for; `session_id` is the chapter that asks."""
+    """A query; `session_id` is the chapter that asks."""
 
     session_id: SessionId
     scopes: tuple[Scope, ...]
@@ -83,7 +83,7 @@ class Query:
 
     @property
     def candidates(self) -> int:
-        """How many candidates are looked for in each way."""
+        """Number of candidates for each way of searching."""
         return max(LEAST_CANDIDATES, self.limit)
 
     @property
@@ -111,12 +111,12 @@ class Candidate(NamedTuple):
 
     item: Item
     score: float | None = None
-    """How well its words fit; None for one that was found by meaning alone."""
+    """Score of its words; None for one that was found by meaning alone."""
     words: tuple[str, ...] = ()
     similarity: float | None = None
     """The cosine; None for one that was found by words alone."""
     access: ItemAccess | None = None
-    """How often the chapter that asks recalled it, and when last."""
+    """Earlier recalls by the chapter that asks."""
 
 
 class Found(NamedTuple):
@@ -124,7 +124,7 @@ class Found(NamedTuple):
 
     item: Item
     strength: float
-    """What is left of its importance, 0 to 1."""
+    """Share of its importance that has not faded, 0 to 1."""
     words: tuple[str, ...] = ()
     similarity: float | None = None
     access_count: int = 0
@@ -204,7 +204,7 @@ def _near_enough(similarity: float | None) -> float | None:
 
 
 def _with_places(found: Sequence[Found], kept: Sequence[Found], limit: int) -> list[Found]:
-    """Return what was found with what the GM kept at its places, each once.
+    """Return the found items with the pinned and confirmed ones at their places, each once.
 
     They are spread over the list, so that whatever has room of it has its share of them.
     """

@@ -1,4 +1,4 @@
-"""What a call cost: in US dollars, as decimals, with the prices that it was computed with (design 18)."""
+"""The cost of a call in US dollars, as decimals, with the prices used to compute it (design 18)."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,7 +12,7 @@ PROVIDER: Final = "provider"
 YOURS: Final = "yours"
 """Source of prices that the GM has set."""
 MOST_DOLLARS: Final = Decimal(1_000_000)
-"""What is beyond it is no price and no bill."""
+"""Upper bound of a plausible price or bill; larger numbers are refused."""
 MOST_FOR_A_CALL: Final = 10_000 * MOST_DOLLARS
 """More than the most tokens cost that a service may report, at the highest prices."""
 LONGEST_SOURCE: Final = 100
@@ -41,11 +41,11 @@ class UnitPrices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a call cost, and how that is known. A call whose price is unknown has no `Cost`."""
+    """The cost of a call and its source. A call whose price is unknown has no `Cost`."""
 
     amount: Decimal | None
     """US dollars; None where the prices are known and the tokens were not reported."""
     source: str
     """`provider`, `yours`, `local`, or the name and the version of the library of prices."""
     prices: UnitPrices | None = None
-    """What the amount was computed with; None where it was not computed."""
+    """The prices used to compute the amount; None where it was not computed."""

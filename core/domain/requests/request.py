@@ -42,7 +42,7 @@ class RequestBase:
 
         @property
         def kind(self) -> RequestKind:
-            """What is asked of a model."""
+            """Its kind, which selects the agent and the handler."""
 
     id: RequestId
     session_id: SessionId
@@ -51,7 +51,7 @@ class RequestBase:
     """Lower runs first. Taken from the kind when the request is created, and stored with it."""
     attempts: int = 0
     uncounted: int = 0
-    """How many attempts were no try: they made room before an answer began, or the GM retried since."""
+    """Attempts that do not count as tries: preempted before an answer began, or before a retry by the GM."""
     retry_after: datetime | None = None
     """When a failed request is retried automatically, or can be retried at the earliest."""
     error_code: ErrorCode | None = None
@@ -61,7 +61,7 @@ class RequestBase:
 
     @property
     def tries(self) -> int:
-        """How many of its attempts count: after so many it is dead."""
+        """Number of attempts that count; at the limit of its back-off it is a dead letter."""
         return self.attempts - self.uncounted
 
     @property
@@ -81,7 +81,7 @@ class RequestBase:
 
     @property
     def level(self) -> Level:
-        """How urgent it is."""
+        """Its level of urgency."""
         return Level.of(self.priority)
 
     @property
@@ -128,7 +128,7 @@ class ReplyRequest(RequestBase):
 
     @property
     def asked(self) -> tuple[object, ...]:
-        """What it asks: a failed request is used again for an equal one."""
+        """The fields that identify the question: a failed request is reused for an equal one."""
         return tuple(getattr(self, name) for name in _OF_REPLIES)
 
     @property
@@ -157,7 +157,7 @@ class NarrativeRequest(RequestBase):
 
     priority: int = KIND_SPECS[RequestKind.NARRATIVE].priority
     viewpoint: Slot | None = None
-    """The character from whose viewpoint it is written, from what that character knows; None for the GM's."""
+    """The character whose viewpoint and knowledge it uses; None for the GM's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,11 +176,11 @@ class BackgroundRequest(RequestBase):
     kind: RequestKind
     slot: Slot | None = None
     text: str = ""
-    """What the work is about, in a form that its kind reads."""
+    """The payload of the work, in a format of its kind."""
     prompts: PromptRange | None = None
     model: str = ""
     audience: Audience = EVERYONE
-    """The label of what is made."""
+    """The label of its result."""
 
 
 Request = LockRequest | ReplyRequest | SummaryRequest | NarrativeRequest | TrialRequest | BackgroundRequest
@@ -311,9 +311,9 @@ class Artifact:
     error_code: ErrorCode | None = None
     error_message: str = ""
     left_out: tuple[str, ...] = ()
-    """What the token budget left out of the input, in words."""
+    """Parts of the input that the token budget omitted, in words."""
     cost: Cost | None = None
-    """What the call cost; None where that is unknown, or nothing was sent."""
+    """The cost of the call; None where it is unknown, or nothing was sent."""
     created_at: datetime
 
 

@@ -15,7 +15,7 @@ from core.domain.session.state_machine import Command
 
 
 class RequestKind(StrEnum):
-    """What a request asks of a model."""
+    """Kind of a request: the task of the model."""
 
     LOCK = "lock"
     REPLY = "reply"
@@ -26,19 +26,19 @@ class RequestKind(StrEnum):
     AFTERTHOUGHT = "afterthought"
     HEARTBEAT = "heartbeat"
     GAPS = "gaps"
-    """What a character of the library lacks; the GM waits for it."""
+    """Fill in missing details of a character of the library; the GM waits for it."""
     CEREMONY = "ceremony"
-    """What a chapter that has ended means for a character of the library."""
+    """Propose changes to a character of the library after a chapter has ended."""
     CONDENSE = "condense"
     """Old memory in fewer words."""
     EXTRACTION = "extraction"
-    """What of a chunk of play goes into the memory bank."""
+    """Extract items for the memory bank from a chunk of play."""
     EMBEDDING = "embedding"
-    """Vectors of what is in the memory bank."""
+    """Compute vectors of items of the memory bank."""
 
 
 class Level(StrEnum):
-    """How urgent a request is, in bands of a hundred of its priority."""
+    """Urgency of a request, in bands of a hundred of its priority."""
 
     HIGH = "high"
     NORMAL = "normal"
@@ -56,7 +56,7 @@ class Level(StrEnum):
 
 
 BAND: Final = 100
-"""How many priorities a level has."""
+"""Number of priorities in a level."""
 _MANUAL: Final = RetryPolicy()
 _AUTOMATIC: Final = RetryPolicy(is_automatic=True, waits_for_the_gm=NEEDS_THE_GM)
 _UNLESS_OF_NO_USE: Final = RetryPolicy(is_automatic=True, waits_for_the_gm=frozenset(ErrorCode) - PASSING)

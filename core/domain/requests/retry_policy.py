@@ -30,7 +30,7 @@ _MAX_DOUBLINGS: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """How often an automatic retry is made, and the waits before it, in seconds."""
+    """Exponential back-off of automatic retries, in seconds, and their maximum number."""
 
     first: float
     """The wait after the first failure; it doubles with each further one."""
@@ -54,7 +54,7 @@ class Backoffs:
     def of(
         cls, *, summary_first: float, summary_tries: int, background_first: float, background_tries: int
     ) -> "Backoffs":
-        """Return the waits with what the GM has set."""
+        """Return the back-offs with the GM's settings."""
         usual = cls()
         return cls(
             summary=replace(usual.summary, first=summary_first, tries=summary_tries),

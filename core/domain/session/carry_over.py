@@ -1,7 +1,7 @@
-"""What a chapter takes over from the chapters of its book before it, line by line (design 14).
+"""Lines that a chapter takes over from earlier chapters of its book (design 14).
 
-A line is known to characters by their names, and not by their slots: in another chapter another character may
-be in a slot, and a character that joins the book later knows nothing of what was played before.
+A line names the characters who know it, rather than their slots: in another chapter a slot may hold another
+character, and a character that joins the book later knows nothing of earlier play.
 """
 
 import unicodedata
@@ -21,7 +21,7 @@ GREATEST_BUDGET: Final = 100_000
 
 
 class CarryKind(StrEnum):
-    """What a line is about."""
+    """Subject of a line."""
 
     CANON = "canon"
     """A canon lock, or a correction of canon by the GM."""

@@ -18,7 +18,7 @@ class Character:
     """The GM's name for it; empty means the default."""
     identity: str = ""
     profile: Profile = NO_PROFILE
-    """What it has of a character of the library."""
+    """Its data from a character of the library."""
 
     @property
     def name(self) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 LONGEST_TITLE: Final = 200
 LONGEST_NAME: Final = 100
-"""The name of what is kept in the library, and of a group."""
+"""Characters of the name of a record in the library, or of a group."""
 LONGEST_CORRECTION: Final = 2_000
 """A correction of canon by the GM."""
 LONGEST_CORRECTIONS: Final = 8_000

@@ -32,9 +32,9 @@ class ChapterLorebook:
     groups: tuple[str, ...] = ()
     """The groups whose members may know it; none stands for General."""
     owner: Slot | None = None
-    """The character on whose card the book is, who alone may know it."""
+    """The character on whose card the book is, and who alone may know it."""
     label: Audience = EVERYONE
-    """Who may know it: settled at the lock, or where it is attached after that."""
+    """Those who may know it: fixed at the lock, or when it is attached after that."""
     entry_count: int = 0
     file_hash: str
     """SHA-256 of the file that it was made from."""
@@ -43,7 +43,7 @@ class ChapterLorebook:
     copy_length: int
     """Characters of the copy."""
     seed: str
-    """What chance depends on in this chapter; the same in all of its books."""
+    """Seed of the random activation of entries; the same in all lorebooks of the chapter."""
 
     @property
     def key(self) -> str:
@@ -97,7 +97,7 @@ def problems_of(books: Sequence[ChapterLorebook]) -> Iterator[str]:
             f"together, and one of them {LONGEST_COPY // 1024**2} million."
         )
     if not all(map(_is_whole, books)):
-        yield "A lorebook of the chapter is not what this program stores."
+        yield "A lorebook of the chapter is not valid."
 
 
 def _is_whole(book: ChapterLorebook) -> bool:

@@ -1,7 +1,7 @@
-"""What a slot of a chapter has of a character besides name and identity (design 14).
+"""Data of a character in a slot, besides name and identity (design 14).
 
-It is entered with the other texts of tab 1, and locked with them: so what is made from it, such as who may
-know what, stays as it was.
+It is entered with the other texts of tab 1, and locked with them, so data derived from it, such as the
+audiences of lore, does not change later.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,14 +26,14 @@ MOST_TAGS: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What a slot has of a character; that of a slot made by hand is empty."""
+    """Data of a character in a slot; empty for a slot made by hand."""
 
     character_id: CharacterId | None = None
     """The character of the library that it was taken from. It may be in another library, or deleted since."""
     aliases: tuple[str, ...] = ()
     """Other names under which it is found."""
     short_description: str = ""
-    """What the others on stage are told of it."""
+    """The description that the others on stage are given."""
     group: str = GENERAL
     groups_visible: tuple[str, ...] = (GENERAL,)
     """The groups that it may see besides its own; none means that it sees its own alone."""

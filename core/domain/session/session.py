@@ -117,7 +117,7 @@ class Session:
 
     @property
     def unsummarised(self) -> int:
-        """How many prompts are beyond the boundary."""
+        """Number of prompts beyond the boundary."""
         return self.prompt_index - self.boundary
 
     @property
@@ -134,9 +134,9 @@ class Tab1Inputs:
     chapter: str = ""
     identities: Mapping[Slot, str] = field(default_factory=dict)
     profiles: Profiles = field(default_factory=dict)
-    """What slots have of characters of the library; others were made by hand."""
+    """Data from characters of the library by slot; a slot made by hand has none."""
     carried: CarryOver = NOTHING_CARRIED
-    """What comes over from earlier chapters of the book; the GM strikes and pins lines of it."""
+    """Lines from earlier chapters of the book; the GM can strike and pin them."""
 
     @property
     def is_blank(self) -> bool:

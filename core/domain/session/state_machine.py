@@ -61,7 +61,7 @@ class Facts:
     """The inputs of the guards, besides state and command."""
 
     unsummarised: int = 0
-    """How many prompts beyond the boundary have all of their replies."""
+    """Number of prompts beyond the boundary that have all of their replies."""
     chunk_size: int = 7
     is_ending: bool = False
     has_setting: bool = True
@@ -70,13 +70,13 @@ class Facts:
     summary_waits: bool = False
     """A failed summary waits for its back-off; replies do not start it before then."""
     begun: int = 0
-    """How many prompts of the chunk that is being played are in memory already."""
+    """Number of prompts of the current chunk that are already in memory."""
     early_failed: bool = False
     """A summary that was tried before its chunk was full has failed."""
     prompts: int = 0
-    """How many prompts count."""
+    """Number of canon prompts."""
     undone: int = 0
-    """How many events redo can bring back."""
+    """Number of events that redo can restore."""
 
     @property
     def is_chunk_due(self) -> bool:
@@ -111,7 +111,7 @@ def facts_of(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a command leads: the new state, and whether the chapter is being ended."""
+    """Result of a command: the new state, and whether the chapter is ending."""
 
     state: SessionState
     is_ending: bool = False

@@ -1,1 +1,1 @@
-"""What a chapter consists of: events, memory, drafts, and how a transcript is rendered (design 4 and 9)."""
+"""Parts of a chapter: events, memory, drafts, and the rendering of a transcript (design 4 and 9)."""

@@ -19,7 +19,7 @@ from core.domain.story.memory import BlockType, MemoryBlock
 
 FEWEST: Final = 2
 MOST: Final = 4
-"""How many deltas one block is made of."""
+"""Bounds of the number of deltas that one block condenses."""
 USUAL_RATIO: Final = 0.4
 Place = tuple[int, int]
 
@@ -29,14 +29,14 @@ class Strategy(StrEnum):
 
     OFF = "off"
     ADAPTIVE = "adaptive"
-    """Where the input of some character would leave details out."""
+    """Condense where the input of some character would omit details."""
     FIXED = "fixed"
     """Always, but for the newest deltas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condensing:
-    """What is set about condensed memory; `ratio` is the length that it should have, as a share."""
+    """Settings of condensed memory; `ratio` is its length as a share of the original."""
 
     strategy: Strategy = Strategy.OFF
     ratio: float = USUAL_RATIO

@@ -12,7 +12,7 @@ from typing import Final
 from core.domain.story.event import CONTEXT, Event
 
 MOST_STATUSES: Final = 1_000
-"""How many events of a chapter can have a status that the GM sets; further takes of these may add some."""
+"""Maximum number of events in a chapter with a status set by the GM; further takes of these may add some."""
 
 LogPlace = tuple[int, int, int]
 """Prompt index, take and ordinal."""
@@ -71,7 +71,7 @@ def with_statuses(statuses: Statuses, said: Statuses) -> Statuses:
 
 
 def marked(events: Sequence[Event], statuses: Statuses) -> tuple[Event, ...]:
-    """Return `events` with what the GM said of them in their metadata, where inputs look for it."""
+    """Return `events` with the GM's statuses in their metadata, where the context builder reads them."""
     if not statuses:
         return tuple(events)
     said = {one.place: one.status for one in statuses}
@@ -119,6 +119,6 @@ def problems_of(statuses: Statuses, events: Iterable[Event]) -> Iterator[str]:
     """Yield problems of the statuses of a chapter that is imported, given its log."""
     places = [one.place for one in statuses]
     if places != sorted(set(places)):
-        yield "what models are sent is said twice of an event"
+        yield "an event has two statuses"
     if not {place_of(event) for event in events}.issuperset(places):
-        yield "what models are sent is said of an event that is missing"
+        yield "a status is of an event that is missing"

@@ -9,7 +9,7 @@ from core.text.cleaning import word_count
 
 @dataclass(frozen=True, slots=True)
 class SourceSnapshot:
-    """What a draft was built from."""
+    """Canon and memory that a draft was built from."""
 
     prompt_index: int
     block_ids: tuple[BlockId, ...]

@@ -11,7 +11,7 @@ from core.domain.ids import EventId, SessionId
 from core.domain.slot import Slot
 
 REPEATS: Final = "repeats"
-"""Key in `metadata` for what a reply only repeats, in words, where no better one came."""
+"""Key in `metadata` for the text that a reply repeats, in words, where no better reply came."""
 REQUEST_ID: Final = "request_id"
 """The key under which `metadata` names the request."""
 SECRET: Final = "secret"
@@ -21,7 +21,7 @@ PRESENT: Final = "present"
 AWAY: Final = "away"
 """Key in `metadata` of the GM's text for those who were away, as `Session.away`, if there were any."""
 MANNER: Final = "manner"
-"""Key in `metadata` of a reply without words, for what it is instead."""
+"""Key in `metadata` for the manner of a reply without words."""
 REASON: Final = "reason"
 """Key in `metadata` of a reply for why it has no words; only the GM reads it."""
 LONGEST_REASON: Final = 1_000
@@ -39,7 +39,7 @@ SCENE: Final = "scene"
 
 
 class Manner(StrEnum):
-    """What a reply without words is."""
+    """Manner of a reply without words."""
 
     ACTION = "action"
     """The character acts."""
@@ -52,7 +52,7 @@ UNASKED_AFTER: Final = "unasked_after"
 
 
 class Role(StrEnum):
-    """Who wrote an event."""
+    """Author of an event."""
 
     USER = "user"
     AGENT = "agent"
@@ -87,7 +87,7 @@ class Event:
 
     @property
     def summarised_with(self) -> int:
-        """The prompt in whose chunk it is summarised: its own, or the next for a line or an unasked reply.
+        """The prompt whose chunk summarises it: its own, or the next for a line or an unasked reply.
 
         So memory that ends with a prompt never depends on whether one was added after that prompt.
         """
@@ -141,5 +141,5 @@ class Event:
 
     @property
     def repeats(self) -> str:
-        """What the reply only repeats, in words; empty for every other event."""
+        """The text that the reply repeats, in words; empty for every other event."""
         return str(self.metadata.get(REPEATS, ""))

@@ -1,7 +1,7 @@
-"""Which entries of lorebooks were active for a reply, as far as a later input depends on it (design 14).
+"""Records the lorebook entries that were active for a reply, as later inputs depend on them (design 14).
 
-They are kept with the reply. So they go with its take: an undone prompt has activated nothing, and the input
-of any prompt can be made again from what is stored.
+They are stored with the reply and belong to its take: an undone prompt has activated nothing, and the input
+of any prompt can be rebuilt from stored data.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

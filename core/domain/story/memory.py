@@ -55,7 +55,7 @@ class _Memory(BaseModel):
 
 
 class World(_Memory):
-    """What is true everywhere in the story."""
+    """Facts that are true everywhere in the story."""
 
     genre: Phrase
     tone: Phrase
@@ -106,7 +106,7 @@ class DeltaRange(_Memory):
 
 
 class LocationUpdates(_Memory):
-    """Where the characters are now."""
+    """The current location of the characters."""
 
     where: Phrase
     notable_environment_changes: Phrases
@@ -122,7 +122,7 @@ class MajorEvent(_Memory):
 
 
 class CharacterAction(_Memory):
-    """What one character did; slot 0 is someone outside the cast."""
+    """An action of one character; slot 0 is someone outside the cast."""
 
     agent_slot: Annotated[int, Field(ge=0, le=7)]
     name: str
@@ -165,7 +165,7 @@ class UnresolvedThread(_Memory):
 
 
 class TurnDelta(_Memory):
-    """What a chunk of prompts added to canon, written by agent 8."""
+    """Canon added by a chunk of prompts, written by agent 8."""
 
     memory_type: Literal["turn_delta"]
     range: DeltaRange
@@ -203,7 +203,7 @@ class BlockType(StrEnum):
     TURN_DELTA = "turn_delta"
     CANON_CORRECTION = "canon_correction"
     CARRY_OVER = "carry_over"
-    """What comes over from earlier chapters. It is made of tab 1 for each input, and never stored."""
+    """Lines from earlier chapters. It is made of tab 1 for each input, and never stored."""
     CONDENSED = "condensed"
     """Several deltas in one (`core.domain.story.condensed`), for inputs; it is stored apart from blocks."""
 

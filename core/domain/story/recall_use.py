@@ -1,4 +1,4 @@
-"""Which items of the memory bank a reply recalled (design 15).
+"""Records the items of the memory bank that a reply recalled (design 15).
 
 They are kept with the reply, so that it can be said later what an input had, and the item is counted as used.
 """
@@ -15,7 +15,7 @@ RECALLED: Final = "recalled"
 GREATEST_COUNT: Final = 10_000_000
 MOST_RECALLED: Final = 200
 MOST_USED: Final = 16
-"""How many of them, the first of the ranking, count as used: the others are there in case they matter."""
+"""Number of items, from the top of the ranking, that count as used; the others are there as spares."""
 
 
 def metadata_of(recalled: Iterable[tuple[ItemId, int]]) -> dict[str, object]:

@@ -32,7 +32,7 @@ class Spoken:
 
     @property
     def metadata(self) -> Mapping[str, object]:
-        """What the metadata of the event has about it; nothing for plain words."""
+        """The metadata of the event; empty for plain words."""
         manner = {} if self.manner is None else {MANNER: self.manner.value}
         return {**manner, REASON: self.reason} if self.reason else manner
 
@@ -61,7 +61,7 @@ def read_spoken(reply: str) -> Spoken:
 
 
 def before_marks(arrived: str) -> str:
-    """Return the beginning of a reply that still streams, up to what is a mark or may become one."""
+    """Return the beginning of a reply that still streams, up to a mark or a possible beginning of one."""
     mark = _MARK.search(arrived)
     if mark is not None:
         return arrived[: mark.start()]

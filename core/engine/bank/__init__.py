@@ -1,1 +1,1 @@
-"""What the GM does with the items of a memory bank (design 15)."""
+"""Commands of the GM on the items of a memory bank (design 15)."""

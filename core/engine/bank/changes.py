@@ -1,4 +1,4 @@
-"""What a change of the GM's makes of an item; pure. Each is one version of it (design 15)."""
+"""Applies the GM's changes to an item; pure. Each makes one version of it (design 15)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
@@ -73,10 +73,10 @@ def closed(item: Item, *, is_on: bool = True) -> Item:
 
 
 def edited(item: Item, typed: Item) -> Item:
-    """Return it with what the GM typed; no model replaces the GM's words, or says whose they are.
+    """Return it with the GM's text and details; no model overwrites these, or changes their attribution.
 
-    Its label stays: it says who was given what it was made from. Raises IllegalCommandError for other words
-    of a quote than its proof has.
+    Its label stays: it is that of its sources. Raises IllegalCommandError when the words of a quote differ
+    from its proof.
     """
     changed = replace(
         item,

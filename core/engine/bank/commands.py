@@ -18,9 +18,9 @@ def keep_bank(
 ) -> Changes:
     """Store whether the chapter keeps a memory bank from here on.
 
-    Switched on, what is in memory already is read, oldest first, but for what was read before; the memory of
-    `snapshot` and the `events` of canon are known then. Switched off, what waits to be read is given up, and
-    what was drawn stays, and is recalled again when the bank is switched on.
+    On activation, all memory that was not read before is read, oldest first; `snapshot` must have its memory
+    and `events` canon then. On deactivation, waiting extractions are dropped; extracted items stay, and are
+    recalled again once the bank is switched on.
     """
     session = move(snapshot, snapshot.session, Command.KEEP_BANK, now)
     if session.keeps_bank is is_on:

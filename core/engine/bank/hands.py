@@ -1,7 +1,7 @@
-"""By whom the bank learned of an item, and by whom it was changed last; pure (design 15).
+"""Provenance of an item: the author of its first version, and that of its last change; pure (design 15).
 
-Nothing of it is stored: it follows from what an item supersedes and from its versions. A reading of play
-makes the first version of an item; each later one is the GM's.
+It is not stored but derived from the superseded items and the versions. Extraction makes the first version
+of an item; each later one is the GM's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,14 +20,14 @@ class Hand:
     is_gm: bool
     at: datetime
     prompt_index: int
-    """The last prompt of what was read; for the GM the prompt that the item is from."""
+    """The last prompt that was read; for the GM the prompt of the item."""
     request_id: RequestId | None = None
     """The extraction; None for the GM."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hands:
-    """Who made an item what it is; the names are those of seed 001."""
+    """Authors of an item; the names are those of seed 001."""
 
     learned_by: Hand
     last_changed_by: Hand | None = None

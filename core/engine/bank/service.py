@@ -23,7 +23,7 @@ from core.engine.bank.hands import Hands, hands_of
 from core.engine.bank.undo import redone, undone
 
 TRIES: Final = 3
-"""How often a change is made of items that another window changes at the same time."""
+"""Maximum attempts at a change of items that another window changes at the same time."""
 MOST_IDS: Final = 1_000
 """Items whose history is asked for one by one; of more, all of it is read."""
 NO_BANK: Final = "This chapter keeps no memory bank."
@@ -83,7 +83,7 @@ class Bank:
         return {one.id: one for one in items}
 
     async def hands(self, items: Sequence[Item]) -> Mapping[ItemId, Hands]:
-        """Return by whom the bank learned of items of this chapter, and who changed them last."""
+        """Return the authors of items of this chapter: of the first version, and of the last change."""
         if not items:
             return {}
         others = {one.id: one for one in await self.items(with_all=True)}
@@ -183,7 +183,7 @@ class Bank:
         return item
 
     async def undo(self) -> Sequence[Item]:
-        """Undo the newest change that the GM made of what is of canon; return its items as they are now."""
+        """Undo the newest change by the GM of canon items; return the items as they are now."""
         return await self._take_back(undone)
 
     async def redo(self) -> Sequence[Item]:
@@ -214,7 +214,7 @@ class Bank:
         raise AssertionError("the loop returns or raises")
 
     async def _change(self, items: Sequence[Item], change: Callable[[Item], Item]) -> Sequence[Item]:
-        """Store what `change` makes of items; where another window changed one, of what it is now."""
+        """Store the result of `change` for items; where another window changed one, for its new version."""
         for tries in range(1, TRIES + 1):
             try:
                 return await self._put(items, [change(item) for item in items])

@@ -1,7 +1,7 @@
-"""Which change of the bank is undone next, and what that makes of its items; pure (design 15).
+"""Finds the next change of the bank to undo or redo, and makes the restored versions; pure (design 15).
 
-A change is all versions that were stored together. Undo stores what an item was before as a version of its
-own, which says in `undoes` what it takes back; to redo is to take back an undo in the same way. So nothing is
+A change is all versions that were stored together. Undo stores the previous state of each item as a new
+version, whose `undoes` names the undone one; redo undoes an undo in the same way. So nothing is
 lost, and it works after a restart.
 """
 

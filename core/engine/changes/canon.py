@@ -1,4 +1,4 @@
-"""What a change of canon consists of: a new take of a prompt, and the memory that is withdrawn for it."""
+"""Builds changes of canon: a new take of a prompt, and the memory that is withdrawn for it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ NO_METADATA: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class Origin(StrEnum):
-    """How a reply came about, if not as the whole answer of a model."""
+    """Origin of a reply that is not the whole answer of a model."""
 
     CORRECTED = "corrected"
     """By the GM."""
@@ -176,7 +176,7 @@ def carried_statuses(snapshot: Snapshot, take: Iterable[Event]) -> Statuses:
 
 
 def end_of_canon(snapshot: Snapshot, now: datetime) -> tuple[NewTake, int]:
-    """Return the take that counts at the newest prompt, and the ordinal of what is added to it next."""
+    """Return the canon take of the newest prompt, and the ordinal of its next line."""
     events = newest_events(snapshot)
     session = snapshot.session
     take = NewTake(session.id, session.prompt_index, events[-1].take if events else 1, now)

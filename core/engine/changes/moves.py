@@ -20,7 +20,7 @@ from core.snapshot import Snapshot
 def new_session(
     now: datetime, *, session_id: SessionId, script_key: str = "", carried: CarryOver = NOTHING_CARRIED
 ) -> Changes:
-    """Return an empty session in DRAFT_TAB1, with what it takes over from earlier chapters."""
+    """Return an empty session in DRAFT_TAB1, with the lines from earlier chapters."""
     session = Session(id=session_id, script_key=script_key, created_at=now, updated_at=now)
     return Changes(session_id=session_id, session=session, tab1=Tab1Inputs(carried=carried))
 

@@ -1,1 +1,1 @@
-"""What a command of the GM, an outcome or a crash makes of a session, as pure functions."""
+"""Pure functions from a command of the GM, an outcome or a crash to changes of a session."""

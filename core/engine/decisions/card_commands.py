@@ -1,4 +1,4 @@
-"""Takes a character of the library into a chapter, with what the GM chose of its card; pure (design 14)."""
+"""Takes a character of the library into a chapter, with the GM's choice from its card; pure (design 14)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -37,7 +37,7 @@ class Calls(Protocol):
 
     @property
     def choices(self) -> ModelAssignments:
-        """How every agent is called."""
+        """The configuration of every agent's calls."""
 
     def config_of(self, context: Context) -> ModelConfig:
         """Return the configuration of the model for `context`."""
@@ -59,7 +59,7 @@ class Calls(Protocol):
 
     @property
     def embedding_batch(self) -> int:
-        """How many texts one call for vectors should have."""
+        """Preferred number of texts in one call for vectors."""
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         """Make the next call of this attempt: for vectors of texts. Its provenance is not kept here."""

@@ -1,4 +1,4 @@
-"""What earlier attempts of a request were answered: paid for, and used again where the input is the same."""
+"""Answers to earlier attempts of a request: paid for, and reused where the input is the same."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -25,13 +25,13 @@ class ReplyMade:
 
     text: str
     origin: Origin | None = None
-    """How it came about, if not as the model's whole answer."""
+    """Its origin, if it is not the model's whole answer."""
     repeats: str = ""
-    """What it only repeats, in words; empty where it says something of its own."""
+    """The text that it only repeats, in words; empty for a reply with text of its own."""
     said: Mapping[str, object] = field(default_factory=dict)
-    """What the metadata of its event has about a reply without words."""
+    """Metadata of its event about a reply without words."""
     lore: Mapping[str, object] = field(default_factory=dict)
-    """What it has about the lore that was active, and the items that were recalled."""
+    """Metadata of its event about active lore and recalled items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,11 @@ class NarrativeMade:
 
 @dataclass(frozen=True, slots=True)
 class AfterthoughtMade:
-    """What a character adds unasked; empty where it says nothing."""
+    """A character's unasked addition; empty where it says nothing."""
 
     text: str = ""
     lore: Mapping[str, object] = field(default_factory=dict)
-    """What the metadata of its event has about the lore that was active."""
+    """Metadata of its event about active lore."""
 
 
 @dataclass(frozen=True, slots=True)

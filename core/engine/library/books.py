@@ -101,8 +101,8 @@ class BookLibrary:
     async def next_chapter(self, session_id: SessionId, *, again: bool = False) -> SessionId:
         """Store the chapter after this one and return its id; it is not locked, and its text is empty.
 
-        World, cast, narrative definition, prompt blocks and lorebooks are those of this chapter, with what it
-        hands on, and it keeps a memory bank if this one does.
+        World, cast, narrative definition, prompt blocks and lorebooks are those of this chapter, with its
+        carry-over, and it keeps a memory bank if this one does.
         A chapter that is in no book begins one. Raises IllegalCommandError unless the chapter has ended, and
         BookGoesOnError where the book has a chapter after it, unless it is asked for `again`.
         """

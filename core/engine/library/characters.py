@@ -35,13 +35,13 @@ NOT_TAKEN = "None of that was taken; d in the list of the cast (F5, 3) or `story
 
 @dataclass(frozen=True, slots=True)
 class CardImport:
-    """What became of a card. `is_new` is False where the same file was imported before."""
+    """Result of a card's import. `is_new` is False where the same file was imported before."""
 
     character: Character
     report: tuple[str, ...]
     is_new: bool = True
     not_taken: str = ""
-    """What the card says of itself that only the GM can grant, and that was not taken."""
+    """Claims of the card that only the GM can confirm, and that were not taken."""
 
 
 class CharacterLibrary:
@@ -94,7 +94,7 @@ class CharacterLibrary:
         return CardImport(character, lines, not_taken="" if is_trusted else claims_of(file.card))
 
     async def card(self, character: Character) -> CardFile:
-        """Return the card of a character with what the GM changed, in the file that it came in."""
+        """Return the card of a character with the GM's changes, in the file that it came in."""
         kept = await self._store.card_of(character.id)
         return await asyncio.to_thread(_card_file, character, kept)
 
@@ -168,7 +168,7 @@ class CharacterLibrary:
             return await self.save(change(await self.by_id(character_id)))
 
     async def edit(self, begun: Character, made: Character) -> Character:
-        """Store the fields in which `made` differs from what it was begun with, as `change` does."""
+        """Store the fields in which `made` differs from `begun`, as `change` does."""
         return await self.change(begun.id, lambda now: merged(begun, made, now))
 
     async def pause(self, character: Character, until: datetime | None = None) -> Character:

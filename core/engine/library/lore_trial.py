@@ -29,7 +29,7 @@ _PARAGRAPHS = re.compile(r"\n\s*\n")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What a book is tried on. Each paragraph of the text is a message, and the last is the newest."""
+    """Input of a trial. Each paragraph of the text is a message, and the last is the newest."""
 
     text: str
     depth: int | None = None
@@ -37,7 +37,7 @@ class Trial:
     budget: int | None = None
     """Most tokens of all texts together; None is without a limit."""
     seed: str = ""
-    """What chance depends on."""
+    """Seed of random choices."""
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -71,7 +71,7 @@ def not_tried(file: LoreFile) -> str:
         if entry.is_enabled:
             found |= {words for words, is_asked in _ASKED.items() if is_asked(entry, file)}
     missing = [words for words in _ASKED if words in found]
-    return f"Entries also ask for what is not tried here: {', '.join(missing)}." if missing else ""
+    return f"A trial ignores these conditions of entries: {', '.join(missing)}." if missing else ""
 
 
 def in_order(activation: Activation) -> tuple[Outcome, ...]:

@@ -52,7 +52,7 @@ class LoreKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LoreImport:
-    """What became of a lorebook. `is_new` is False where the same file was imported before."""
+    """Result of a lorebook's import. `is_new` is False where the same file was imported before."""
 
     book: KeptLorebook
     report: tuple[str, ...]
@@ -133,10 +133,10 @@ class LoreLibrary:
         )
 
     async def edit(self, kept: KeptLorebook, file: LoreFile, book: Lorebook) -> tuple[KeptLorebook, LoreFile]:
-        """Store an edited lorebook in its own file, in which only what was edited is different then.
+        """Store an edited lorebook in its own file, in which only the edited parts change.
 
-        `file` is what was read of `kept`. Return both as they are stored. Raises ChangedElsewhereError, and
-        FileRefusedError for what cannot be written, or could not be read again.
+        `file` is the parsed file of `kept`. Return both as they are stored. Raises ChangedElsewhereError, and
+        FileRefusedError for a book that cannot be written, or could not be read again.
         """
         await self._check_groups(kept)
         before = await self._store.lore_file(kept.id)
@@ -246,7 +246,7 @@ def _valid(book: KeptLorebook) -> KeptLorebook:
 
 
 def _copied(kept: KeptFile, name: str, groups: tuple[str, ...] = (), owner: Slot | None = None) -> LoreCopy:
-    """Return a copy of what a lorebook's file says; raise FileRefusedError for one that is too long."""
+    """Return a copy of a lorebook's file; raise FileRefusedError for one that is too long."""
     file = read_lore_file(kept.content, kept.name)
     source = file.book.source
     document = source.document if source is not None else parse_json(kept.content, kept.name)

@@ -1,4 +1,4 @@
-"""What is proposed for the characters of the library, and what the GM decides about it (design 14)."""
+"""Proposals for the characters of the library, and the GM's decisions about them (design 14)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What a GM keeps across chapters, as one object: characters, lorebooks and books (design 14)."""
+"""The records that a GM keeps across chapters, as one service: characters, lorebooks, books (design 14)."""
 
 from core.domain.clock import Clock
 from core.engine.library.books import BookLibrary

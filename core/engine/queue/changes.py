@@ -1,4 +1,4 @@
-"""What the GM changes in the queue of a chapter, as pure functions from a snapshot to changes (design 17)."""
+"""The GM's changes to the queue of a chapter, as pure functions from a snapshot to changes (design 17)."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -16,7 +16,7 @@ from core.snapshot import Snapshot
 
 
 class ChapterQueue:
-    """Changes the queue of an open chapter; raises IllegalCommandError for what is not possible."""
+    """Changes the queue of an open chapter; raises IllegalCommandError when a change is not possible."""
 
     def __init__(
         self,

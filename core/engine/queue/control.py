@@ -27,7 +27,7 @@ _CLOSED: Final[Mapping[Word, Callable[[Snapshot, RequestId, datetime], Changes]]
     Word.RETRY: changes.retry_closed,
     Word.UP: changes.move_up,
 }
-"""What can be done with a request of a chapter that no window has open."""
+"""Commands on a request of a chapter that no window has open."""
 
 
 class ChangesClosed(Protocol):
@@ -42,7 +42,7 @@ class ChangesClosed(Protocol):
 class QueueControl:
     """Lists and changes the queue, in whatever window a chapter is open.
 
-    Methods raise IllegalCommandError for what is not possible, and StorageError.
+    Methods raise IllegalCommandError when a change is not possible, and StorageError.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class QueueControl:
         return entries_of(queued, self._choices, self._clock(), is_paused=self.is_paused)
 
     async def pause(self) -> None:
-        """Let nothing new begin in any window, also after a restart; what runs goes on."""
+        """Let nothing new begin in any window, also after a restart; running calls finish."""
         await self._set_paused(is_paused=True)
 
     async def resume(self) -> None:
@@ -240,7 +240,7 @@ async def _logged(work: Awaitable[object]) -> None:
         await work
     except StoryEngineError as error:
         # The window that asked for it cannot be told; its list shows that nothing changed.
-        log.info("what another window asked of the queue was refused: %s", error)
+        log.info("a request of another window to the queue was refused: %s", error)
 
 
 def _refuse_interrupted(found: QueuedRequest) -> None:
@@ -252,7 +252,7 @@ def _refuse_interrupted(found: QueuedRequest) -> None:
 
 
 def _refuse_at_once(word: Word, request: Request) -> None:
-    """Raise IllegalCommandError for what another window could only refuse without being heard."""
+    """Raise IllegalCommandError for a command that another window would refuse without a reply."""
     if word is Word.STOP and not request.is_processing:
         raise IllegalCommandError(changes.WITH_NO_MODEL)
     if word is not Word.STOP and request.is_processing:

@@ -1,4 +1,4 @@
-"""The queue as a list: in which order requests are taken, and for what each waits (design 17)."""
+"""The queue as a list: requests in the order in which they run, and what each waits for (design 17)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ class QueueEntry:
     lane: str
     """The account and the model that are asked."""
     waits_for: str
-    """What it waits for, in plain words; empty while a model works on it, or when nothing is before it."""
+    """Its reason for waiting, in plain words; empty while a model works on it, or when it is next."""
 
 
 def entries_of(
     queued: Sequence[QueuedRequest], choices: ModelAssignments, now: datetime, *, is_paused: bool
 ) -> list[QueueEntry]:
-    """Return the requests in the order of taking, with what each of them waits for."""
+    """Return the requests in the order in which they run, each with its reason for waiting."""
     ordered = sorted(queued, key=lambda one: (_rank(one.request, now), one.request.order))
     held_up = {
         one.request.session_id

@@ -24,7 +24,7 @@ from core.store import SessionStore
 
 Publish = Callable[[Notification], None]
 QUERY_CALL: Final = 0
-"""The number of the call that looks for what an input recalls: the calls for an answer begin with 1."""
+"""Number of the call for the vector of an input's query: the calls for an answer begin with 1."""
 
 
 class Executor:
@@ -100,7 +100,7 @@ class _Calls:
     ) -> None:
         self._gateway = gateway
         self.choices = choices
-        """How every agent is called."""
+        """The configuration of every agent's calls."""
         self._embeddings = embeddings
         self._request = request
         self._cancellation = cancellation
@@ -109,7 +109,7 @@ class _Calls:
         """The provenance of all calls so far."""
         self._count = 0
         self._queries = CallRecords()
-        """The provenance of what was asked for the input, which goes with that of the next call."""
+        """Provenance of the calls for the query, which is stored with that of the next call."""
 
     def config_of(self, context: Context) -> ModelConfig:
         """Return the configuration of the model for `context`."""
@@ -163,7 +163,7 @@ class _Calls:
 
     @property
     def embedding_batch(self) -> int:
-        """How many texts one call for vectors should have."""
+        """Preferred number of texts in one call for vectors."""
         return self._embeddings.batch
 
     async def embed(self, texts: Sequence[str]) -> Embedded:

@@ -28,7 +28,7 @@ from core.snapshot import Snapshot
 log = logging.getLogger(__name__)
 
 Next = Callable[[Snapshot], Request | None]
-"""Which request comes next."""
+"""Returns the request that comes next."""
 
 
 class Performer:

@@ -1,1 +1,1 @@
-"""What the inputs of characters draw on of the memory bank (design 15)."""
+"""Recall of the memory bank for the inputs of characters (design 15)."""

@@ -1,4 +1,4 @@
-"""What an input asks of the memory bank: which words, which meaning, and of which chapters (design 15)."""
+"""Builds the query of an input to the memory bank: its words, meaning and chapters (design 15)."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from core.domain.story.event import Event
 from core.text.graphemes import tail
 
 EVENTS_ASKED: Final = 2
-"""How many of the last events that a character knows are asked about, beside the GM's prompt."""
+"""Number of the last events known to the character that are queried, beside the GM's prompt."""
 _NAME_WEIGHT: Final = 0.3
 _EVENT_WEIGHT: Final = 0.4
-"""What words of the last events, and the character's own name, count beside those of the prompt."""
+"""Weights of words of the last events, and of the character's own name, beside those of the prompt."""
 _ENOUGH_WORDS: Final = 6
 _ENOUGH_OF_QUESTION: Final = 4
 """A prompt of so many words, or a question of so many, is asked about alone: other texts would blur it."""
@@ -37,7 +37,7 @@ Embed = Callable[[str], Awaitable[Meaning | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What an input is made for."""
+    """The prompt for which an input is built, and the means to search by meaning."""
 
     text: str
     """The GM's prompt."""

@@ -88,7 +88,7 @@ class BankReader:
             chapters, meant = told.result()
             name = session.name_of(slot)
             query = query_of(asked, meaning.result(), events, chapters, slot, name, limit)
-            # Some of what earlier chapters have was replaced since, and leaves room for others.
+            # Some items of earlier chapters were replaced since, and leave room for others.
             spare = limit // 2 if len(chapters) > 1 else 0
             query = replace(with_names(query, meant), at=self._fades_at(), limit=limit + spare)
         by_id = {chapter.session_id: chapter for chapter in chapters}

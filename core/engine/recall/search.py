@@ -49,9 +49,9 @@ class Hit:
     prompt: int | None = None
     """The last prompt that it is from; None for a draft."""
     source: str
-    """What the text is of: the ordinal of an event, the id of a block or an item, the number of a version."""
+    """Id of its source: the ordinal of an event, the id of a block or an item, the number of a version."""
     part: int = 0
-    """Which of the texts of a block it is, from 0."""
+    """Index of the text within its block, from 0."""
     who: str = ""
     """The name of the speaker, or of the item."""
     excerpt: str
@@ -62,7 +62,7 @@ class Hit:
     instead: str = ""
     """The search that found it, where nothing has the words that were typed."""
     similarity: float | None = None
-    """The cosine of what was found by its meaning, or of an item that this event proves."""
+    """The cosine of a text found by meaning, or of an item that this event proves."""
     has_words: bool = True
     """Whether it has a word that was searched for; else it was found by its meaning alone."""
 
@@ -73,7 +73,7 @@ class Hit:
 
     @property
     def where(self) -> tuple[SessionId, Place, int | None, str, int]:
-        """Which text it is."""
+        """Identity of the text."""
         return self.session_id, self.place, self.prompt, self.source, self.part
 
 

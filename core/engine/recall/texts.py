@@ -16,7 +16,7 @@ from core.store import SessionStore
 
 
 class Place(StrEnum):
-    """Where something was found; the values are for people."""
+    """Place of a hit; the values are for people."""
 
     BANK = "memory bank"
     TRANSCRIPT = "transcript"
@@ -36,7 +36,7 @@ class Text(NamedTuple):
 
 
 class ChapterTexts(NamedTuple):
-    """What a chapter has to be searched."""
+    """The searchable texts of a chapter."""
 
     names: dict[int, str]
     """The characters by the numbers of their slots."""

@@ -205,7 +205,7 @@ class SavePoints:
             drafts=await asyncio.to_thread(chained, EMPTY_CHAIN, drafts, version),
         )
         if chains != content.chains:
-            raise SavePointDamagedError(slot.number, "the story up to it is not what it was")
+            raise SavePointDamagedError(slot.number, "the story up to it has changed")
         title = title_from(session.title, content.tab1.chapter, content.tab1.world)
         session = replace(session, title=title_with(title, slot.label), updated_at=self._clock())
         history = await self._store.bank.history(slot.session_id)

@@ -42,7 +42,7 @@ from core.snapshot import Snapshot
 from core.text.cleaning import is_blank
 
 ROLL: Final = "roll"
-"""Key in `metadata` of a line for what was rolled: notation, dice and total."""
+"""Key in `metadata` of a line for its roll: notation, dice and total."""
 
 SCENE_BREAK: Final = "* * *"
 """The line with which a scene begins that has no words; in any language it is one."""
@@ -98,7 +98,7 @@ def begin_scene(
     hearers: Iterable[Slot] | None = None,
     metadata: Mapping[str, object] | None = None,
 ) -> Changes:
-    """Begin a new scene with a line: recent context begins there, as soon as what is before it is in memory.
+    """Begin a new scene with a line: recent context begins there, once all earlier events are in memory.
 
     Those present witness its words, or those in `hearers`. No model is sent a line without words.
     """
@@ -122,7 +122,7 @@ def set_status(snapshot: Snapshot, events: Sequence[Event], status: ContextStatu
     said = tuple(EventStatus(*place_of(event), status) for event in changed)
     if len(with_statuses(snapshot.statuses, said)) > MOST_STATUSES:
         raise IllegalCommandError(
-            f"A chapter has at most {MOST_STATUSES:,} lines with a mark of what is sent; nothing was changed."
+            f"A chapter has at most {MOST_STATUSES:,} lines marked always or never sent; nothing was changed."
         )
     return Changes(session_id=session.id, session=session, statuses=said)
 

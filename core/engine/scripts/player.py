@@ -187,7 +187,7 @@ class ScriptPlayer:
                 f"The chapter was ended after prompt {played}, and the script has {length}"
             )
         lines: list[Event] = []
-        """What the script has put before the prompt that is checked next."""
+        """Lines of the script before the next prompt to check."""
         for _, at_index in groupby(await self._session.canon(last=played), key=lambda one: one.prompt_index):
             events = list(at_index)
             self._check_prompt(events, lines, played)

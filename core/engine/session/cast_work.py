@@ -35,21 +35,21 @@ from core.store import SessionStore
 
 OVER: Final = (SessionState.ENDED, SessionState.NARRATING)
 """The states of a chapter that has ended."""
-NOTOVER: Final = "What a chapter changed is seen at its end: end it first (End Chapter on tab 2)."
+NOTOVER: Final = "Changes of a chapter are proposed at its end: end it first (End Chapter on tab 2)."
 NOBODY: Final = "No character of this chapter is in the library; tab 1 keeps one there (palette)."
 NO_GAPS: Final = "It has a short description, three traits and three topics; nothing is missing."
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What was begun for a chapter."""
+    """Work that was begun for a chapter."""
 
     asked: tuple[RequestId, ...] = ()
     """The requests that a model has to answer; what was answered before is not asked again."""
     proposed: int = 0
-    """How many proposals were made without a model."""
+    """Number of proposals made without a model."""
     left_alone: tuple[str, ...] = ()
-    """Whom the program must not change, each with the reason."""
+    """Characters that the program must not change, each with the reason."""
 
 
 class CastWork:
@@ -75,7 +75,7 @@ class CastWork:
         return self._gateway.model_label(self._gateway.choices[AgentRole.CONTEXT_SUMMARY])
 
     async def fill_gaps(self, character: Character) -> RequestId:
-        """Ask for what a character lacks; return the request.
+        """Ask for the missing details of a character; return the request.
 
         Raises IllegalCommandError where nothing is missing, or where the program must not change it.
         """

@@ -44,7 +44,7 @@ class Condenser(ListeningTask):
         self._clock = clock
         self._condensing = condensing
         self._known: frozenset[BlockId] = frozenset()
-        """What was condensed when it last asked: another look is worth it only if that has changed since."""
+        """Blocks that were condensed when it last asked; it looks again only after that has changed."""
 
     def start(self) -> None:
         """Start to listen, unless the task runs already or there is nothing to do."""

@@ -1,4 +1,4 @@
-"""What the next calls of an open session may cost, and the ceiling that one of them reached (design 18)."""
+"""Forecasts the cost of an open session's next calls, and keeps the ceiling that one reached (design 18)."""
 
 import asyncio
 from collections.abc import Sequence

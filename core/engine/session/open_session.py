@@ -1,4 +1,4 @@
-"""What an open session is asked without changing anything in it."""
+"""Read-only queries on an open session."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -32,7 +32,7 @@ class OpenSession(SessionReader):
         self.fades_at: Callable[[], datetime | None] = lambda: None
         """Returns the time that it is, where items of the memory bank fade by hours."""
         self.prepare_search: Callable[[], Awaitable[None]] | None = None
-        """Asks for what a search by meaning lacks; nothing in a chapter that keeps no bank."""
+        """Requests the vectors that a search by meaning needs; none in a chapter that keeps no bank."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -62,7 +62,7 @@ class OpenSession(SessionReader):
         return self._writer.listeners.listen()
 
     async def newest_canon(self, *, known_to: Slot | None = None) -> Sequence[Event]:
-        """Return the newest events of the story, or of what a character witnessed, for the transcript."""
+        """Return the newest events of the story, or those that a character witnessed, for the transcript."""
         length = self.snapshot.session.limits.transcript
         return await self._store.newest_canon(self.id, length, known_to=known_to)
 

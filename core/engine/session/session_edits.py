@@ -1,4 +1,4 @@
-"""What the GM writes into an open session: it is stored, and no model is called for it."""
+"""The GM's edits of an open session that are stored without a call of a model."""
 
 from core.agents.context_builder import ContextBuilder
 from core.agents.sections.prompt_blocks import PromptOutline

@@ -104,7 +104,7 @@ class SessionHandle(SessionEdits):
 
     @cached_property
     def bank(self) -> Bank:
-        """What the GM does with the items of this chapter; made where it is used first."""
+        """The GM's commands on the items of this chapter; made on first use."""
         told = partial(self._writer.listeners.publish, BankChanged())
         return Bank(self._store.bank, self.id, self._clock, self._writing, told, self.make_vectors)
 
@@ -175,7 +175,7 @@ class SessionHandle(SessionEdits):
             await self.withdraw(request_id)
 
     async def retry(self, request_id: RequestId) -> RequestId:
-        """Retry a failed request, or work that waits for its next try; return the id of what runs."""
+        """Retry a failed request, or work that waits for its next try; return the id of the new attempt."""
         request = commands.find_request(self.snapshot, request_id)
         if not (request.has_failed or request.spec.is_background):
             raise IllegalCommandError(NOT_FAILED)

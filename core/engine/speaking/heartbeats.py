@@ -19,7 +19,7 @@ from core.engine.sync.session_writer import SessionWriter
 from core.store import SessionStore
 
 MOST_ANSWERS: Final = 2 * len(Slot)
-"""How many of the newest answers are read: each character that is silent now has given one of them."""
+"""Number of the newest answers that are read: each silent character has given one of them."""
 
 Replies = Mapping[Slot, tuple[int, datetime]]
 
@@ -90,7 +90,7 @@ async def answers_of(store: SessionStore, session_id: SessionId, replies: Replie
 
 
 def with_wishes(hints: Sequence[Hint], answers: Mapping[Slot, str]) -> tuple[Hint, ...]:
-    """Return the hints with what the characters said."""
+    """Return the hints with the characters' wishes."""
     return tuple(replace(hint, wish=answers.get(hint.slot, "")) for hint in hints)
 
 

@@ -1,4 +1,4 @@
-"""Which characters were silent for long, by rule, as a hint to the GM (design 17)."""
+"""Finds characters that were silent for long, by rule, as a hint to the GM (design 17)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from core.text.cleaning import clean_line
 
 @dataclass(frozen=True, slots=True)
 class HintRules:
-    """What the GM has set about hints in every chapter."""
+    """The GM's settings of hints, for every chapter."""
 
     minutes: int = USUAL_HINT_MINUTES
     """Minutes of play after which a character counts as silent, also with fewer prompts than the GM named."""
@@ -34,13 +34,13 @@ class Hint:
 
     slot: Slot
     prompts: int
-    """How many prompts others answered since its last reply."""
+    """Number of prompts that others answered since its last reply."""
     minutes: int = 0
     """The minutes from its last reply to the newest of all, if they are many; 0 else."""
     thread: str = ""
     """A thread of the story that lies open: one that names it, else the newest; empty without any."""
     wish: str = ""
-    """What it would speak about, as its model says; empty where that was not asked or it asks for nothing."""
+    """The subject that it would speak about, by its model; empty where it was not asked, or has none."""
 
     @property
     def text(self) -> str:

@@ -60,11 +60,11 @@ class Afterthoughts:
 
     @property
     def most(self) -> int:
-        """How often a character adds something to one reply, at most."""
+        """Maximum number of additions of a character to one reply."""
         return self._most
 
     async def let_add(self, slots: Iterable[Slot], *, is_on: bool = True) -> None:
-        """Store which characters may add something unasked, and whether any does in this chapter."""
+        """Store the characters that may add something unasked, and whether any does in this chapter."""
         chosen = tuple(slots)
         await self._writer.apply(
             lambda snapshot: commands.let_add(snapshot, chosen, self._clock(), is_on=is_on)

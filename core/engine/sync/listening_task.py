@@ -1,4 +1,4 @@
-"""The base of what an open session does in the background when something happens in it."""
+"""Base class of an open session's background tasks that react to notifications."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ from core.engine.sync.session_writer import SessionWriter
 log = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_SECONDS: Final = 5.0
-"""Seconds to wait for what is under way when the session is closed; what is lost then is done later."""
+"""Seconds to wait for running work when the session is closed; work that is lost then is done later."""
 
 
 class ListeningTask(ABC):
@@ -21,7 +21,7 @@ class ListeningTask(ABC):
     name: ClassVar[str]
     """The name of the task."""
     failure: ClassVar[str]
-    """What the log says when a notification could not be followed; the session goes on."""
+    """Log message when a notification could not be followed; the session goes on."""
 
     def __init__(self, writer: SessionWriter) -> None:
         self._writer = writer
@@ -33,7 +33,7 @@ class ListeningTask(ABC):
             self._task = asyncio.create_task(self._run(), name=self.name)
 
     async def aclose(self) -> None:
-        """Wait for what is under way, and end; the listeners are closed already."""
+        """Wait for running work, and end; the listeners are closed already."""
         if self._task is None:
             return
         _, late = await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_SECONDS)

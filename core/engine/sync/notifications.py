@@ -29,7 +29,7 @@ class SessionChanged(Notification):
 
 @dataclass(frozen=True, slots=True)
 class QueuePaused(Notification):
-    """The queue is paused, for all windows: what runs goes on, and nothing new begins."""
+    """The queue is paused, for all windows: running calls finish, and nothing new begins."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,7 @@ def _with_take(snapshot: Snapshot, take: Sequence[Event], now: datetime) -> Chan
 
 
 def undo(snapshot: Snapshot, now: datetime) -> Changes:
-    """Take the newest prompt out of canon; its text returns to its composer, in front of what is there."""
+    """Remove the newest prompt from canon; its text returns to its composer, in front of newer text."""
     move(snapshot, snapshot.session, Command.UNDO, now)
     prompt, _ = newest(snapshot)
     session, withdrawn = withdraw_newest(snapshot, now)
@@ -247,7 +247,7 @@ def rebuild_block(
 
 
 class LockMark(StrEnum):
-    """What the GM says of a canon lock."""
+    """The GM's mark of a canon lock."""
 
     PINNED = "pinned"
     """It is in memory, whatever becomes of the blocks that have it."""

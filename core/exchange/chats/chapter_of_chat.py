@@ -45,7 +45,7 @@ class ChatChapter:
 
     @property
     def report(self) -> tuple[str, ...]:
-        """What the GM is told: what went where, and what to do next."""
+        """Report for the GM: where each part went, and what to do next."""
         counts = [_counted(self.prompts, "prompt"), _counted(self.replies, "reply", "replies")]
         if self.further_takes:
             counts.append(_counted(self.further_takes, "further take"))

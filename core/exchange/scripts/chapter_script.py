@@ -101,7 +101,7 @@ class ChapterScript:
     book: str = ""
     """The title of the book that the chapter belongs to; empty for none."""
     viewpoint: Slot | None = None
-    """The character from whose viewpoint the narrative is written; None for all of the chapter."""
+    """The character whose viewpoint the narrative has; None for all of the chapter."""
     keeps_bank: bool | None = None
     """Whether the chapter keeps a memory bank; where the script does not say, the chapter stays."""
     language: Language | None = None
@@ -119,7 +119,7 @@ class ChapterScript:
 
     @property
     def length(self) -> int:
-        """How many prompts the chapter of a line has in the end."""
+        """Number of prompts in the finished chapter, undone ones not counted."""
         return sum(not prompt.is_undone for prompt in self.prompts)
 
     @property
@@ -129,14 +129,14 @@ class ChapterScript:
 
     @property
     def profiles(self) -> Profiles:
-        """What the script says of characters besides name and identity."""
+        """Data of the script's characters besides name and identity."""
         return {agent.slot: agent.profile for agent in self.agents if agent.profile}
 
     @cached_property
     def key(self) -> str:
         """SHA-256 of the set-up in hexadecimal, by which a second run finds its session.
 
-        It does not cover prompts, secrets, prompt blocks, lorebooks and what the narrative is to be, which
+        It does not cover prompts, secrets, prompt blocks, lorebooks and the settings of the narrative, which
         may change while the chapter is played.
         """
         setup = {

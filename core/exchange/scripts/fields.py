@@ -29,7 +29,7 @@ class FieldReader:
     def __init__(self) -> None:
         self.problems: list[ScriptProblem] = []
         self.profiles: dict[Slot, Profile] = {}
-        """What the script says of a character besides name and identity."""
+        """Data of characters besides name and identity."""
 
     def report(self, location: str, message: str) -> None:
         """Note a problem, and go on."""

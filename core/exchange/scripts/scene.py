@@ -24,7 +24,7 @@ _LONGEST_SCENE: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ScriptLine:
-    """What comes before a prompt and calls no character: narration, a new scene, or dice to roll."""
+    """A line before a prompt that calls no character: narration, a new scene, or dice to roll."""
 
     text: str
     """The narration, or the notation of the dice."""

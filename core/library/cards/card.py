@@ -83,7 +83,7 @@ class Card:
 
     @property
     def version(self) -> CardVersion:
-        """The version by what the card holds, whatever it calls itself."""
+        """The version by the card's fields, whatever it calls itself."""
         return version_of(self.document.value)
 
     def text(self, field: str) -> str:
@@ -104,12 +104,12 @@ class Card:
 
     @property
     def called(self) -> str:
-        """What `{{char}}` stands for: the nickname, else the name."""
+        """The value of `{{char}}`: the nickname, else the name."""
         return self.text("nickname") or self.name
 
     @property
     def extensions(self) -> Mapping[str, Any]:
-        """What other programs keep in the card."""
+        """Data of other programs in the card."""
         found = self._raw("extensions")
         return found if isinstance(found, dict) else {}
 
@@ -139,7 +139,7 @@ class Card:
 
     @property
     def book_path(self) -> Path | None:
-        """Where the lorebook of the card is, also at the wrong level; None for a card without one."""
+        """Path of the card's lorebook, also at the wrong level; None for a card without one."""
         candidates: tuple[Path, ...] = (
             ("data", "character_book"),
             ("character_book",),
@@ -180,7 +180,7 @@ def new_card(fields: Mapping[str, str | list[str]]) -> Card:
 
 
 def is_card(value: object) -> bool:
-    """Whether a parsed JSON text is a card, by what it holds."""
+    """Whether a parsed JSON text is a card, by its fields."""
     if not isinstance(value, dict):
         return False
     if _text(value.get("spec")).startswith("chara_card_"):

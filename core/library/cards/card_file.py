@@ -1,4 +1,4 @@
-"""Reads a card from the bytes of a file: JSON, PNG or CHARX, by what is in it and never by its name."""
+"""Reads a card from the bytes of a file: JSON, PNG or CHARX, by content and never by its name."""
 
 import base64
 import binascii
@@ -23,7 +23,7 @@ V2_KEYWORD: Final = "chara"
 V3_KEYWORD: Final = "ccv3"
 KEYWORDS: Final = (V3_KEYWORD, V2_KEYWORD)
 BLANK: Final = b"\xef\xbb\xbf\0 \t\r\n"
-"""What may be around a text in a file."""
+"""Bytes that may surround a text in a file."""
 _ENCRYPTED: Final = b"rcc||"
 _NOT_BASE64: Final = re.compile(rb"[\s\0]+")
 _SAME: Final = (
@@ -43,7 +43,7 @@ class CardFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CardFile:
-    """A card and the file that it came in. `notes` are sentences about what was odd in it."""
+    """A card and the file that it came in. `notes` are sentences about oddities of the file."""
 
     name: str
     format: CardFormat
@@ -96,7 +96,7 @@ def _card_in(document: JsonDocument, what: str) -> Card:
 def _oddities(card: Card) -> list[str]:
     notes = []
     if is_newer(card.document.value):
-        notes.append("The card is of a newer version than 3.0; what is new in it is kept and not used.")
+        notes.append("The card is of a newer version than 3.0; its new fields are kept and not used.")
     if not card.name.strip():
         notes.append("The card has no name.")
     if card.book_path not in (None, ("data", "character_book")) and card.version > CardVersion.V1:
@@ -165,7 +165,7 @@ def card_texts(content: bytes) -> frozenset[int]:
 
 
 def card_copies(content: bytes) -> Iterator[tuple[PngText, JsonDocument]]:
-    """Yield the chunks of a PNG that hold a card, each with what it says."""
+    """Yield the chunks of a PNG that hold a card, each with its document."""
     for text in texts(content):
         if text.keyword.lower() in KEYWORDS or _may_be_card(text):
             with suppress(FileRefusedError):

@@ -22,14 +22,14 @@ MOST_MEMBERS: Final = 10_000
 LARGEST_TOTAL: Final = 128 * 1024 * 1024
 """Bytes of all members together, unpacked."""
 GREATEST_RATIO: Final = 200
-"""How many times larger than packed a member of more than a megabyte may be."""
+"""Maximum ratio of unpacked to packed bytes, for a member of more than a megabyte."""
 _DIRECTORY_ENTRY: Final = b"PK\x01\x02"
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _FAULTS: Final = (
     *(zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError, OSError, OverflowError),
     *(zlib.error, struct.error),
 )
-"""What the standard library raises for archives that are damaged or made to harm."""
+"""Exceptions of the standard library for archives that are damaged or made to harm."""
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)
 
 

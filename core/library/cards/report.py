@@ -1,6 +1,6 @@
-"""What an import does with a card: which field goes where, and what is too long for its place.
+"""Reports what an import does with a card: the place of each field, and texts too long for their place.
 
-Nothing is cut: the GM chooses what of a long text goes into the chapter.
+Nothing is cut: the GM chooses which part of a long text goes into the chapter.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ OFFERED: Final = "The card has more, which a chapter is offered once it takes th
 
 
 class Place(StrEnum):
-    """Where a text of a card goes; the value is what the GM calls it. Those that are offered come last."""
+    """Target of a card's text; the value is the GM's word for it. Those that are offered come last."""
 
     NAME = "the name"
     IDENTITY = "the identity"
@@ -36,7 +36,7 @@ class Place(StrEnum):
 
     @property
     def room(self) -> int:
-        """How many characters of one text fit."""
+        """Maximum characters of one text."""
         return LONGEST_PROMPT_BLOCK if self in (Place.RULES, Place.MATERIAL) else LONG
 
 
@@ -72,7 +72,7 @@ class Placement:
 
     @property
     def room(self) -> int:
-        """How many characters of the text a chapter takes."""
+        """Maximum characters of the text in a chapter."""
         return Limits().name if self.field == "name" else self.place.room
 
     @property

@@ -39,7 +39,7 @@ _EMPTY_V2: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class WrittenCard:
-    """The bytes of a file, and sentences about what it could not hold."""
+    """The bytes of a file, and sentences about the fields that it could not hold."""
 
     content: bytes
     notes: tuple[str, ...] = ()

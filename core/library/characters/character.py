@@ -28,9 +28,9 @@ class Topic:
 
     name: str
     perspective: str = ""
-    """What the character thinks of it."""
+    """The character's opinion of it."""
     approach: str = ""
-    """How it deals with it."""
+    """The character's way of dealing with it."""
     personal_stake: str = ""
     """Why it matters to this character."""
     sentiment: float = 0.0
@@ -40,9 +40,9 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What a character was when it was made from its card: what differs now was changed by the GM.
+    """A character as it was imported from its card: later differences are changes by the GM.
 
-    `rest` is the JSON of what a card has no field for.
+    `rest` is the JSON of the card's data without a field here.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Character:
     """When a pause ends by itself; None for one without an end."""
     archived_at: datetime | None = None
     imported: Imported | None = None
-    """What was made from the card that it came from; None for a character that was made here."""
+    """The imported state, for a character from a card; None for a character that was made here."""
     created_at: datetime
     updated_at: datetime
     version: int = 1
@@ -94,7 +94,7 @@ class Character:
 
     @property
     def profile(self) -> Profile:
-        """What a chapter takes of it besides name and identity."""
+        """Its data for a chapter besides name and identity."""
         return Profile(
             character_id=self.id,
             aliases=self.aliases,

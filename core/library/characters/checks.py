@@ -1,4 +1,4 @@
-"""What may be stored of a character: bounds of its texts, lists and numbers (design 14)."""
+"""Validates characters before they are stored: bounds of texts, lists and numbers (design 14)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
@@ -58,7 +58,7 @@ def cleaned(character: Character) -> Character:
 
 
 def merged(begun: Character, made: Character, now: Character) -> Character:
-    """Return what is stored now with the fields in which `made` differs from what it was begun with.
+    """Return `now` with the fields in which `made` differs from `begun`.
 
     Raises ChangedElsewhereError where one of them is not what it was.
     """

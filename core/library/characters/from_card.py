@@ -36,7 +36,7 @@ from core.text.graphemes import head
 
 EXTENSION: Final = "story_engine"
 GRANTED: Final = ("group", "groups_visible", "is_static", "model")
-"""What a card cannot give itself: who may know what follows from groups, and a model has its price."""
+"""Fields that only the GM sets: groups decide who may know something, and a model has its price."""
 _BETWEEN: Final = "\n\n"
 _SENTIMENTS: Final = ("sentiment",)
 Item = TypeVar("Item", Trait, Topic)
@@ -127,7 +127,7 @@ def character_of(
 
 
 def card_with(character: Character, card: Card | None) -> Card:
-    """Return the card of a character with what the GM changed; a new one where it came from none."""
+    """Return the card of a character with the GM's changes; a new one where it came from none."""
     imported = character.imported
     if card is None or imported is None:
         card = new_card({"name": character.name, "description": character.identity})

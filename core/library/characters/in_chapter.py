@@ -16,7 +16,7 @@ from core.text.cleaning import clean, clean_line
 
 
 class SharedField(StrEnum):
-    """What a character has in the library and in a chapter."""
+    """Fields that a character has in the library and in a chapter."""
 
     NAME = "name"
     IDENTITY = "identity"
@@ -96,12 +96,12 @@ def text_of(profile: Profile, field: SharedField) -> str:
 
 
 def profile_with(profile: Profile, field: SharedField, text: str) -> Profile:
-    """Return the profile with what a text says in one of its fields."""
+    """Return the profile with the value of one field replaced by a text of it."""
     return replace(profile, **_said(field, text))
 
 
 def with_field(character: Character, field: SharedField, text: str) -> Character:
-    """Return the character with another text in one field; `identity` replaces macros by what it says."""
+    """Return the character with another text in one field; a new identity overwrites the old one's macros."""
     return replace(character, **_said(field, text))
 
 

@@ -40,9 +40,9 @@ def is_number(item: Nature, field: str) -> bool:
 
 
 def typed(item: Nature, texts: Mapping[str, str]) -> Nature:
-    """Return an item with what was typed in its fields; a field that shows what it did stays as it is.
+    """Return an item with the texts typed in its fields; unchanged fields keep their exact values.
 
-    Raises IllegalCommandError, with the bounds, for what is no number.
+    Raises IllegalCommandError, with the bounds, for a text that should be a number.
     """
     shown, values = texts_of(item), dict[str, Any]()
     for name, text in texts.items():

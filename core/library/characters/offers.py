@@ -1,7 +1,7 @@
-"""What the card of a character has besides name and identity, offered to a chapter that took it (design 14).
+"""Offers a chapter the texts of a character's card besides name and identity (design 14).
 
-Nothing is taken by itself: the GM chooses. A scenario and a greeting go into the text of the chapter; what
-directs a model becomes prompt blocks of this character alone.
+None is taken automatically: the GM chooses. A scenario and a greeting go into the text of the chapter;
+instructions for a model become prompt blocks of this character alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ _WORDS: Final = {
     "depth_prompt": "depth",
 }
 _ORDERS: Final = {"depth_prompt": GREATEST_ORDER - 100, "post_history_instructions": GREATEST_ORDER}
-"""What a card puts near the end comes behind all blocks of the GM."""
+"""Order of the texts that a card puts near the end: behind all blocks of the GM."""
 _NO_RULES: Final = {"original": ""}
 """A card's `{{original}}` stands for rules that its own replace; those of the program stay."""
 
@@ -48,7 +48,7 @@ class Offer:
     """One text of a card that a chapter may take, with its macros expanded."""
 
     word: str
-    """What the command line calls it, such as `greeting-2`."""
+    """Its name on the command line, such as `greeting-2`."""
     field: str
     title: str
     place: Place

@@ -17,7 +17,7 @@ GREATEST_DEPTH: Final = 1_000
 
 
 class Logic(IntEnum):
-    """What the secondary keys must do, once a primary key was found."""
+    """Condition on the secondary keys, once a primary key was found."""
 
     AND_ANY = 0
     NOT_ALL = 1
@@ -26,7 +26,7 @@ class Logic(IntEnum):
 
 
 class Position(IntEnum):
-    """Where the text of an entry goes in an input."""
+    """Place of an entry's text in an input."""
 
     BEFORE_CHARACTER = 0
     AFTER_CHARACTER = 1
@@ -84,7 +84,7 @@ class LoreEntry:
     """Percent."""
     uses_probability: bool = True
     scan_depth: int | None = None
-    """How many of the newest messages are scanned; 0 scans no message."""
+    """Number of the newest messages that are scanned; 0 scans no message."""
     case_sensitive: bool | None = None
     whole_words: bool | None = None
     uses_regex: bool = False
@@ -106,9 +106,9 @@ class LoreEntry:
     sticky: int = 0
     """For how many messages it stays active."""
     cooldown: int = 0
-    """For how many messages it cannot be activated after that."""
+    """Number of messages after that during which it cannot be activated."""
     delay: int = 0
-    """How many messages there must be before it can be activated."""
+    """Least number of messages before it can be activated."""
     matches_persona: bool = False
     matches_description: bool = False
     matches_personality: bool = False
@@ -120,7 +120,7 @@ class LoreEntry:
     filter_names: tuple[str, ...] = ()
     filter_tags: tuple[str, ...] = ()
     filter_excludes: bool = False
-    """Whether the filter names those characters for whom it is not."""
+    """Whether the filter names the characters that it excludes."""
 
 
 MATCHES: Final = (

@@ -47,9 +47,9 @@ def with_known(book: Lorebook, known: Lorebook) -> Lorebook:
 
 
 def with_changes(book: Lorebook, before: Lorebook, after: Lorebook) -> Lorebook:
-    """Return `book` with what was edited between `before` and `after`: entries, and the book's own fields.
+    """Return `book` with the changes between `before` and `after`: to entries, and to the book's own fields.
 
-    An entry that has become another one in `book` is not replaced: what was edited is added behind all. One
+    An entry that has become another one in `book` is not replaced: the edited one is added behind all. One
     that was changed there is not deleted.
     """
     known = {entry.uid: entry for entry in before.entries}

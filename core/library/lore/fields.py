@@ -1,4 +1,4 @@
-"""How the fields of an entry are named in the formats that are read and written: one table for both ways."""
+"""Names of the fields of an entry in the formats that are read and written: one table for both ways."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Member = TypeVar("Member", bound=IntEnum)
 class Row:
     """A field of an entry: its name here, its places in the format (the first that has a value counts).
 
-    `decode` returns None for what it cannot read, which then is as if it were not there.
+    `decode` returns None for a value that it cannot read, which then counts as missing.
     """
 
     attribute: str

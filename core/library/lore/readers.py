@@ -69,7 +69,7 @@ def holds_lorebook(value: object) -> bool:
 
 
 def _format_of(value: Any) -> tuple[LoreFormat, Path] | None:
-    """Return the format of a parsed file, by what it holds, and where the book is in it."""
+    """Return the format of a parsed file, by its structure, and the path of the book in it."""
     if not isinstance(value, dict):
         return None
     data = value.get("data")

@@ -1,6 +1,6 @@
 """Writes lorebooks as `character_book`, `lorebook_v3` and world info.
 
-A book that is written in the format in which it was read keeps its text but for what was changed. In another
+A book that is written in the format in which it was read keeps its text except for changes. In another
 format its unknown keys go along: those of world info into `extensions`, others beside the known ones.
 """
 
@@ -47,7 +47,7 @@ def write_lorebook(book: Lorebook, format_: LoreFormat) -> JsonDocument:
 
 
 def changed_in(source: LoreSource, book: Lorebook) -> JsonDocument:
-    """Return the text that a book was read from, with what is different now changed in it."""
+    """Return the text that a book was read from, with the differences of `book` applied to it."""
     before = book_at(source.document, source.format, source.path, "The lorebook")
     known = {entry.uid: entry for entry in before.entries}
     rows = _ROWS[source.format]

@@ -1,7 +1,7 @@
-"""How a chapter moves the exposure of topics, by counting words; no model is asked (design 14 and 17).
+"""Updates the exposure of topics after a chapter, by counting words; no model is asked (design 14 and 17).
 
-A topic is mentioned by each text that has its name, whole and word by word, without regard to case. Of the
-way to 1 each mention goes a fifth: after n of them, exposure is 1 - (1 - before) x 0.8^n. A topic that a
+A topic is mentioned by each text that has its name, whole and word by word, without regard to case. Each
+mention closes a fifth of the gap to 1: after n of them, exposure is 1 - (1 - before) x 0.8^n. A topic that a
 chapter does not mention loses a tenth, down to nothing. Both are rounded to hundredths.
 """
 
@@ -14,11 +14,11 @@ from core.library.names import name_key
 from core.text.repetition import words_of
 
 GAIN: Final = 0.2
-"""The part of what is missing to full exposure that one mention adds."""
+"""Share of the gap to full exposure that one mention closes."""
 DECAY: Final = 0.1
-"""What a topic loses in a chapter that does not mention it."""
+"""Exposure that a topic loses in a chapter that does not mention it."""
 NEGLECTED_AFTER: Final = timedelta(days=3)
-"""How long a topic that a character wants to speak about may wait before it is explored."""
+"""Time that a topic which a character wants to speak about may wait before it is explored."""
 _DIGITS: Final = 2
 
 

@@ -1,4 +1,4 @@
-"""What a proposal makes of a character, and whether it still fits it (design 14)."""
+"""Applies a proposal to a character, and checks whether it still fits (design 14)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
@@ -14,8 +14,8 @@ from core.library.names import name_key
 _BETWEEN: Final = "\n\n"
 _LENGTH: Final = "length"
 _HASH: Final = "sha256"
-OUTDATED: Final = "What this was proposed for has changed since, so nothing was taken; drop it, or ask again."
-_NOT_AS_TAKEN: Final = "What was taken has changed since, so nothing was taken back."
+OUTDATED: Final = "That part has changed since, so nothing was taken; drop the proposal, or ask again."
+_NOT_AS_TAKEN: Final = "The taken part has changed since, so nothing was undone."
 Item = TypeVar("Item", Trait, Topic)
 
 
@@ -40,7 +40,7 @@ def identity_mark(identity: str) -> Record:
 
 
 def fits(character: Character, proposal: Proposal) -> bool:
-    """Whether the character has what the proposal would replace, and room for what it adds."""
+    """Whether the character has the records that the proposal would replace, and room for its additions."""
     try:
         _applied(character, proposal)
     except _MisfitError:
@@ -56,9 +56,9 @@ def taken(character: Character, proposal: Proposal) -> Character:
 
 
 def taken_back(character: Character, proposal: Proposal) -> Character:
-    """Return the character as it was before a proposal was taken, with what has changed elsewhere.
+    """Return the character as it was before a proposal was taken, with later changes to other parts.
 
-    Raises IllegalCommandError where what was taken has changed since.
+    Raises IllegalCommandError where the taken part has changed since.
     """
     try:
         if proposal.part is Part.IDENTITY:

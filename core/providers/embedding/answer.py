@@ -9,7 +9,7 @@ from core.providers.embedding.base import MOST_DIMENSIONS, Embedding, Vector, no
 from core.text.cleaning import clean_line
 
 _LARGEST: Final = 1e30
-"""What is beyond it is no part of a vector; its square is still a number."""
+"""Bound of a vector's numbers; the square of it is still finite."""
 
 
 def read_embedding(body: bytes, count: int, model: str) -> Embedding:

@@ -32,7 +32,7 @@ _IN_PLACE_OF_NOTHING: Final = "…"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedding:
-    """What one call gave: a vector for each text, in their order."""
+    """Result of one call: a vector for each text, in their order."""
 
     vectors: tuple[Vector, ...]
     model: str
@@ -53,15 +53,15 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int | None:
-        """How many numbers a vector has; None until the first answer of a service."""
+        """Length of a vector; None until the first answer of a service."""
 
     @property
     def base_url(self) -> str | None:
-        """Where texts are sent to; None when they do not leave this machine."""
+        """The address that texts are sent to; None when they do not leave this machine."""
 
     @property
     def most_characters(self) -> int | None:
-        """How long the texts of one call should be together; None where that makes no difference.
+        """Preferred characters of one call's texts together; None where that makes no difference.
 
         Where calls are answered one after the other, a short one lets another in sooner.
         """
@@ -106,7 +106,7 @@ def unit(numbers: Iterable[float]) -> Vector:
 def texts_of_query(text: str) -> tuple[str, ...]:
     """Return the texts whose meanings together are that of a query: its clauses, where these are a few.
 
-    A vector of the whole is about what most of it says; a question may name a person in one clause and a
+    A vector of the whole covers the subject of most of it; a question may name a person in one clause and a
     place in another.
     """
     clauses = clauses_of(text)

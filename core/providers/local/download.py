@@ -43,10 +43,10 @@ async def download(entry: CatalogueEntry, partial: PartialFile, progress: Progre
                     return
                 except _BrokenOffError as error:
                     if not tries_left:
-                        raise fetch_failed(f"{error}, {_TRIES} times; what has arrived is kept") from None
+                        raise fetch_failed(f"{error}, {_TRIES} times; the received part is kept") from None
                 await asyncio.sleep(PAUSE_SECONDS)
     except TimeoutError:
-        raise fetch_failed("it took longer than a day; what has arrived is kept") from None
+        raise fetch_failed("it took longer than a day; the received part is kept") from None
 
 
 async def _continue(

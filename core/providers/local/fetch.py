@@ -15,7 +15,7 @@ from core.providers.local.registry import SCRATCH_PREFIX, Download, fetch_parts
 
 _LOCK_NAME = ".fetching"
 _RESERVE_BYTES = 300_000_000
-"""What stays free on the disk, where the chapters are stored too."""
+"""Bytes that stay free on the disk, where the chapters are stored too."""
 
 
 async def fetch(
@@ -51,7 +51,7 @@ async def fetch(
 async def _check(entry: CatalogueEntry, partial: PartialFile, progress: Progress) -> None:
     if await partial.sha256(progress) != entry.sha256:
         await in_thread(partial.discard)
-        raise fetch_failed("what arrived is not the file that was expected, and it was thrown away")
+        raise fetch_failed("the download is not the expected file, and was deleted")
 
 
 def is_here(entry: CatalogueEntry, paths: Paths) -> bool:
@@ -68,7 +68,7 @@ def free_disk(folder: Path) -> int:
 
 
 def lacking_room(entry: CatalogueEntry, paths: Paths) -> int:
-    """Return how many bytes the disk lacks for what has not arrived of the model, 0 for none; blocking."""
+    """Return the bytes that the disk lacks for the rest of the model, 0 for none; blocking."""
     wheel = max((part.bytes for part in entry.parts), default=0)
     missing = entry.bytes - PartialFile(paths.models, entry).size
     return max(0, missing + wheel - free_disk(paths.models))

@@ -1,4 +1,4 @@
-"""How much memory this machine has for a model, limits of containers included."""
+"""Finds the memory of this machine that a model can use, limits of containers included."""
 
 import os
 from contextlib import suppress
@@ -14,7 +14,7 @@ _LONGEST_FILE = 100_000
 
 
 class Fit(StrEnum):
-    """How well a model fits into the memory; the value is what the GM reads."""
+    """Fit of a model into the memory; the value is the GM's word for it."""
 
     FITS = "fits"
     TIGHT = "tight"

@@ -31,12 +31,12 @@ class PartialFile:
 
     @property
     def size(self) -> int:
-        """How many bytes have arrived."""
+        """Number of bytes that have arrived."""
         return self._file.stat().st_size if self._file.exists() else 0
 
     @property
     def validator(self) -> str:
-        """What a server called the version of its file that this is the beginning of; empty if unknown."""
+        """Version that the server gave its file, of which this is the beginning; empty if unknown."""
         try:
             text = read_bounded(self._validator, _LONGEST_VALIDATOR).decode("ascii")
         except (OSError, ValueError):

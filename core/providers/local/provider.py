@@ -34,7 +34,7 @@ class LocalProvider:
 
     @property
     def name(self) -> str:
-        """What an artifact names."""
+        """Name of the provider in artifacts."""
         return self._local.name
 
     @property

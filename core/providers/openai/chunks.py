@@ -25,7 +25,7 @@ class ChunkReader:
     def read(self, chunk: object) -> AnswerChunk:
         """Return what `chunk` brought; fields that are missing or of a strange type count as absent.
 
-        Raises ValueError for what is no chunk at all: text may have been lost with it.
+        Raises ValueError for an object that is not a chunk: text may have been lost with it.
         """
         choices = getattr(chunk, "choices", None)
         if not hasattr(chunk, "model_fields_set") or not isinstance(choices, list | None):

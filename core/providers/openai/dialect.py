@@ -1,4 +1,4 @@
-"""How OpenAI-compatible services differ, and how a difference is learned from a refusal (design 8).
+"""Differences between OpenAI-compatible services, and how one is learned from a refusal (design 8).
 
 Servers that speak the same protocol refuse each other's fields. A dialect says which fields a model is
 sent; when a refusal names one, `adapted` gives the next simpler dialect to try.
@@ -24,7 +24,7 @@ _REFUSAL = re.compile(
 
 
 class SchemaMode(IntEnum):
-    """How an answer in JSON is asked for, the strictest way first."""
+    """Method of asking for JSON, the strictest first."""
 
     JSON_SCHEMA = 0
     JSON_OBJECT = 1
@@ -33,7 +33,7 @@ class SchemaMode(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """Which fields a model is sent."""
+    """Request fields that a model accepts."""
 
     cap_field: str = "max_tokens"
     takes_temperature: bool = True

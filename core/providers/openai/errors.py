@@ -1,4 +1,4 @@
-"""What a service says went wrong, in our codes and words (design 8). No SDK, no network: plain values in.
+"""Maps errors of a service to our codes and words (design 8). No SDK, no network: plain values in.
 
 A service's message may repeat the key, whole or masked, or a header; `scrub` takes that out, and the
 message of a refused key is never shown at all.
@@ -39,7 +39,7 @@ _NO_CREDIT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What was sent along and is not to be shown: the key, empty where there is none, and extra headers."""
+    """Values of a request that must not be shown: the key, empty where there is none, and extra headers."""
 
     key: str = field(default="", repr=False)
     headers: tuple[str, ...] = field(default=(), repr=False)

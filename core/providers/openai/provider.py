@@ -38,7 +38,7 @@ _END = object()
 _MOST_TRIES = 10
 """One more than there are fields to be refused, and one to spare."""
 _TAIL_SECONDS = 5.0
-"""How long the token counts are waited for once the answer is complete."""
+"""Seconds to wait for the token counts once the answer is complete."""
 _CONNECT_SECONDS = 15.0
 _OUR_HEADERS = frozenset(
     {"host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent"}
@@ -55,8 +55,8 @@ class OpenAIProvider:
 
     `find_key` is asked outside the event loop, at the first call and again after a refused key.
     `headers` go with every call beside ours; they may be secret, and are shown nowhere. `alternate_roles`
-    says whether the messages of user and assistant must take turns; None goes by what is known of the
-    address and the model. A server on this machine is sent llama.cpp's fields of `Sampling` too, until it
+    says whether the messages of user and assistant must alternate; None decides by the known properties of
+    the address and the model. A server on this machine is sent llama.cpp's fields of `Sampling` too, until it
     refuses them.
     """
 
@@ -79,11 +79,11 @@ class OpenAIProvider:
         """Empty when there is none; None until it was looked for."""
         self._preparing = asyncio.Lock()
         self._dialects: dict[str, Dialect] = {}
-        """What was learned of each model at this address."""
+        """Learned dialect of each model at this address."""
 
     @property
     def name(self) -> str:
-        """What an artifact names."""
+        """Name of the provider in artifacts."""
         return self._name
 
     @property

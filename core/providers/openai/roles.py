@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from core.providers.base import Message
 
 OPENING: Final = "Begin."
-"""What the user says where the first message is the assistant's."""
+"""Text of a user message put before a first message of the assistant."""
 
 _STRICT_HOSTS: Final = frozenset(
     {

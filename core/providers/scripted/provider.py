@@ -1,7 +1,7 @@
 """A provider without a model: replies from a file, or made up from the request, with faults on demand.
 
-It is the offline demo and the double that tests use (design 8). What it answers depends on what it is
-asked and on nothing else, so a chapter that is resumed after a restart goes on as it would have; only
+It is the offline demo and the double that tests use (design 8). Its answer depends on the request
+alone, so a chapter that is resumed after a restart goes on as it would have; only
 entries that count calls (`calls`, `times`) and `order = "sequence"` remember anything, for one process.
 The file is described in `core/providers/scripted/script.py`.
 """
@@ -42,9 +42,9 @@ class ScriptedProvider:
     def __init__(self, script: Script | None = None) -> None:
         self._script = script or Script()
         self._served = [0] * len(self._script.reply)
-        """How often each entry has answered in this process."""
+        """Number of answers of each entry in this process."""
         self._seen = [0] * len(self._script.reply)
-        """How many calls each entry has matched in this process, answered or not."""
+        """Number of calls that each entry has matched in this process, answered or not."""
 
     @classmethod
     def from_file(cls, file: Path) -> "ScriptedProvider":
@@ -53,7 +53,7 @@ class ScriptedProvider:
 
     @property
     def name(self) -> str:
-        """What an artifact names."""
+        """Name of the provider in artifacts."""
         return "scripted"
 
     @property
@@ -114,7 +114,7 @@ class ScriptedProvider:
 
 
 def fingerprint(request: ModelRequest) -> str:
-    """Return a hexadecimal hash of what was asked, the same in every process."""
+    """Return a hexadecimal hash of the request, the same in every process."""
     content = [[message.role, message.content] for message in request.messages]
     name = request.schema.name if request.schema else ""
     return hashlib.sha256(json.dumps([name, content]).encode("ascii")).hexdigest()

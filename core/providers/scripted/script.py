@@ -1,6 +1,6 @@
 """The file of replies for the provider `scripted`: TOML or JSON, read and checked at once.
 
-    order = "content"              # which of several unconditional replies: by what is asked (the same
+    order = "content"              # which of several unconditional replies: by the request (the same
                                    # after a restart), or "sequence": one after the other, per process
     [pace]
     first_token = 0.2              # seconds
@@ -39,7 +39,7 @@ LARGEST_SCRIPT: Final = 10_000_000
 
 
 class Fault(StrEnum):
-    """What can go wrong on demand."""
+    """Faults that a script can raise on demand."""
 
     TIME_OUT = "time_out"
     """Fails with a time-out at once."""
@@ -112,7 +112,7 @@ class Entry(_Part):
 
 
 class Pace(_Part):
-    """How long an answer takes, in seconds."""
+    """Duration of an answer, in seconds."""
 
     first_token: NonNegativeFloat = 0.0
     between_tokens: NonNegativeFloat = 0.0

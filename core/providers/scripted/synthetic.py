@@ -1,6 +1,6 @@
 """Answers made up from the request itself, so that a chapter can be played with no model and no file.
 
-Everything here is a pure function of what was asked: the same request always gets the same answer.
+Everything here is a pure function of the request: the same request always gets the same answer.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ _SENTENCE = re.compile(r"[^.!?\n]*[^\s.!?][^.!?\n]*[.!?]?")
 _SECTION = re.compile(r"^=== ([A-Z_]+) ===$(.*?)^=== END \1 ===$", re.MULTILINE | re.DOTALL)
 """A section of an input, between its marks (`core.text.delimiters`)."""
 _TAKEN_UP = (SegmentName.USER_PROMPT, SegmentName.FULL_TRANSCRIPT)
-"""What a reply and a narrative take up; the rest was said to them as well, and is not for the reader."""
+"""Sections that a reply and a narrative take up; the other sections are not for the reader."""
 _DEEPEST = 12
 _TOKENS_PER_PARAGRAPH = 4_000
 _MOST_PARAGRAPHS = 8

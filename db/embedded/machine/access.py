@@ -1,4 +1,4 @@
-"""Who may connect to the private server, and as which role.
+"""Access rules of the private server: accounts and their roles.
 
 The program's role owns the database and is not a superuser: it cannot disable triggers for a connection, read
 a file or start a program. The role that initdb creates cannot be demoted, so it remains as the administrator.

@@ -21,8 +21,8 @@ _BY_ERRNO = {
 }
 
 _HINTS = {
-    errno.ENOSPC: "Free some space and start again; what is stored is safe.",
-    errno.EDQUOT: "Free some space and start again; what is stored is safe.",
+    errno.ENOSPC: "Free some space and start again; stored data is safe.",
+    errno.EDQUOT: "Free some space and start again; stored data is safe.",
 }
 
 _DEFAULT_HINT = "Set STORYENGINE_DATA_DIR to a directory that you can write to, or STORYENGINE_DATABASE_URL."

@@ -37,7 +37,7 @@ class Account(NamedTuple):
 
 
 class RunAs(NamedTuple):
-    """How the server's programs run, and where they keep their files."""
+    """Account, directories and environment of the server's programs."""
 
     base: Path
     """Holds `data` and, when its path is short, `run`."""

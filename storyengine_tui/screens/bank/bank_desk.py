@@ -30,7 +30,7 @@ ONE_TO_EDIT: Final = "One item is edited at a time: Space removes a mark."
 
 
 class BankDesk:
-    """Acts for a page or a dialog: `said` is called with what was done, once it is stored."""
+    """Runs commands on items for a page or a dialog; `said` is called with the outcome, once it is stored."""
 
     def __init__(
         self, owner: Widget, session: "Callable[[], SessionHandle]", said: Callable[[str], object]

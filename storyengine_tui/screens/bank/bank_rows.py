@@ -1,4 +1,4 @@
-"""What the lists of the memory bank show of an item; pure (design 15)."""
+"""Rows of the lists of the memory bank; pure (design 15)."""
 
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -38,11 +38,11 @@ KINDS: Final[Mapping[BankList, frozenset[ItemKind]]] = {
     BankList.FACTS: frozenset({ItemKind.FACT, ItemKind.EVENT, ItemKind.TRAIT, ItemKind.STATE}),
     BankList.QUOTES: frozenset({ItemKind.QUOTE}),
 }
-"""What each list has: together every kind once."""
+"""Kinds of items by list: together every kind once."""
 
 
 class Wanted(StrEnum):
-    """Which items of a list show, by what the GM made of them; the value is what the list says of it."""
+    """Filter of a list by the GM's verdict; the value is the list's word for it."""
 
     ALL = ""
     NEW = "new"
@@ -128,7 +128,7 @@ def _row(
 def found(
     rows: Sequence[BankRow], shown: BankList, wanted: Wanted, viewpoint: Slot | None, words: str
 ) -> list[BankRow]:
-    """Return the rows of a list: of what a character may know, and with all of the words in any case."""
+    """Return the rows of a list: those that a character may know, with all of the words in any case."""
     needles, kinds = _key(words).split(), KINDS[shown]
     return [
         row

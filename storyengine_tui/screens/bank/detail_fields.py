@@ -45,7 +45,7 @@ _PAIRS: Final[dict[str, Callable[[str, str], object]]] = {
 _EXPOSURES: Final = ("exposure_current", "exposure_desired")
 _COUNTED: Final = ("kind", "sequence_number", "performance")
 _TOLD_APART: Final = ("kind", "exposure_current")
-"""What is said of an item with what is left of it by now."""
+"""Fields shown with their values after fading."""
 _LABELS: Final = {
     "participants": "Took part",
     "other": "Toward",
@@ -69,7 +69,7 @@ def label_of(name: str) -> str:
 
 
 def typed_fields(details: Details) -> Iterator[tuple[str, object]]:
-    """Yield the fields of details that are typed, with what is in them."""
+    """Yield the fields of details that can be edited, with their values."""
     for one in fields(details):
         value = getattr(details, one.name)
         if one.name not in _COUNTED:

@@ -1,4 +1,4 @@
-"""What the details of an item say, as text; pure (design 15)."""
+"""Renders the details of an item as text; pure (design 15)."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -125,7 +125,7 @@ def _left_of_exposure(item: Item, last: int | None, session: Session, at: dateti
 
 
 def _hands(hands: Hands) -> Iterator[str]:
-    """Yield by whom the bank learned of it, and by whom it was changed last."""
+    """Yield the author of its first version, and that of its last change."""
     yield f"Learned by: {_hand(hands.learned_by)}"
     if hands.last_changed_by is not None:
         yield f"Last changed by: {_hand(hands.last_changed_by)}"

@@ -18,7 +18,7 @@ from storyengine_tui.widgets.widget_message import WidgetMessage
 
 
 class Act(StrEnum):
-    """What the GM does with items."""
+    """Command of the GM on items."""
 
     CONFIRM = "confirm"
     EDIT = "edit"
@@ -67,14 +67,14 @@ class ItemList(RowList[BankRow]):
         items: tuple[Item, ...]
 
     HELP = (
-        "Each line has the item's name and text, the prompt that it is from, who knows it where not everyone "
-        "does, and what is left of its importance. New ones say so until you have seen them; ✓ is confirmed. "
+        "Each line has the item's name and text, its prompt, who knows it where not everyone does, and its "
+        "remaining importance. New ones say so until you have seen them; ✓ is confirmed. "
         "Enter shows the proofs, the changes and how often it was recalled.\n\n"
-        "c confirms, e edits, p pins, x rejects, m merges, t closes a thread; the same key again takes it "
-        "back. Space marks several, a all that show; a key then acts on them at once. u undoes the last "
-        "change, U does it again, + adds one of your own.\n\n"
-        "d shows those of which another may say the same, in groups: m merges the group of the cursor, and d "
-        "shows all items again.\n\n"
+        "c confirms, e edits, p pins, x rejects, m merges, t closes a thread; the same key again undoes it. "
+        "Space marks several, a all that show; a key then acts on them at once. u undoes the last change, "
+        "U redoes it, + adds one of your own.\n\n"
+        "d shows possible duplicates in groups: m merges the group of the cursor, and d shows all items "
+        "again.\n\n"
         "In a chapter of a book, b shows the items of the earlier chapters too, with the number of their "
         "chapter. They are changed there; o opens it."
     )
@@ -140,7 +140,7 @@ class ItemList(RowList[BankRow]):
 
     @property
     def marked_count(self) -> int:
-        """How many items are marked."""
+        """Number of marked items."""
         return len(self._marked)
 
     def unmark(self) -> None:

@@ -128,13 +128,13 @@ class ItemModal(ItemFieldsModal):
     HEADING = "Edit"
     SAVE = "Save"
     HELP = (
-        "What you write here stays: no model replaces it. Ctrl+S stores it, u in the list undoes it. Who may "
-        "know it does not change: that follows from what it was made from.\n\n"
-        "Fading is what a prompt takes of the importance of an item that is not recalled: 0.002 leaves half "
-        "of it after 350 prompts, “never” leaves all. An item with a last prompt is not recalled after it, "
-        "unless you pinned or confirmed it.\n\n"
-        "What a quote proves are other items of this chapter: type their names, or the ids that Enter shows "
-        "of them, with semicolons between."
+        "No model replaces your text. Ctrl+S stores it, u in the list undoes it. Who may know it does not "
+        "change: that follows from its sources.\n\n"
+        "Fading is the share of its importance that an item loses with each prompt, unless it is recalled: "
+        "0.002 leaves half of it after 350 prompts, “never” leaves all. An item with a last prompt is not "
+        "recalled after it, unless you pinned or confirmed it.\n\n"
+        "A quote can prove other items of this chapter: type their names, or the ids that Enter shows, with "
+        "semicolons between."
     )
 
     def __init__(
@@ -182,13 +182,13 @@ class ItemModal(ItemFieldsModal):
             yield from self.compose_answers()
 
     async def store(self) -> None:
-        """Store the item with what is in the fields."""
+        """Store the item with the values of the fields."""
         if self._item.kind is ItemKind.QUOTE:
             self._others = await self._counting()
         await self._store(self.edited())
 
     def edited(self) -> Item:
-        """Return the item with what is in the fields; raise IllegalCommandError for what is no number."""
+        """Return the item with the values of the fields; raise IllegalCommandError for an invalid number."""
         values: dict[str, Any] = {
             name: self._value(name, before) for name, before in typed_fields(self._item.details)
         }

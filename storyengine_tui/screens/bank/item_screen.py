@@ -30,8 +30,8 @@ class ItemScreen(OverlayScreen[Evidence]):
 
     CSS_PATH = "bank.tcss"
     HELP = (
-        "Above what the item says, who may know it and how it was changed; below the words in the story that "
-        "prove it. Enter on one of them goes to that line of the transcript."
+        "Above, the item, who may know it and how it was changed; below, the words in the story that prove "
+        "it. Enter on one of them goes to that line of the transcript."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "copy_all", "Copy"),

@@ -33,8 +33,8 @@ class SheetModal(OverlayModal[None]):
 
     CSS_PATH = "../../widgets/dialogs/dialog.tcss"
     HELP = (
-        "What the character has, how it is, where it is and how it is to others, as play has changed it, "
-        "with the prompt that each is from. It is part of what that character is given."
+        "Possessions, condition, place and relations of the character, as play has changed them, each with "
+        "its prompt. The character is given this sheet."
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 

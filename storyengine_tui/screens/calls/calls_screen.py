@@ -42,9 +42,9 @@ class CallsScreen(OverlayScreen[None]):
 
     CSS_PATH = "calls_screen.tcss"
     HELP = (
-        "1 lists what waits for a model or failed, in all chapters; 2 lists every call of this chapter, the "
-        "newest first, those that failed too, and Enter shows what was sent and what came back, T how inputs "
-        "grew; 3 says what the calls cost."
+        "1 lists waiting and failed requests of all chapters; 2 lists every call of this chapter, the newest "
+        "first, failed ones too, where Enter shows input and answer, and T how inputs grew; 3 shows what the "
+        "calls cost."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("1", "view('queue')", "Queue", show=False),

@@ -1,4 +1,4 @@
-"""What the three views of the calls have in common: a line of totals over a table."""
+"""Base class of the three views of the calls: a line of totals over a table."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ class CallsView(Vertical, can_focus=False):
     TABLE: ClassVar[str]
     """The id of the table."""
     HINT: ClassVar[str]
-    """What is listed, beside the names of the views."""
+    """The listed records, in words, beside the names of the views."""
     EMPTY: ClassVar[str]
 
     class ReloadWanted(Message):

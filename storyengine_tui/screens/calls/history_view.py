@@ -14,7 +14,7 @@ from storyengine_tui.screens.calls.inputs.call_rows import CallRow
 from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 
 BATCH = 200
-"""How many rows are added to the table at a time; more are added when the cursor comes near the end."""
+"""Number of rows added to the table at a time; more follow when the cursor comes near the end."""
 COST_WIDTH = 9
 """Cells of the column of costs, which is there once money was spent."""
 MAX_NAME_WIDTH = 40

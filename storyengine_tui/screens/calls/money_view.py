@@ -1,4 +1,4 @@
-"""What the calls cost: the ledger, summed by what the calls were made for (design 18)."""
+"""The ledger: costs of the calls, summed by purpose (design 18)."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Final
@@ -28,7 +28,7 @@ class MoneyView(CallsView):
     HINT = "in US dollars, the newest first"
     EMPTY = "No model has been called yet."
     HELP = (
-        "b changes what the sums are made by: call, prompt, character, agent, chapter or day; a shows all "
+        "b changes the grouping of the sums: call, prompt, character, agent, chapter or day; a shows all "
         "chapters, and this one again. A cost with * has prices of your own in it. `storyengine cost` prints "
         "the same, also as CSV."
     )

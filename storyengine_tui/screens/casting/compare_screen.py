@@ -45,11 +45,11 @@ _LONGEST = 1_000_000
 
 
 class SlotTexts(Protocol):
-    """What the GM typed for a slot of tab 1."""
+    """The GM's texts for a slot of tab 1."""
 
     @property
     def slot(self) -> Slot:
-        """Which one it is."""
+        """The slot."""
 
     @property
     def called(self) -> str:
@@ -65,14 +65,14 @@ class SlotTexts(Protocol):
 
     @property
     def profile(self) -> Profile:
-        """What it has of a character of the library."""
+        """Its data from a character of the library."""
 
     @property
     def is_editable(self) -> bool:
         """Whether it can be changed."""
 
     def room_for(self, field: SharedField) -> int:
-        """Return how many characters a field has at most."""
+        """Return the maximum characters of a field."""
 
     def take(self, field: SharedField, text: str) -> None:
         """Put a text into a field."""
@@ -86,7 +86,7 @@ class ShortenModal(StoredTextModal):
 
     EFFECT = "It is longer than a chapter takes. Choose what goes; the library keeps all of it."
     ADD = "Take"
-    LOSS = ("Discard the changes?", "What you shortened is not taken, and will be lost.")
+    LOSS = ("Discard the changes?", "Your shortened text is not taken, and will be lost.")
 
     def __init__(
         self, store: Callable[[str], Awaitable[None]], limit: int, begun: str = "", what: str = "identity"
@@ -112,7 +112,7 @@ class CompareScreen(ListScreen[None, Compared]):
     HELP = (
         "On the left the character on tab 1, on the right the one in the library. t takes the field under "
         "the cursor from the library into the chapter, where Ctrl+Z undoes it in a text; p puts it from the "
-        "chapter into the library. What is played changes nothing in the library by itself."
+        "chapter into the library. Play does not change the library."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "take", "Take into the chapter"),

@@ -1,4 +1,4 @@
-"""What the card of a character has besides name and identity: a list of which the GM takes what goes."""
+"""Lists the texts of a character's card besides name and identity; the GM chooses those to take over."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class OffersScreen(ListScreen[None, OfferRow]):
 
     CSS_PATH = "casting.tcss"
     HELP = (
-        "Nothing of this is taken by itself. Space takes the line under the cursor into the chapter, or "
+        "Nothing of this is taken automatically. Space takes the line under the cursor into the chapter, or "
         "takes it out again. Scenario and greetings go behind the text of the chapter, where Ctrl+Z undoes "
         "it too; of several greetings a chapter has one. Prompt blocks and the lorebook are for this "
         "character alone."
@@ -86,7 +86,7 @@ class OffersScreen(ListScreen[None, OfferRow]):
             text = f"“{lore.book.name}”, {count:,} {'entry' if count == 1 else 'entries'}."
             self._offered.append(OfferRow("Lore", Place.LORE, text, lore=lore))
         self._put: dict[str, str] = {}
-        """What of a text was put into the chapter, where it was shortened."""
+        """Texts as they were put into the chapter, where they were shortened."""
 
     def compose(self) -> ComposeResult:
         """Compose the list, and the text under the cursor below."""

@@ -27,9 +27,9 @@ class PickScreen(ListScreen[Character, Character]):
 
     CSS_PATH = "casting.tcss"
     HELP = (
-        "Type a part of a name or of what the character is; the list narrows with each letter. "
-        "Enter takes the character under the cursor into the panel that shows on tab 1, as a copy: what is "
-        "played changes nothing in the library."
+        "Type a part of a name or a description; the list narrows with each letter. "
+        "Enter takes the character under the cursor into the panel that shows on tab 1, as a copy: play does "
+        "not change the library."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority: the cursor of the list moves while the field has the focus.

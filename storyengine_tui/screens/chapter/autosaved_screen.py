@@ -17,7 +17,7 @@ from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 
 
 class AutosavedScreen(OverlayScreen[None]):
-    """What is typed is stored within a second, as on the tabs; Esc goes back once everything is stored.
+    """Stores edits within a second, as on the tabs; Esc goes back once everything is stored.
 
     A subclass composes a `Static` with the id `saved` and a `Banner`.
     """
@@ -44,7 +44,7 @@ class AutosavedScreen(OverlayScreen[None]):
     @property
     @abstractmethod
     def _problem(self) -> str:
-        """What of it cannot be stored as it is typed; empty if everything can."""
+        """The reason why a part cannot be stored as it is typed; empty if everything can."""
 
     @abstractmethod
     async def _save(self) -> None:
@@ -52,7 +52,7 @@ class AutosavedScreen(OverlayScreen[None]):
 
     @abstractmethod
     async def flush(self) -> None:
-        """Store what was typed and is not stored yet; raises StoryEngineError."""
+        """Store unsaved edits; raises StoryEngineError."""
 
     def _say_saved(self) -> None:
         self._say_state("not all stored" if self._problem else "stored")

@@ -271,7 +271,7 @@ class ChapterScreen(StatusScreen):
         self._ask(self._repair(event.request_id), "repair")
 
     async def _repair(self, request_id: RequestId) -> None:
-        """Ask for what a call lacked, and retry the call when it is there."""
+        """Ask for the missing precondition of a call, and retry the call once it is met."""
         session = self._session
         if session is not None and await repair_after_failure(self.app, self.configuration, session):
             await session.retry(request_id)

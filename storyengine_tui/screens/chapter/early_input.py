@@ -91,5 +91,5 @@ class EarlyPanel(Static):
         self.display = True
 
     def show_text(self, text: str) -> None:
-        """Show the end of what was typed, with a cursor after it."""
+        """Show the end of the typed text, with a cursor after it."""
         self.update(Content.assemble(text[-SHOWN:], (" ", "reverse")), layout=False)

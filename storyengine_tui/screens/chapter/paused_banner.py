@@ -10,7 +10,7 @@ from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
 
-HINT = "What runs goes on. Calls (F7) lists what waits."
+HINT = "Running calls finish. Calls (F7) lists the waiting ones."
 
 
 class Pausable(Protocol):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class StatusLine(Static):
-    """Shows a chapter by its title, or by the first words of what there is of it."""
+    """Shows a chapter by its title, or by the first words of its text."""
 
     @dataclass
     class Retitled(Message):

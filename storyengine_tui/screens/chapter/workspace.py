@@ -73,7 +73,7 @@ class Workspace:
             write_last_session(self.paths, self.session.id, panel)
 
     async def close(self, *, insists: bool = False) -> None:
-        """Store what is typed, settle what runs, and release the writer's lock.
+        """Store unsaved text, settle running requests, and release the writer's lock.
 
         With `insists`, raise StoryEngineError if typed text cannot be stored.
         """
@@ -107,7 +107,7 @@ class Workspace:
         await session.aclose()
 
     async def purge(self, session_id: SessionId) -> None:
-        """Delete an archived chapter for good, with what is kept of it outside of the store."""
+        """Delete an archived chapter for good, with its data outside of the store."""
         await self.require_engine().purge(session_id)
         KeptText.forget_all_of(session_id, self.paths.data)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
 
 POLL_SECONDS = 3.0
-"""How often a read-only window checks whether the writer is still there."""
+"""Interval in seconds at which a read-only window checks whether the writer is still there."""
 
 WAIT: Final = BannerAction("take-over", "Take over when it closes", "^t")
 STOP_WAITING: Final = BannerAction("take-over", "Do not take over", "^t")

@@ -22,11 +22,11 @@ SHELF_OF: Final = {
     ArrivalKind.LOREBOOK: "lore",
     ArrivalKind.CHAT: "chapters",
 }
-NOTHING: Final = "What was pasted is no card, no lorebook and no file; nothing was imported."
+NOTHING: Final = "The pasted text is not a card, lorebook or file; nothing was imported."
 PASTED: Final = "The pasted text"
 CLAIMED: Final = (
-    "Who is in a group knows what is for that group, “static” keeps the program from changing it, and a "
-    "model has its price. Left out, the character is in General; you can set all of it later."
+    "Members of a group know its secrets and lore, “static” keeps the program from changing the character, "
+    "and a model has its price. Left out, the character is in General; you can set all of it later."
 )
 _NAMED: Final = 20
 """Files that are named in the question, of many."""
@@ -44,10 +44,10 @@ class ArrivingShelf(ListScreen[None, Row]):
 
     @abstractmethod
     def show_shelf(self, name: str, outcome: str) -> None:
-        """Show a list, with what was just done above it."""
+        """Show a list, with the outcome of the last command above it."""
 
     def on_paste(self, event: events.Paste) -> None:
-        """Look at what was pasted; a terminal pastes the paths of files that are dropped on it."""
+        """Check a paste for files; a terminal pastes the paths of files that are dropped on it."""
         event.stop()
         self.do(self._look_at(event.text))
 
@@ -90,9 +90,9 @@ class ArrivingShelf(ListScreen[None, Row]):
         self.app.push_screen(question, take)
 
     def _ask_for_trust(self, arrival: Arrival) -> None:
-        """Ask whether a card is given what it says of itself; it is imported either way."""
+        """Ask whether to accept the claims of a card; it is imported either way."""
         question = ConfirmModal(
-            "Take what the card says of itself, too?",
+            "Take over the card's own settings, too?",
             f"{arrival.claims}\n\n{CLAIMED}",
             confirm="Take it too",
             cancel="Leave it out",
@@ -111,7 +111,7 @@ class ArrivingShelf(ListScreen[None, Row]):
     def _offer_each(self, files: Sequence[Path]) -> None:
         """Ask whether these files are wanted, by their names."""
         if not files:
-            self.say("No file there may hold what is imported here.")
+            self.say("No file there can be imported here.")
             return
         names = [file.name for file in files[:_NAMED]]
         more = [f"… and {len(files) - _NAMED:,} more"] if len(files) > _NAMED else []

@@ -39,9 +39,9 @@ class BooksScreen(ChapterShelf[BookRow]):
 
     SHELF = "books"
     HELP = (
-        "Enter opens a chapter, and of a book its last one. c begins the next chapter, with what the last "
-        "hands on. b puts a chapter into another book, or out of this one. n makes a book, t gives "
-        "book or chapter another title, a archives it, v shows the archived books."
+        "Enter opens a chapter, or the last chapter of a book. c begins the next chapter, with the lines "
+        "that the last one passes on. b puts a chapter into another book, or out of this one. n makes a "
+        "book, t gives book or chapter another title, a archives it, v shows the archived books."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "open", "Open", key_display="Enter"),
@@ -171,7 +171,7 @@ class BooksScreen(ChapterShelf[BookRow]):
             self.ask_to_delete("Purge this book for good?", text, partial(self._books.purge, book))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Tell the footer what is possible with what is under the cursor."""
+        """Tell the footer which actions are possible on the row under the cursor."""
         is_listed = not self._shows_archived and bool(self.rows)
         match action:
             case "restore" | "purge":

@@ -36,7 +36,7 @@ class LoreRow:
 
     @property
     def about(self) -> ChapterLorebook | KeptLorebook:
-        """What there is of it: the copy of the chapter, else the book to attach."""
+        """The lorebook of the row: the copy of the chapter, else the book to attach."""
         found = self.attached or self.source
         if found is None:
             raise ValueError("a row has a book")
@@ -44,7 +44,7 @@ class LoreRow:
 
     @property
     def source(self) -> ChapterLorebook | KeptLorebook | None:
-        """What can be attached, or taken over again: the book of the library, or that of the card."""
+        """The book to attach or take over again: that of the library, or that of the card."""
         return self.kept or (None if self.on_card is None else self.on_card.book)
 
     @property
@@ -61,10 +61,10 @@ class ChapterLoreScreen(ListScreen[None, LoreRow]):
 
     CSS_PATH = "chapter_lore_screen.tcss"
     HELP = (
-        "A chapter has copies of lorebooks. a attaches the one under the cursor, or takes over what it holds "
-        "in the library now; d detaches it. Who may know a book follows from its groups, and is settled at "
-        "the lock; one on a card is for its character alone. What was played stays as it is. F7 says of "
-        "every entry why it was in an input."
+        "A chapter has copies of lorebooks. a attaches the one under the cursor, or takes over its current "
+        "content; d detaches it. The groups of a book decide who may know it, and are fixed at the lock; one "
+        "on a card is for its character alone. Earlier play stays as it is. F7 says why each entry was in an "
+        "input."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "attach", "Attach"),

@@ -1,4 +1,4 @@
-"""What can be done with a chapter in a list of the library, alone or in a book."""
+"""Commands on a chapter in a list of the library, alone or in a book."""
 
 from abc import abstractmethod
 from collections.abc import Awaitable

@@ -50,9 +50,9 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
     SHELF = "chapters"
     HELP = (
         "Enter opens a chapter. Archiving takes it off every list but the archive (v), from where it can be "
-        "restored; only there it can be purged, which deletes it for good. Save slots (s) are where a "
-        "chapter stood before, to begin there again. c begins the next chapter of one that has ended, b puts "
-        "one into a book; 1 to 4 show books, chapters, cast and lore, and / finds words in a list."
+        "restored; only there it can be purged, which deletes it for good. Save slots (s) hold earlier "
+        "states of a chapter, from which you can go on. c begins the next chapter of one that has ended, b "
+        "puts one into a book; 1 to 4 show books, chapters, cast and lore, and / finds words in a list."
     )
     # The last binding does not fit 80 columns, which is fine: returning users do not need the example.
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -1,4 +1,4 @@
-"""What the lists of cast and lore have in common: import, export, archive, restore and purge."""
+"""Base class of the lists of cast and lore: import, export, archive, restore and purge."""
 
 import asyncio
 from abc import abstractmethod
@@ -29,7 +29,7 @@ class KeptShelf(ShelfScreen[Kept]):
     """A list of characters or of lorebooks; subclasses say how each is stored."""
 
     WHAT: ClassVar[str]
-    """What one row is, in a word."""
+    """The word for one row."""
     LISTED: ClassVar[str]
     NONE_LISTED: ClassVar[str]
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -181,7 +181,7 @@ class KeptShelf(ShelfScreen[Kept]):
         """Delete the row under the cursor for good, if the GM confirms it."""
         row = self.chosen
         if row is not None:
-            text = f"“{row.name}” is deleted with its file. Chapters keep what they took of it."
+            text = f"“{row.name}” is deleted with its file. Chapters keep the copies that they took."
             self.ask_to_delete(f"Purge this {self.WHAT} for good?", text, partial(self.delete, row))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -34,7 +34,7 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
 
     @property
     def first_field(self) -> Widget:
-        """What has the focus at first."""
+        """The widget that is focused first."""
         return self._table
 
     def on_mount(self) -> None:

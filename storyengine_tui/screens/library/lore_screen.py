@@ -85,7 +85,7 @@ class LoreScreen(KeptShelf[KeptLorebook]):
         await self._lore.restore(row)
 
     async def delete(self, row: KeptLorebook) -> None:
-        """Delete an archived lorebook, with what is kept of it outside of the store."""
+        """Delete an archived lorebook, with its data outside of the store."""
         await self._lore.purge(row)
         KeptText.forget_entries_of(row.id, self._workspace.paths.data)
 

@@ -16,7 +16,7 @@ from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.screens.library.title_modal import SlotNameModal
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
-NONE_TAKEN = "There is none yet: the first is created when the chapter is locked. k saves one under a name."
+NONE_TAKEN = "No save slots yet: the first is created when the chapter is locked. k saves one under a name."
 RESTORE_EFFECT = "Restore starts a new chapter where the slot was taken; this one stays as it is."
 WHY_NOT_DELETED = "Automatic slots are replaced by newer ones; only a slot that you named can be deleted."
 OTHER_COLUMNS_WIDTH = 51

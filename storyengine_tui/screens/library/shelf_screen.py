@@ -52,7 +52,7 @@ class ShelfScreen(ArrivingShelf[Row]):
         self._workspace = workspace
         self._shows_archived = False
         self._outcome = ""
-        """What was just done, shown once in place of the heading."""
+        """Outcome of the last command, shown once in place of the heading."""
         self._all: Sequence[Row] = ()
         """The rows of the list, whatever is looked for."""
 
@@ -135,7 +135,7 @@ class ShelfScreen(ArrivingShelf[Row]):
             self.show_shelf(name, "")
 
     def show_shelf(self, name: str, outcome: str) -> None:
-        """Show a list in place of this one, with what was just done above it."""
+        """Show a list in place of this one, with the outcome of the last command above it."""
         self.app.switch_screen(screen_of(name, self._workspace, outcome))
 
     def action_switch(self, shows_archived: bool) -> None:

@@ -1,4 +1,4 @@
-"""What holds for a whole lorebook: for whom it is, how much of the story is scanned, and its budget."""
+"""Settings of a whole lorebook: its readers, the part of the story that is scanned, and its budget."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -69,7 +69,7 @@ class TypedBook:
 
 
 class BookFieldsModal(FormModal[TypedBook, TypedBook]):
-    """Ends with what was typed."""
+    """Ends with the typed settings."""
 
     AUTO_FOCUS = "#groups"
     HELP = (

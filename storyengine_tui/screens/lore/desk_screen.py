@@ -1,4 +1,4 @@
-"""What the screens over a lorebook have in common: a line that says whether all is stored, and a banner."""
+"""Base class of the screens over a lorebook: a line that says whether all is stored, and a banner."""
 
 from abc import abstractmethod
 from typing import ClassVar, Final
@@ -17,7 +17,7 @@ from storyengine_tui.widgets.key_line import KeyLine
 
 DISMISS: Final = BannerAction("dismiss", "Dismiss")
 MEETING: Final = (BannerAction("store_over", "Store mine too"), BannerAction("take_stored", "Take that one"))
-MEETING_HINT: Final = "What you wrote is still here; store it into the other one, entry by entry, or drop it."
+MEETING_HINT: Final = "Your text is still here; store it into the other one, entry by entry, or drop it."
 
 
 class DeskScreen(OverlayScreen[None]):

@@ -50,12 +50,12 @@ class EntryScreen(DeskScreen):
 
     HELP = (
         "Keys are separated by commas; /…/ is an expression, and quotation marks hold a key with a comma. "
-        "Any key that is in what a character may know activates the entry. Of second keys, you choose what "
-        "they must do. A higher order goes first for the budget. Further down is what is seldom needed: "
-        "place, depths, letters, recursion, groups, waiting times, and for whom the entry is. A blank scan "
-        "depth means what the book or the settings say. Of an entry group one is taken: by weight, by order "
-        "where you say so, or by the most keys found. All is stored by itself, and only what you changed is "
-        "different in the file."
+        "Any key in the text that a character may know activates the entry. Second keys add a condition of "
+        "your choice. A higher order goes first for the budget. Further down are rare settings: place, "
+        "depths, letters, recursion, groups, waiting times and characters. A blank scan depth means that of "
+        "the book or the settings. One entry of an entry group is taken: by weight, by order if you say so, "
+        "or by the most keys found. Everything is saved automatically, and only your changes differ in the "
+        "file."
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 
@@ -216,7 +216,7 @@ class EntryScreen(DeskScreen):
         self.query_one("#problem", Static).update(Content(problem or standing))
 
     def _collect(self) -> None:
-        """Take over what is typed; raises StoryEngineError for what the book has no room for."""
+        """Take over the typed fields; raises StoryEngineError for a text that the book has no room for."""
         if not (self._is_open and self._desk.can_write):
             return
         entry, typed = self._entry, self._typed
@@ -245,7 +245,7 @@ class EntryScreen(DeskScreen):
         self.say_state("not all stored" if problem else "stored")
 
     def show_again(self) -> None:
-        """Stay as typed: the fields are ahead of what is stored."""
+        """Stay as typed: the fields are newer than the stored entry."""
 
     def after_meeting(self) -> None:
         """Go back to the list, which shows the book as it is stored."""

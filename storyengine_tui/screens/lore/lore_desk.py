@@ -38,7 +38,7 @@ class LoreDesk:
         self.file = file
         self.book: Lorebook = file.book
         self.groups = kept.groups
-        """For whom the book is."""
+        """Groups whose members may know the book."""
         self.editing = ""
         """The uid of the entry that is open; it may be another one after a save."""
         self.state = ""
@@ -99,7 +99,7 @@ class LoreDesk:
         self.autosave.touch()
 
     def change_book(self, book: Lorebook, groups: tuple[str, ...]) -> None:
-        """Take over what was changed of the book itself, and for whom it is."""
+        """Take over changes to the book's own fields, and to its groups."""
         self.book, self.groups = book, groups
         self.autosave.touch()
 
@@ -134,7 +134,7 @@ class LoreDesk:
         await self.autosave.flush()
 
     def forget(self) -> None:
-        """Keep nothing any more of what was typed and could not be stored."""
+        """Drop typed text that could not be stored."""
         self._typed.forget()
 
     async def _save(self) -> None:
@@ -154,7 +154,7 @@ class LoreDesk:
         self.autosave.rest_seconds = min((time.monotonic() - began) * _SHARE, _LONGEST_REST)
 
     def _adopt(self, book: Lorebook, kept: KeptLorebook, file: LoreFile) -> None:
-        """Go on with what was stored of `book`; entries without a name of their own may have another now."""
+        """Continue with the stored form of `book`; entries without a name may have another one now."""
         self.kept, self.file = kept, file
         new = {old.uid: one.uid for old, one in zip(book.entries, file.book.entries, strict=True)}
         self.editing = new.get(self.editing, self.editing)

@@ -34,18 +34,18 @@ NONE_YET: Final = "This lorebook has no entries yet; n writes one."
 FOUND_NOTHING: Final = "No entry has these words; Esc shows all again."
 READING: Final = "Reading the lorebook …"
 CONVERTS: Final = (
-    "The program reads its format and does not write it. It becomes a lorebook_v3; what that has no field "
-    "for is kept beside it. The file that you imported stays as it is on your disk."
+    "The program reads its format and does not write it. It becomes a lorebook_v3; data without a field "
+    "there is kept beside it. The file that you imported stays as it is on your disk."
 )
 
 
 class LorebookScreen(DeskScreen):
-    """Lists the entries; Enter edits one, Esc goes back to the library. Every change is stored by itself."""
+    """Lists the entries; Enter edits one, Esc goes back to the library. Changes are saved automatically."""
 
     HELP = (
         "Enter edits an entry, space switches it on or off, n begins one, d deletes one. / finds by name, "
-        "keys and text. t tries a text on the book and says which entries it activates, and why. b has what "
-        "holds for the whole book: for whom it is, how much of the story is scanned, and its budget."
+        "keys and text. t tries a text on the book and says which entries it activates, and why. b edits the "
+        "settings of the whole book: its groups, scan depth and budget."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "open", "Edit", key_display="Enter"),
@@ -68,9 +68,9 @@ class LorebookScreen(DeskScreen):
         self._desk: LoreDesk | None = None
         self._text: WindowText | None = None
         self._note = ""
-        """What was just done, shown once behind the heading."""
+        """Outcome of the last command, shown once behind the heading."""
         self._words: tuple[object, list[str]] = (None, [])
-        """What each entry is found by, and the entries that this is of."""
+        """Searchable texts of the entries, and the entries that these were made from."""
 
     @property
     def desk(self) -> LoreDesk | None:
@@ -252,9 +252,7 @@ class LorebookScreen(DeskScreen):
 
         name = entry.name or shown_keys(entry.keys) or entry.uid
         question = f"Delete “{name[:60]}”?"
-        text = (
-            "The entry is deleted from this lorebook. Chapters that were given it keep what they were given."
-        )
+        text = "The entry is deleted from this lorebook. Chapters that have a copy of it keep theirs."
         self.app.push_screen(ConfirmModal(question, text, confirm="Delete", is_destructive=True), drop)
 
     # What is done with the book

@@ -10,7 +10,7 @@ from core.library.lore.key_line import shown_keys, typed_keys
 from core.text.cleaning import clean, clean_line
 
 UNUSED: Final = "unused"
-"""How secondary keys are shown that do not count."""
+"""Word for secondary keys that do not count."""
 LOGICS: Final[Mapping[str, str]] = {
     Logic.AND_ANY.name: "and any of them",
     Logic.AND_ALL.name: "and all of them",
@@ -248,6 +248,6 @@ def _read_percent(text: str, changes: dict[str, Any]) -> str:
     is_number = f"{whole}{part or 0}".isdecimal() and text.isascii() and len(text) <= 8
     if not is_number or float(text) > 100:
         del changes["uses_probability"]
-        return "The chance is 0 to 100 percent; blank means that there is none to take."
+        return "The chance is 0 to 100 percent; blank means always."
     changes["probability"] = float(text)
     return ""

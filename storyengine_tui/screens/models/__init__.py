@@ -1,1 +1,1 @@
-"""Who answers: models, keys, consent and weights."""
+"""Screens for models, keys, consent and weights."""

@@ -17,7 +17,7 @@ from storyengine_tui.screens.models.settings_file import SettingKey, SettingValu
 
 _LONGEST_KIND = 32
 WRITTEN = ("base_url", "model", "token_limit", "concurrency", "requests_per_minute", "enabled")
-"""What is edited on the screen; key and headers of an account go to no file from here."""
+"""Fields that can be edited on the screen; key and headers of an account go to no file from here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class AccountDraft:
     """Whether it is to be one more account, and never a change of one that exists."""
 
     def settings(self, configuration: Configuration) -> AccountSettings:
-        """Return the settings of the account; raise StoryEngineError for what cannot be one."""
+        """Return the settings of the account; raise StoryEngineError for invalid ones."""
         if not is_account_name(self.name):
             raise StoryEngineError(
                 ErrorCode.ILLEGAL_COMMAND,

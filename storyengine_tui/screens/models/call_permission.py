@@ -1,4 +1,4 @@
-"""Asking for what a call needs: consent, once for each address, and the local model's weights (design 8)."""
+"""Asks for the preconditions of a call: consent, once for each address, and local weights (design 8)."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -46,7 +46,7 @@ def is_repairable(session: "SessionHandle | None", request: "Request", error: "S
 async def repair_after_failure(
     app: App[Any], configuration: "Configuration", session: "SessionHandle"
 ) -> bool:
-    """After a call that failed, ask for what it lacked; return whether something was lacking and is there."""
+    """Ask for a missing precondition of a failed call; return whether one was missing and is met now."""
     if session.money is not None and (reached := session.money.reached) is not None:
         return await _may_go_on(app, session.money, reached)
     from storyengine_tui.screens.models.local_weights import are_missing

@@ -42,13 +42,13 @@ from storyengine_tui.screens.models.settings_file import (
 )
 
 NO_SESSION = SessionId(UUID(int=0))
-"""Whose a test call is where no chapter is open; it is not stored."""
+"""Session of a test call where no chapter is open; it is not stored."""
 LONGEST_SHOWN = 60
 OVERRIDES = ("PROFILE", "PROVIDER", "BASE_URL", "MODEL", "API_KEY")
 
 
 Agent = AgentRole | Slot
-"""Whom a model, a length and a temperature can be set for: a role, or one character."""
+"""A role, or one character, for which a model, a length and a temperature can be set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,13 +66,13 @@ class Connection:
     """Tokens of output, of those who have their own cap."""
     temperatures: Mapping[Agent, float] = field(default_factory=dict)
     embedding: str = ""
-    """What makes vectors of texts, as `service` under [embedding] has it; empty for the default."""
+    """The embedding model, as `service` under [embedding] has it; empty for the default."""
     key: SecretStr | None = None
     """A key that was typed now, and is not stored anywhere yet."""
 
     @property
     def address(self) -> str | None:
-        """Where text would go to; None when it stays here. Raises StoryEngineError when it is no address."""
+        """The address of calls; None for this machine. Raises StoryEngineError for an invalid one."""
         return normalise_base_url(self.base_url) if self.provider == "openai" else None
 
     def profile_name(self, configuration: Configuration) -> ProfileName:
@@ -218,7 +218,7 @@ async def find_key(account: Account) -> FoundKey | None:
 
 
 async def name_key(account: Account, typed: SecretStr | None) -> str:
-    """Return which key would be sent along, and which headers; nothing of what they hold."""
+    """Return the names of the key and the headers that would be sent along, and none of their values."""
     if typed is not None:
         name: str | None = "the one typed just now"
     else:
@@ -232,7 +232,7 @@ async def name_key(account: Account, typed: SecretStr | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a test call gave; `note` says why it is not on record, where it is not."""
+    """Result of a test call; `note` says why it is not on record, where it is not."""
 
     result: CallResult
     note: str = ""

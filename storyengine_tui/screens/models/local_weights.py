@@ -97,7 +97,7 @@ class LocalModel:
 
     @property
     def verdict(self) -> str:
-        """What this machine can do with it."""
+        """Whether this machine can run it."""
         return str(self.fit) if self.is_here or self.has_room else "disk full"
 
     @property
@@ -107,7 +107,7 @@ class LocalModel:
 
 
 async def local_models(configuration: "Configuration") -> list[LocalModel]:
-    """Return the models of the catalogue with what this machine has and can carry."""
+    """Return the models of the catalogue, with this machine's memory and disk space for each."""
     return await asyncio.to_thread(_local_models, configuration)
 
 

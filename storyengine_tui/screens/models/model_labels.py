@@ -1,4 +1,4 @@
-"""Who answers, and where: what the GM is told before anything is sent."""
+"""Names of the models that answer, and their locations, as the GM is told before anything is sent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class ModelLabel:
     model: str
     address: str | None
     where: str
-    """Where the model is, as the end of a sentence."""
+    """Location of the model, as the end of a sentence."""
 
 
 def model_label_for(configuration: Configuration, role: AgentRole) -> ModelLabel:

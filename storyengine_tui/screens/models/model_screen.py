@@ -1,4 +1,4 @@
-"""Who answers: provider, address, key and models, tried out and connected (design 8)."""
+"""Settings of the models: provider, address, key and models, tried out and connected (design 8)."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -43,7 +43,7 @@ PROVIDERS: tuple[tuple[str, ProviderName], ...] = (
     ("A model that this program runs itself (F4 has more)", "local"),
     ("An OpenAI-compatible service (OpenAI, Ollama, vLLM, …)", "openai"),
 )
-SCRIPTED: tuple[str, ProviderName] = ("A script, which is no model", "scripted")
+SCRIPTED: tuple[str, ProviderName] = ("A script, not a model", "scripted")
 NO_WEIGHTS = "Nothing was changed: the small local model's weights are not here."
 NOT_HERE = " Its weights are not here yet; Test (F8) offers to fetch them."
 
@@ -53,9 +53,9 @@ class ModelScreen(TryingScreen[Configuration | None]):
 
     CSS_PATH = "model_screen.tcss"
     HELP = (
-        "Test makes one tiny call with what is entered here; F7 lists it, and it is no part of the story. "
-        "Connect writes what is entered here to config.toml, the key to the system's keyring, and goes on "
-        "with that model at once."
+        "Test makes one tiny call with these settings; F7 lists it, and it is no part of the story. "
+        "Connect writes them to config.toml, the key to the system's keyring, and uses that model from then "
+        "on."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f8", "test", "Test"),
@@ -79,12 +79,12 @@ class ModelScreen(TryingScreen[Configuration | None]):
         self._names = names or {}
         self._profiles = session.snapshot.tab1.profiles if session is not None else {}
         self._lacking: Mapping[str, str] = {}
-        """What accounts lack whose models characters of the chapter bring from the library."""
+        """Problems of accounts whose models characters of the chapter bring from the library."""
         self._now = configuration.settings.active().provider
         self._entered = {name: connection_with(name, configuration) for name in get_args(ProviderName)}
-        """What is, or was last, entered in the fields of each provider."""
+        """Current or last values of the fields for each provider."""
         self._saved: Configuration | None = None
-        """What holds from now on although nothing was connected: accounts were saved."""
+        """The configuration after accounts were saved without connecting."""
         self._found = found
         self._writing = asyncio.Lock()
         """Held while the settings are written, so that no change of them is lost."""
@@ -146,7 +146,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
 
     @property
     def _typed(self) -> Connection:
-        """What is entered; raises StoryEngineError when the address is invalid."""
+        """The values of the fields; raises StoryEngineError when the address is invalid."""
         fields = self.query_one(ModelFields)
         key = self.query_one("#key", Input).value.strip()
         return Connection(
@@ -248,7 +248,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
         self._show_consent(self._typed)
 
     def action_find(self) -> None:
-        """Show what runs on this machine, and what could."""
+        """Show the models on this machine, and those that it could run."""
         if not self._is_busy:
             self.app.push_screen(ModelsHereScreen(self._configuration), self._go_on_with_model)
 
@@ -288,7 +288,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
     # Trying and connecting
 
     def action_test(self) -> None:
-        """Make one tiny call with what is entered here."""
+        """Make one tiny call with the values of the fields."""
         self.do(self._test())
 
     def action_connect(self) -> None:

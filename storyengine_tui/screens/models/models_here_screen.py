@@ -45,7 +45,7 @@ class FoundModel:
     address: str
     model: str = ""
     kind: str = field(default="", compare=False)
-    """What the server seems to be, such as Ollama."""
+    """The likely kind of the server, such as Ollama."""
 
 
 class ModelsHereScreen(OverlayScreen[Configuration | FoundModel | None]):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ChapterBuild:
-    """Builds versions of the chapter from what the cells of a page hold; its actions are the page's."""
+    """Builds versions of the chapter from the cells of a page; its actions are the page's."""
 
     @dataclass
     class DownloadWanted(Message):
@@ -144,7 +144,7 @@ class ChapterBuild:
 
     def _say_left_out(self, left_out: tuple[str, ...]) -> None:
         line = self._page.query_one("#left-out", Static)
-        line.update(Content("Left out of what the model reads: " + "; ".join(left_out) if left_out else ""))
+        line.update(Content("Left out of the input: " + "; ".join(left_out) if left_out else ""))
         line.display = bool(left_out)
 
     # Building

@@ -25,7 +25,7 @@ DEFAULT_DEFINITION = (
     "mechanics shape the story and are not named; nothing is invented that was not played.\n"
     "Your wishes for the writer: voice, style, tone, vocabulary, rules."
 )
-"""What agent 9 does without a definition: its system prompt, summarised for the GM."""
+"""The default style of agent 9: its system prompt, summarised for the GM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class TypedDefinition:
     problem: str = ""
 
     def differs_from(self, session: Session) -> bool:
-        """Whether this differs from what is stored, apart from an invalid target."""
+        """Whether this differs from the stored one, apart from an invalid target."""
         has_new_target = not self.problem and self.target_words != session.target_words
         return has_new_target or self.text != session.definition
 
@@ -56,8 +56,8 @@ class DefinitionCell(Vertical):
     """Fields for the definition and the target, and the button `#build`."""
 
     HELP = (
-        "The narrative agent writes the chapter from memory and transcript in the way that is described "
-        "here. Everything typed is stored by itself; every build uses the text of that moment."
+        "The narrative agent writes the chapter from memory and transcript as this text asks. It is saved "
+        "automatically; each build uses its current state."
     )
 
     class Edited(Message):
@@ -69,7 +69,7 @@ class DefinitionCell(Vertical):
     _why = ""
     """Why the chapter cannot be built now."""
     _forecast = ""
-    """What a build costs at most."""
+    """Maximum cost of a build."""
 
     def __init__(self, limits: Limits, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -97,11 +97,11 @@ class DefinitionCell(Vertical):
 
     @property
     def typed(self) -> TypedDefinition:
-        """What is typed now."""
+        """The values of the fields."""
         return typed_definition(self.area.text, self._target.value, self._limits)
 
     def show_stored(self, session: Session) -> None:
-        """Show what is stored; an unchanged text keeps its cursor."""
+        """Show the stored definition; an unchanged text keeps its cursor."""
         self._limits = session.limits
         if self.area.text != session.definition:
             self.area.load_text(session.definition)

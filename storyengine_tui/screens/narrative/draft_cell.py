@@ -50,7 +50,7 @@ class DraftCell(Vertical):
         self.live: LiveDraft | None = None
         """The text that is not stored as a version."""
         self._viewpoints: dict[RequestId, str] = {}
-        """From whose viewpoint a request writes, where it is not the GM's."""
+        """Name of the character whose viewpoint a request has, where it is not the GM's."""
         self._chosen: int | None = None
         self._target: int | None = None
 
@@ -97,7 +97,7 @@ class DraftCell(Vertical):
         self._show_choice(from_top=True)
 
     def name_viewpoints(self, viewpoints: Mapping[RequestId, str]) -> None:
-        """Say from whose viewpoint versions are written: the characters by the requests of the versions."""
+        """Name the characters whose viewpoints the versions have, by the requests of the versions."""
         if viewpoints:
             self._viewpoints.update(viewpoints)
             self._show_choice(from_top=False)

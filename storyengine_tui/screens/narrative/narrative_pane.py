@@ -38,7 +38,7 @@ class NarrativePane(SessionTab):
     """The page on which the chapter is written and downloaded."""
 
     HELP = (
-        "Tab 3: what is remembered, how the chapter is to be written, and the chapter. Build Narrative is "
+        "Tab 3: memory, your wishes for the writer, and the written chapter. Build Narrative is "
         "possible once the chapter has ended on 2 Play."
     )
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -1,4 +1,4 @@
-"""What tab 3 says about a session, computed from its snapshot alone (design 5 and 10)."""
+"""Content of tab 3, computed from a session's snapshot alone (design 5 and 10)."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -40,7 +40,7 @@ class NarrativeView:
     failed: NarrativeRequest | None
     """The build that failed and may be tried again."""
     draft_count: int
-    """How many versions are stored."""
+    """Number of stored versions."""
     is_writer: bool
     """Whether this window may write."""
     can_define: bool
@@ -56,7 +56,7 @@ class NarrativeView:
 
     @property
     def memory_work(self) -> str:
-        """What is being done to memory, in a few words; usually nothing."""
+        """Running work on memory, in a few words; usually empty."""
         if self.rebuilt is None:
             return ""
         prompts = self.rebuilt.prompts
@@ -120,7 +120,7 @@ def failure_banner(view: NarrativeView) -> BannerText | None:
     if request is None:
         return None
     sentence = request.error_message or (request.error_code or ErrorCode.LLM_ERROR).sentence
-    hint = "Retry goes on with the parts that were finished; what came in is kept under Calls (F7)."
+    hint = "Retry continues after the finished parts; the received text is kept under Calls (F7)."
     if view.draft_count:
         earlier = "Version 1 is" if view.draft_count == 1 else f"All {view.draft_count} versions are"
         hint = f"{earlier} as before. {hint}"

@@ -61,7 +61,7 @@ class Viewpoints:
             self._page.do(self._build(session, viewpoint), group="build")
 
     def show_stored(self, running: NarrativeRequest | None, *, has_drafts: bool) -> None:
-        """Say of the versions of another session from whose viewpoint each is written."""
+        """Show the viewpoint of each version of another session."""
         session = self._page.session
         self.name([running] if running is not None else [])
         # Where everyone knows everything, this would read every request for nothing.
@@ -74,7 +74,7 @@ class Viewpoints:
             self.name(requests)
 
     def name(self, requests: Iterable[Request]) -> None:
-        """Say from whose viewpoint the versions of these requests are written, where it is not the GM's."""
+        """Show the viewpoint of the versions of these requests, where it is not the GM's."""
         name_of = self._page.session.snapshot.session.name_of
         asked = [one for one in requests if isinstance(one, NarrativeRequest)]
         names = {one.id: name_of(one.viewpoint) for one in asked if one.viewpoint is not None}

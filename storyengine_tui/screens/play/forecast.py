@@ -1,4 +1,4 @@
-"""What the next prompt costs at most, beside what the chapter has cost (design 18)."""
+"""Shows the maximum cost of the next prompt, beside the cost of the chapter so far (design 18)."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def spent_text(session: "SessionHandle", view: PlayView, area: PromptArea | None) -> str:
-    """Return what the chapter has cost, with what the prompt in `area`, or an empty one, costs at most."""
+    """Return the cost so far, and the maximum cost of the prompt in `area`, or of an empty one."""
     slot, typed, then = view.session.next_slot, "", tuple[Slot, ...]()
     if area is not None:
         slot, typed, then = area.slot, area.text, area.then

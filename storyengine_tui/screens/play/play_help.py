@@ -1,4 +1,4 @@
-"""What help says of tab 2, and the keys below it."""
+"""Help of tab 2, and the keys below it."""
 
 from typing import Final
 

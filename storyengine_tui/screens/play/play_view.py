@@ -1,4 +1,4 @@
-"""What tab 2 says about a session, computed from its snapshot alone (design 6 and 10)."""
+"""Content of tab 2, computed from a session's snapshot alone (design 6 and 10)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,13 +59,13 @@ class PlayView:
     hearing: HearingView
     stage: StageView
     statuses: Statuses = ()
-    """What the GM said of lines: whether models are always or never sent them."""
+    """The GM's statuses of lines: whether models are always or never sent them."""
     spent: str = ""
-    """What the chapter's calls cost so far; empty while no money was spent."""
+    """Cost of the chapter's calls so far; empty while no money was spent."""
 
     @property
     def next_call(self) -> object:
-        """What the forecast of the next prompt depends on."""
+        """The values that the forecast of the next prompt depends on."""
         return (self.session.id, self.spent, self.session.next_slot, self.running is None, self.why_read_only)
 
     @property
@@ -203,7 +203,7 @@ def progress_text(view: PlayView) -> str:
 
 
 def queue_line(view: PlayView, request: ReplyRequest) -> str:
-    """Return the line of a queued prompt: to whom, what it waits for, and its text."""
+    """Return the line of a queued prompt: its recipient, its reason for waiting, and its text."""
     if view.failed_replies:
         why = "waits behind the prompt that failed"
     elif isinstance(view.running, SummaryRequest):

@@ -1,4 +1,4 @@
-"""What tab 2 says about takes and undo, computed from a snapshot alone (design 12)."""
+"""Content of tab 2 on takes and undo, computed from a snapshot alone (design 12)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class TakesView:
     take: int = 1
     """The take of the newest prompt that counts."""
     count: int = 1
-    """How many takes the newest prompt has."""
+    """Number of takes of the newest prompt."""
     has_unasked: bool = False
     """Whether a character added something unasked to the newest prompt."""
     undone: PromptRange | None = None

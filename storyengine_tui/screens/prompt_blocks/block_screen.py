@@ -35,8 +35,8 @@ class BlockScreen(AutosavedScreen):
 
     CSS_PATH = "prompt_blocks.tcss"
     HELP = (
-        "An empty condition holds always; those that are set hold together. Names have commas between them. "
-        "A lower order comes first. Everything typed is stored by itself, and used from the next call on."
+        "An empty condition always holds; all conditions that are set must hold. Names have commas between "
+        "them. A lower order comes first. Your text is saved automatically, and used from the next call on."
     )
 
     def __init__(self, workspace: Workspace, session: SessionHandle, block_id: int) -> None:

@@ -48,8 +48,8 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
     CSS_PATH = "prompt_blocks.tcss"
     HELP = (
         "Prompt blocks are texts of yours that agents are given behind their built-in rules, from the next "
-        "call on. Those of a variant are used only while it is the active one. What is switched off, or is "
-        "for another variant (–), takes no room."
+        "call on. Those of a variant are used only while it is the active one. Blocks that are off, or for "
+        "another variant (–), take no room."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "edit", "Edit"),

@@ -24,7 +24,7 @@ AGENT_NAMES: Final[Mapping[AgentRole, str]] = {
     AgentRole.CONTEXT_SUMMARY: "summary",
     AgentRole.WORLD_LOCK: "lock",
 }
-"""How a condition names the agents."""
+"""Names of the agents in a condition."""
 
 T = TypeVar("T")
 
@@ -110,7 +110,7 @@ def _listed(
     problems: list[str],
     numbers: Mapping[str, T] | None = None,
 ) -> tuple[T, ...] | None:
-    """Return the values of what `text` names; None, with a problem noted, where a part has no value."""
+    """Return the values named in `text`; None, with a problem noted, where a part has no value."""
     by_name = {name.casefold(): value for name, value in {**known, **(numbers or {})}.items()}
     found: dict[T, None] = {}
     for part in text.split(","):

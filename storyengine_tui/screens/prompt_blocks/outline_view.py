@@ -1,4 +1,4 @@
-"""What the inputs of a chosen agent begin with: the built-in prompt by name, the blocks, tokens of each."""
+"""The beginning of a chosen agent's inputs: the built-in prompt by name, the blocks, tokens of each."""
 
 from rich.cells import cell_len, set_cell_size
 from textual import on
@@ -50,8 +50,8 @@ class OutlineView(Vertical):
     """The choice of the agent over its outline."""
 
     HELP = (
-        "At the right is what every input of the chosen agent begins with, and about how many tokens "
-        "that takes: the built-in prompt, which stays, and behind + your blocks."
+        "On the right is the beginning of every input of the chosen agent, with its approximate tokens: "
+        "the built-in prompt, which stays, and behind + your blocks."
     )
 
     def __init__(self, session: SessionHandle) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NOTHING = "Type words to find; each may be the beginning of one."
 NOT_FOUND = "Nothing has all of these words."
 PAUSE_SECONDS = 0.2
-"""How long the typing rests before the search begins."""
+"""Debounce of typing, in seconds, before the search begins."""
 
 Search = Callable[[str, bool], Awaitable[Sequence[Hit]]]
 """Finds a text, in the whole book or in this chapter."""

@@ -1,1 +1,1 @@
-"""What opens over the chapter for a secret."""
+"""Dialogs over the chapter for a secret."""

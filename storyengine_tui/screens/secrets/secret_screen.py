@@ -56,7 +56,7 @@ class SecretScreen(AutosavedScreen):
         self._begun = self._kept.read() if self._waits_for_button else ""
 
     def compose(self) -> ComposeResult:
-        """Compose the text, and below it who knows it and to whom it is revealed."""
+        """Compose the text, and below it its knowers and the recipients of its reveal."""
         snapshot = self._session.snapshot
         typed, roster = typed_of(find(snapshot, self._number)), snapshot.session.roster
         text = typed.text or self._begun
@@ -216,7 +216,7 @@ class SecretScreen(AutosavedScreen):
             self._say_unsaved(error)
             loss = error.message
         if self._waits_for_button and not is_blank(self._text.text):
-            loss = "It is not part of the chapter yet, and what you wrote will be deleted."
+            loss = "It is not part of the chapter yet, and your text will be deleted."
         if not loss:
             self._leave(is_sure=True)
             return

@@ -1,4 +1,4 @@
-"""The cell of tab 1 with what comes over from earlier chapters, where something does (design 14)."""
+"""The cell of tab 1 with the lines from earlier chapters, where there are any (design 14)."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -44,9 +44,9 @@ class CarriedCell(Vertical):
     """Lists the lines. Before the lock each can be pinned and struck."""
 
     HELP = (
-        "What earlier chapters hand on, each line for those who knew it, by name. p pins a line: it is "
-        "handed on to every later chapter. x strikes one: it is in no input, and goes no further. Once world "
-        "and cast are locked the lines are kept as they are."
+        "Lines from earlier chapters, each for those who knew it, by name. p pins a line: it is passed on to "
+        "every later chapter. x strikes one: it is in no input, and is not passed on. Once world "
+        "and cast are locked the lines cannot be changed."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("p", "pin", "Pin"),

@@ -42,7 +42,7 @@ _ROOM = {
 class AgentPanel(Vertical):
     """Holds what the GM typed for one slot, also while it is hidden."""
 
-    HELP = "A blank name stands for the default. The identity is what only this character is told of itself."
+    HELP = "A blank name means the default name. Only this character is told its identity."
 
     @dataclass
     class Edited(Message):
@@ -98,7 +98,7 @@ class AgentPanel(Vertical):
 
     @property
     def profile(self) -> Profile:
-        """What was taken of a character of the library; nothing while the panel is empty."""
+        """Data of a character of the library; empty while the panel is."""
         is_empty = is_blank(self.agent_name) and is_blank(self.identity)
         return NO_PROFILE if is_empty else self._profile
 
@@ -232,7 +232,7 @@ class CastPanels(Vertical):
 
     @property
     def profiles(self) -> Profiles:
-        """What was taken of characters of the library."""
+        """Data of characters of the library, by slot."""
         return {slot: panel.profile for slot, panel in self._panels.items()}
 
     @property
@@ -241,7 +241,7 @@ class CastPanels(Vertical):
         return self._panels.get(self.slot)
 
     def show_stored(self, cast: Cast) -> None:
-        """Show what is stored in every panel."""
+        """Show the stored texts in every panel."""
         for slot, panel in self._panels.items():
             panel.show_stored(cast[slot])
 

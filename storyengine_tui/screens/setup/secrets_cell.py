@@ -20,7 +20,7 @@ class SecretsCell(Vertical):
     """Lists the secrets; it is not shown while there are none."""
 
     HELP = (
-        "Secrets are what only some characters know. Enter opens one, n adds one, d deletes one. Once world "
+        "A secret is known to some characters only. Enter opens one, n adds one, d deletes one. Once world "
         "and cast are locked they stay as they are; their reveals can be planned, and more can be added."
     )
     BINDINGS: ClassVar[list[BindingType]] = [

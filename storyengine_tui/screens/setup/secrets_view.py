@@ -1,4 +1,4 @@
-"""What tab 1 says about secrets, and a typed one as secrets to store; without widgets (design 13)."""
+"""Content of tab 1 on secrets, and a typed one as secrets to store; without widgets (design 13)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class TypedSecret:
     reveal_to: Audience
 
     def put_into(self, snapshot: Snapshot, number: int) -> tuple[tuple[Secret, ...], str]:
-        """Return the secrets with what can be stored of this one, and what is wrong with the rest.
+        """Return the secrets with the valid part of this one, and the problems of the rest.
 
         `number` is its place; the one behind the last adds it.
         """
@@ -73,7 +73,7 @@ class TypedSecret:
             return f"Type the prompt at which it is revealed to {names}." if is_planned else ""
         if at is None or not 1 <= at <= LATEST_REVEAL:
             return NO_NUMBER
-        return "" if is_planned else f"Choose to whom it is revealed at prompt {at:,}."
+        return "" if is_planned else f"Choose who learns it at prompt {at:,}."
 
 
 def typed_of(secret: Secret | None) -> TypedSecret:
@@ -176,7 +176,9 @@ def group_lines(snapshot: Snapshot) -> list[str]:
     groups = groups_in(session.slots, profiles)
     seen = [(group, audience_of_groups((group,), session.slots, profiles)) for group in groups]
     lines = [f"  • {group}: {names_of(audience, session)}" for group, audience in seen]
-    return ["", "Who may know what is for a group; these stay as they are:", *lines] if lines else []
+    return (
+        ["", "Who knows the secrets and lore of each group; these stay as they are:", *lines] if lines else []
+    )
 
 
 def first_words(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What tab 1 says about a session, and what is typed there as an edit; without widgets (design 10)."""
+"""Content of tab 1, and its typed texts as an edit; without widgets (design 10)."""
 
 from collections import Counter
 from collections.abc import Mapping

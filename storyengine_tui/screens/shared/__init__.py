@@ -1,1 +1,1 @@
-"""What the pages of the three tabs have in common."""
+"""Base classes of the pages of the three tabs."""

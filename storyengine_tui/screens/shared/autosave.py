@@ -27,7 +27,7 @@ class Autosave:
         self._on_error = on_error
         self._on_saved = on_saved
         self.rest_seconds = 0.0
-        """Seconds after a save in which none is made by itself, for what takes long to store."""
+        """Minimum seconds between automatic saves, for content that is slow to store."""
         self._touched = asyncio.Event()
         self.is_dirty = False
         """Whether something typed is not stored yet."""

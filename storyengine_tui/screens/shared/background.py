@@ -20,7 +20,7 @@ def run_in_background(
 ) -> None:
     """Run `work` in a worker of `node`, and tell `failed` of an error that the GM can fix.
 
-    Without `failed` such an error is a bug as any other. With `exclusive` it ends what runs in its group.
+    Without `failed` such an error is a bug as any other. With `exclusive` it ends running work of its group.
     """
 
     async def done() -> None:

@@ -1,4 +1,4 @@
-"""What the three tabs share: the open session, its notifications, and errors that become a banner."""
+"""Base class of the three tabs: the open session, its notifications, and errors as a banner."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FOCUS_RETRIES = 5
-"""How often a page sets the focus again, if the widget that received it was removed at once."""
+"""Number of times that a page sets the focus again, if the focused widget was removed at once."""
 
 
 class InvalidInputError(IllegalCommandError):
@@ -57,7 +57,7 @@ class SessionTab(VerticalScroll, can_focus=False):
 
     @dataclass
     class Stored(Message):
-        """What was typed is stored, so a banner about text that could not be stored can go.
+        """Edits are stored, so a banner about text that could not be stored can go.
 
         `is_complete` says that everything on this page can be stored.
         """

@@ -26,7 +26,7 @@ EDITING = (
     ("Tab, Shift+Tab", "next and previous field"),
 )
 """The keys of every text area, as a summary of its thirty bindings."""
-READING_KEYS = (*EDITING[:5], ("Ctrl+C", "copy what is selected"), EDITING[-1])
+READING_KEYS = (*EDITING[:5], ("Ctrl+C", "copy the selection"), EDITING[-1])
 FIELD = (
     ("arrows, Home, End", "move"),
     *EDITING[2:6],
@@ -74,7 +74,7 @@ class HelpScreen(OverlayModal[None]):
 
     @classmethod
     def of(cls, screen: Screen[object]) -> "HelpScreen":
-        """Return the help for what has the focus on `screen`."""
+        """Return the help of the focused widget on `screen`."""
         start: DOMNode = screen.focused or screen
         texts = [
             node.HELP

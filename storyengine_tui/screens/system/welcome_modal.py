@@ -1,4 +1,4 @@
-"""What a newcomer sees first: an example, an empty chapter, or a model to connect."""
+"""The first screen of a newcomer: an example, an empty chapter, or a model to connect."""
 
 import asyncio
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
 
 INTRO = (
     "You are the Game Master: you set up a world and a cast, then prompt one character at a time, and "
-    "each answers in its own voice. At the end the chapter is written from what happened."
+    "each answers in its own voice. At the end a narrator writes the chapter as prose."
 )
 
 
@@ -53,7 +53,7 @@ MODELS_HERE = "models-here"
 
 
 class WelcomeModal(OverlayModal[Choice]):
-    """Ends with what the GM begins with; Esc leaves the empty chapter as it is."""
+    """Ends with the GM's choice; Esc leaves the empty chapter as it is."""
 
     CSS_PATH = "../../widgets/dialogs/dialog.tcss"
     HELP = "Choose with the arrow keys and Enter, or with the mouse. F5 lists your chapters at any time."

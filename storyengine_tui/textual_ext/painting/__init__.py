@@ -1,1 +1,1 @@
-"""What is painted and when: fewer bytes for the terminal, and less work for each frame."""
+"""Painting of frames: fewer bytes for the terminal, and less work for each frame."""

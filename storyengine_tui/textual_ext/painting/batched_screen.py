@@ -14,12 +14,12 @@ from textual.widget import Widget
 from storyengine_tui.textual_ext.parts import Part, is_enabled, tested_or
 
 MAX_LAYOUTS = 2
-"""Layouts for what widgets request at their new sizes, before a page is painted."""
+"""Maximum layouts that widgets may request at their new sizes, before a page is painted."""
 FRAME = 1 / 60
 
 
 class _Sizes(NamedTuple):
-    """What a layout sets on a widget."""
+    """Sizes that a layout sets on a widget."""
 
     virtual: Size
     has_bars: tuple[bool, bool]

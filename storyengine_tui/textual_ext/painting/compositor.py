@@ -42,7 +42,7 @@ Span = tuple[int, int]
 
 
 class DirtyPiece(NamedTuple):
-    """What row `y` is to show from column `x` on."""
+    """Cells of row `y` that change, from column `x` on."""
 
     y: int
     x: int
@@ -50,7 +50,7 @@ class DirtyPiece(NamedTuple):
 
 
 class Pieces(CompositorUpdate):
-    """An update as what is seen of each widget, row by row."""
+    """An update as the visible parts of each widget, row by row."""
 
     def __init__(self, pieces: Sequence[DirtyPiece]) -> None:
         self.pieces = pieces
@@ -64,11 +64,11 @@ class Pieces(CompositorUpdate):
 
 
 class FrontCompositor(Compositor):
-    """Asks widgets, from the front to the back, for what changed and is not covered by others.
+    """Asks widgets, from the front to the back, for changed rows that no other widget covers.
 
     Textual asks each widget for all its rows where any of them changed, cuts every row at the edges of every
-    widget on it, and then takes from each cut what lies in front. For one token these were fifteen widgets
-    of up to forty rows, most of them containers that lie behind the others.
+    Textual asks each widget for all its rows where any of them changed, cuts every row at the edges of every
+    widget on it, and then takes the frontmost piece of each cut. For one token these were fifteen widgets
     """
 
     def __init__(self) -> None:

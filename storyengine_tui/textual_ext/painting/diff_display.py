@@ -35,7 +35,7 @@ class RedrawApp(App[None]):
 
 @tested_or(RedrawApp)
 class DiffDisplayApp(RedrawApp):
-    """An app that keeps a copy of what the terminal shows, and sends the difference.
+    """An app that keeps a copy of the terminal's content, and sends the difference.
 
     Other output to the terminal makes the copy wrong. It is dropped when the program is suspended or resumed,
     when the terminal's size changes, and on Ctrl+L.
@@ -60,7 +60,7 @@ class DiffDisplayApp(RedrawApp):
             signal.subscribe(self, lambda _: self.forget_terminal(), immediate=True)
 
     def forget_terminal(self) -> None:
-        """Drop the copy of what the terminal shows."""
+        """Drop the copy of the terminal's content."""
         self._rows = ScreenBuffer(0, 0)
 
     def action_redraw(self) -> None:

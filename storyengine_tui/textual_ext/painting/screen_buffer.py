@@ -1,4 +1,4 @@
-"""A copy of what a terminal shows, and the fewest bytes that make it show something else.
+"""A copy of a terminal's content, and the fewest bytes that turn it into other content.
 
 Pure: it takes rows of cells and returns escape sequences. A cell holds a grapheme; the cells after a wide one
 are empty. Where terminals disagree about a character's width, the cursor is positioned again behind it, so
@@ -19,7 +19,7 @@ from storyengine_tui.textual_ext.painting.cell_width import is_plain
 
 
 class CellStyle(NamedTuple):
-    """How text is painted: the parameters of SGR, and the link that it is."""
+    """Style of text: the parameters of SGR, and its link."""
 
     sgr: str = ""
     link: str = ""
@@ -41,7 +41,7 @@ class StyledRun(NamedTuple):
 
 
 class RowPatch(NamedTuple):
-    """What row `y` is to show from column `x` on."""
+    """Cells of row `y` that change, from column `x` on."""
 
     y: int
     x: int
@@ -49,7 +49,7 @@ class RowPatch(NamedTuple):
 
 
 Row = list[Cell | None]
-"""What a row shows; None where it is unknown."""
+"""Content of a row; None where it is unknown."""
 
 PLAIN: Final = CellStyle()
 _BRIDGE: Final = 6
@@ -116,7 +116,7 @@ class ScreenBuffer:
         self._rows: list[Row] = [[None] * width for _ in range(height)]
 
     def paint(self, patches: Sequence[RowPatch]) -> str:
-        """Return what turns the terminal into what `patches` say, and remember it."""
+        """Return the bytes that apply `patches` to the terminal, and update the copy."""
         wanted: dict[int, Row] = {}
         for patch in patches:
             # A page that was laid out for a larger terminal may still arrive.

@@ -28,12 +28,12 @@ OF_PLACE: Final = frozenset(
 """Pseudo classes that depend on sibling or child widgets; where a rule does, nothing is cached."""
 
 State = tuple[object, ...]
-"""What the rules ask of a widget and of its ancestors."""
+"""State of a widget and its ancestors that the rules test."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """What some rules ask of a widget, or of an ancestor."""
+    """Properties of a widget, or of an ancestor, that some rules test."""
 
     types: frozenset[str]
     classes: frozenset[str]
@@ -60,7 +60,7 @@ class _Asked:
 
 
 class _Flags(NamedTuple):
-    """What Textual notes on a widget of the pseudo classes of its rules."""
+    """Textual's flags of a widget about the pseudo classes of its rules."""
 
     hover: bool
     focus_within: bool
@@ -86,7 +86,7 @@ class _Rules:
     of_parts: list[RuleSet]
     """Those that may match what such a widget consists of."""
     asked: _Asked
-    """What both of them ask."""
+    """The tests of both of them."""
     alike: dict[State, tuple[RulesMap, _Flags]] = field(default_factory=dict)
     """The styles of all such widgets, by state."""
 
@@ -100,7 +100,7 @@ class _CachedStyles(NamedTuple):
 
 
 StylesOfRules = dict[tuple[object, ...], _Rules]
-"""What is known by the rules, which are others after a change of theme, and by the id that they name."""
+"""Cached styles by the rules, which change with the theme, and by the id that they name."""
 
 
 class CachingStylesheet(Stylesheet):
@@ -129,7 +129,7 @@ class CachingStylesheet(Stylesheet):
 
     @property
     def rules_map(self) -> dict[str, list[RuleSet]]:
-        """The same rules by what they select."""
+        """The same rules by their selectors."""
         return super().rules_map if self._narrow is None else self._narrow.by_name
 
     def update_nodes(self, nodes: Iterable[DOMNode], animate: bool = False) -> None:

@@ -22,7 +22,7 @@ class PlainApp(App[None]):
         return False
 
     def record_exception(self, error: Exception) -> None:
-        """Note `error` for what runs the app; Textual does this itself where the part is off."""
+        """Note `error` for the code that runs the app; Textual does this itself where the part is off."""
 
 
 @tested_or(PlainApp)

@@ -21,9 +21,9 @@ Typed = TypeVar("Typed")
 
 
 class FormModal(OverlayModal[ScreenResultType], Generic[ScreenResultType, Typed]):
-    """Ends with what `store` returns; Esc and the cancel button end it without, after a question if need be.
+    """Ends with the result of `store`; Esc and the cancel button end it without, after a question if needed.
 
-    `typed` is compared with what it was at the beginning, so it is a value with an equality.
+    `typed` is compared with its initial value, so it is a value with an equality.
     """
 
     # Absolute: a subclass may be elsewhere, and Textual would look beside it.
@@ -101,7 +101,7 @@ class FormModal(OverlayModal[ScreenResultType], Generic[ScreenResultType, Typed]
         if self.typed == self._begun:
             self.dismiss(None)
         else:
-            text = "What you typed here is not stored, and will be lost."
+            text = "Your text is not stored, and will be lost."
             self.app.push_screen(
                 ConfirmModal("Discard the changes?", text, confirm="Discard", cancel="Keep writing"), leave
             )

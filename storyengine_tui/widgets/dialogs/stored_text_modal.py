@@ -53,7 +53,7 @@ class StoredTextModal(TextDialog):
 
     @property
     def effect(self) -> str:
-        """What the text does once it is stored."""
+        """Effect of the text once it is stored."""
         return self.EFFECT
 
     @property

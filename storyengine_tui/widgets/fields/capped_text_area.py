@@ -109,7 +109,7 @@ class CappedTextArea(KeptWrapTextArea):
         )
         self.limit = limit
         self.helped: HelpedText | None = None
-        """What the text is, where a model can help the GM with it."""
+        """Kind and purpose of the text, where a model can help the GM with it."""
         self.full_sentence = ""
         self.cursor_blink = False
         self.move_cursor(self.document.end)
@@ -167,7 +167,7 @@ class CappedTextArea(KeptWrapTextArea):
     def action_document_end(self, is_end: bool) -> None:
         """Go to the end of the text, or to its beginning."""
         self.move_cursor(self.document.end if is_end else (0, 0))
-        # Textual scrolls after the next refresh, but by what is in view now; a text that was loaded just
+        # Textual scrolls after the next refresh, but by the current view; a text that was loaded just
         # before is not in view yet.
         self.call_after_refresh(self.scroll_cursor_visible)
 
@@ -244,5 +244,5 @@ class ComposerTextArea(CappedTextArea):
         return not (self.read_only and action in ("submit", "new_line"))
 
     def action_new_line(self) -> None:
-        """Break the line at the cursor, or in place of what is selected."""
+        """Break the line at the cursor, or replace the selection by a break."""
         self.replace("\n", *self.selection, maintain_selection_offset=False)

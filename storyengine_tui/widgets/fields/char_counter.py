@@ -1,4 +1,4 @@
-"""How much of a limit is used, such as `1,234/5,000`."""
+"""Counts the used characters of a limit, such as `1,234/5,000`."""
 
 from textual.content import Content
 from textual.widgets import Static

@@ -29,7 +29,7 @@ WIDEST: Final = 100
 _STYLE_NAMES: Final = {PieceKind.GM: "gm", PieceKind.SYSTEM: "line"}
 
 QUOTED: Final = Style(underline=True)
-"""How words that are kept as a quote look: without a colour, which says who speaks."""
+"""Style of words that are kept as a quote: without a colour, which says who speaks."""
 
 MOST_STRIPS: Final = 512
 """Painted lines in the cache; each is some kilobytes, and an evening shows thousands of them."""
@@ -120,7 +120,7 @@ class LineView(ScrollView):
         self.has_more_below = round(self.scroll_y) < self.max_scroll_y
 
     def _top_marks(self) -> list[tuple[int, SourceAnchor]]:
-        """Return anchors for what is in view, with their rows: the first may be gone later."""
+        """Return anchors of the lines in view, with their rows: the first may be gone later."""
         top = self.scroll_offset.y
         marks = []
         for row in range(self.size.height):
@@ -252,7 +252,7 @@ class LineView(ScrollView):
         return Strip(segments).adjust_cell_length(width, self._style_of(None))
 
     def _style_of(self, paragraph: Paragraph | None) -> Style:
-        """Return the style of a paragraph, or of what is blank.
+        """Return the style of a paragraph, or of a blank line.
 
         Cached: Textual combines it again from all ancestors, for every line.
         """

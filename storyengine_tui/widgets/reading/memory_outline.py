@@ -48,7 +48,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMarks:
-    """What is said of memory beside what its blocks have: by the GM, and by their revisions."""
+    """Marks on memory besides its blocks: by the GM, and by their revisions."""
 
     pinned: tuple[str, ...] = ()
     """Canon locks that stay, whatever becomes of their blocks."""

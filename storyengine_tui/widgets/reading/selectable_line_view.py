@@ -212,7 +212,7 @@ class SelectableLineView(LineView, can_focus=True):
 
     @property
     def selected_in_one(self) -> str | None:
-        """What is selected of one paragraph, without its mark; None if more than one is selected."""
+        """The selected text of one paragraph, without its mark; None if more than one is selected."""
         selection = self.text_selection
         if selection is None:
             return ""
@@ -224,7 +224,7 @@ class SelectableLineView(LineView, can_focus=True):
         return next((n for n, one in enumerate(self.lines.paragraphs) if one.key == key), None)
 
     def mark_at(self, place: SourcePos, end: SourcePos | None = None) -> None:
-        """Show the cursor at a place; with an `end`, what is between them is selected."""
+        """Show the cursor at a place; with an `end`, the text between them is selected."""
         self._cursor, self._anchor = (place, None) if end is None else (end, place)
         self.is_marking = True
         self._show_selection()

@@ -41,7 +41,7 @@ class Paragraph:
     key: object
     """Identifies it in the next window: the event's id, or the kind of the piece."""
     mark: int = 0
-    """How many characters at the beginning of `text` only say who heard it, and are no part of the story."""
+    """Number of characters at the beginning of `text` that name its witnesses; no part of the story."""
     quoted: tuple[tuple[int, int], ...] = ()
     """The parts of `text`, in order, that are kept as quotes."""
     first: int = 0

@@ -1,4 +1,4 @@
-"""The transcript of tab 2: a window of what is stored, and the reply that streams in below it."""
+"""The transcript of tab 2: a window of the stored events, and the reply that streams in below it."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

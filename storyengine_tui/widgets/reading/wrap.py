@@ -15,7 +15,7 @@ from storyengine_tui.textual_ext.painting.cell_width import is_plain
 TAB_SIZE = 4
 
 _NEVER_FIRST = frozenset("、。，．・：；？！）」』】〉》〕］｝ー…")
-"""What East Asian text does not put at the beginning of a line."""
+"""Characters that East Asian text does not put at the beginning of a line."""
 
 
 class Span(NamedTuple):
@@ -26,7 +26,7 @@ class Span(NamedTuple):
 
 
 class Fragment(NamedTuple):
-    """What is painted for the source text at `offset`; a tab yields several of these, one a cell."""
+    """Cells painted for the source text at `offset`; a tab yields several of these, one a cell."""
 
     text: str
     offset: int

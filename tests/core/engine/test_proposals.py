@@ -97,7 +97,7 @@ async def test_what_the_gm_has_changed_since_is_not_undone_over_it() -> None:
     library, store, character, [text, *_] = await desk()
     await library.take(text)
     await store.put_character(replace(await now(store), short_description="My words."))
-    with pytest.raises(IllegalCommandError, match="nothing was taken back"):
+    with pytest.raises(IllegalCommandError, match="nothing was undone"):
         await library.undo(character.id)
     assert (await now(store)).short_description == "My words."
 

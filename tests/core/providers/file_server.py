@@ -53,7 +53,7 @@ class FileServer:
         writer.close()
 
     def ranges(self) -> list[str]:
-        """What was asked for, request by request; empty for the whole file."""
+        """The requested ranges, request by request; empty for the whole file."""
         return [headers.get("range", "") for _, headers in self.asked]
 
 

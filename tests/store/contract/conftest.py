@@ -59,7 +59,7 @@ async def shared_store(shared_database: Database) -> AsyncIterator[SessionStore]
 
 @pytest.fixture
 def whose(request: pytest.FixtureRequest) -> str:
-    """Whose database a test has."""
+    """The owner of a test's database."""
     return "own" if request.module.__name__.rpartition(".")[2] in ALONE else "shared"
 
 
@@ -79,7 +79,7 @@ async def store(opened: SessionStore) -> AsyncIterator[SessionStore]:
 
 @pytest.fixture
 def database(request: pytest.FixtureRequest, kind: str, whose: str) -> Database:
-    """What the windows of a test share."""
+    """The database that the windows of a test share."""
     made: Database = request.getfixturevalue(f"{whose}_database")
     return made
 

@@ -1,4 +1,4 @@
-"""What the tests of the private server share: real servers, real directories, programs that use them."""
+"""Fixtures of the tests of the private server: real servers, real directories, programs that use them."""
 
 import os
 import signal

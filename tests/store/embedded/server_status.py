@@ -1,4 +1,4 @@
-"""What tests ask a private server, without starting or disturbing it."""
+"""Read-only queries on a private server, which neither start nor disturb it."""
 
 import os
 from pathlib import Path

@@ -13,7 +13,7 @@ from tests.store.in_memory.memory_rows import Rows
 
 @dataclass
 class SharedQueue:
-    """What is shared: the pause, who listens, and the calls at each account in the order of their waits."""
+    """The shared state: the pause, the listeners, and the calls at each account by waiting time."""
 
     is_paused: bool = False
     listeners: list[Callable[[str], None]] = field(default_factory=list)

@@ -44,7 +44,7 @@ def give_way() -> Generator[None, None, None]:
 
 @dataclass
 class MemoryDatabase:
-    """What several stores share, as windows share a server."""
+    """A database that several stores share, as windows share a server."""
 
     sessions: dict[SessionId, Rows] = field(default_factory=dict)
     followers: list[tuple[SessionId, asyncio.Event, set[SessionId]]] = field(default_factory=list)

@@ -142,7 +142,7 @@ BREAKS: Final = {
     "a save slot": ("UPDATE save_slot SET label = label || '!'", "its content does not match its checksum"),
     "a word of the story": (
         "UPDATE event SET text = 'Other words.' WHERE role = 'agent'",
-        "the story up to it is not what it was",
+        "the story up to it has changed",
     ),
     "a number of the log": (
         "DELETE FROM event WHERE prompt_index = 2",
@@ -184,11 +184,11 @@ BREAKS: Final = {
     ),
     "the proof of an item": (
         """UPDATE bank_revision SET content = jsonb_set(content, '{evidence,0,words}', '"Other words"')""",
-        "is not proved by what was played",
+        "is not proved by the story",
     ),
     "the place of its proof": (
         """UPDATE bank_revision SET content = jsonb_set(content, '{evidence,0,prompt_index}', '9')""",
-        "is not proved by what was played",
+        "is not proved by the story",
     ),
     "what recall reads of an item": (
         "UPDATE bank_item SET label = 1 WHERE version = 2",

@@ -1,4 +1,4 @@
-"""What a database notes by itself of its queue: triggers write each change, in the order of the commits.
+"""The audit of the queue in the database: triggers write each change, in the order of the commits.
 
 The product knows nothing of it, and `tests.torture.queue.rules` reads this and plain tables alone.
 """

@@ -40,7 +40,7 @@ FROM session
 
 @dataclass(slots=True)
 class QueueFigures:
-    """What came of a run. Waits are in calls that were made meanwhile, of all chapters."""
+    """Figures of a run. Waits are in calls that were made meanwhile, of all chapters."""
 
     requests: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
@@ -203,7 +203,7 @@ class _Wait:
 
 
 def _check_answers(connection: Connection) -> None:
-    """What is done has its one answer on record, and is in the story once."""
+    """Check that finished work has its one answer on record, and is in the story once."""
     told = Counter({(key, role): n for key, role, n in connection.execute(_TOLD).fetchall()})
     for key, kind, answers in connection.execute(_ANSWERS).fetchall():
         if kind in _ONE_ANSWER:

@@ -31,7 +31,7 @@ _STUCK_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a run is."""
+    """The size of a run."""
 
     requests: int
     chapters: int

@@ -56,7 +56,7 @@ LEFT: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What one window is to do."""
+    """Orders to one window."""
 
     url: str
     label: str

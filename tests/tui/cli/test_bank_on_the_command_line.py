@@ -199,7 +199,7 @@ def test_what_is_meant_by_no_id_or_by_several_is_refused_in_a_sentence(run: Run,
         (("pin", "last", "00000000-"), "10 items have the id"),
         (("merge", "last", "00000001"), "Mark at least two"),
         (("merge", "last", "00000001", "00000003"), "Only items of one kind"),
-        (("edit", "last", "00000001"), "Say what is to be changed"),
+        (("edit", "last", "00000001"), "Name what to change"),
         (("edit", "last", "00000001", "--name", " "), "a name of 1 to 200 characters"),
     ):
         assert sentence in refusal(run(*words)), words

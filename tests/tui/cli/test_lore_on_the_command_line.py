@@ -35,4 +35,4 @@ def test_what_a_trial_lacks_is_said_once_an_entry_asks_for_it(
     tmp_path: Path, fields: dict[str, Any], said: str
 ) -> None:
     note = tried(tmp_path, **fields)["not_tried"]
-    assert note == (f"Entries also ask for what is not tried here: {said}" if said else "")
+    assert note == (f"A trial ignores these conditions of entries: {said}" if said else "")

@@ -208,7 +208,7 @@ async def test_help_shows_the_keys_of_what_has_the_focus(desktop: Desktop) -> No
         text = str(app.screen.query_one(".help--text", Static).content)
         keys = str(app.screen.query_one(".help--keys", Static).content)
         assert "World and chapter are locked" in text
-        assert "copy what is selected" in keys
+        assert "copy the selection" in keys
         assert "Ctrl+A, Ctrl+E" in keys
         assert re.search(r"Ctrl\+G +select all", keys)
         assert "Ctrl+Q" in keys

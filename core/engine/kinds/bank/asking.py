@@ -21,7 +21,7 @@ from core.gateway.model_gateway import input_hash, model_request
 
 Found = TypeVar("Found")
 Reading = Callable[[str], Awaitable[tuple[Found, tuple[str, ...]]]]
-"""Reads an answer; returns what it has, and notes for the GM on what of it is not used."""
+"""Parses an answer; returns its findings, and notes for the GM on its unused parts."""
 
 
 class NoAnswerError(Exception):

@@ -25,7 +25,7 @@ from core.providers.embedding.base import unit
 
 MOST_IN_A_BATCH: Final = 64
 OF_TEXTS: Final = "texts"
-"""What a request says that is for the texts of the chapters too, as the GM searches them."""
+"""Payload of a request for the vectors of the chapter's texts too, for the GM's search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def texts_of(item: Item) -> tuple[str, str]:
 def meanings_of(vectors: Sequence[Vector]) -> Iterator[Vector]:
     """Yield the meaning of each item from the vectors of its two texts; the last may lack one.
 
-    What an item is about counts as much as what it says of it: a question mostly describes the one, and asks
+    The subject of an item counts as much as its text: a question mostly describes the one, and asks
     for the other.
     """
     for said, about in zip(vectors[::2], vectors[1::2], strict=False):

@@ -46,7 +46,7 @@ BEFORE = 3
 
 @dataclass(frozen=True, slots=True)
 class ItemsMade:
-    """What was drawn from a chunk; nothing where there was nothing to read."""
+    """Items extracted from a chunk; empty where there was nothing to read."""
 
     items: tuple[Item, ...] = ()
 
@@ -109,7 +109,7 @@ class _Work:
             yield scan.build_context(setup, self.knowledge, part, self.known)
 
     async def _scanned(self, part: Part, text: str) -> tuple[Sorted, tuple[str, ...]]:
-        """Return what is proved, sorted, and notes on what is not used."""
+        """Return the proved findings, sorted, and notes on the unused ones."""
         found = self._findings(part, text)
         items, unproved = await asyncio.to_thread(items_of, found, self.source, self.now)
         near = await self.neighbours.of(items)
@@ -161,7 +161,7 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
     events = await job.store.canon(session.id, first=max(0, chunk.first - BEFORE), last=chunk.last)
     blocks = [block for block in snapshot.blocks if block.last < chunk.first]
     knowledge = snapshot.known_to_all_of(request.audience, blocks, events)
-    # A request names what was played; lines that the GM marked as never sent are left out of what is read.
+    # A request hashes all played events; those that the GM marked as never sent are not analysed.
     is_as_asked = mark_of(analysed_for(request.audience, chunk, events)) == request.text
     analysed = analysed_for(request.audience, chunk, knowledge.events)
     if not analysed or not is_as_asked or await _was_read(job, request):

@@ -1,7 +1,7 @@
-"""Finds what the bank has near to something new: in its own chapter, and in the earlier ones of its book.
+"""Finds the items that are near to new ones: in their own chapter, and in the earlier ones of its book.
 
-Of an earlier chapter only a few items are looked at for each new one, the nearest by words and by meaning;
-and the states of the characters that the new ones are about, as what a state replaces need not sound like it.
+For each new item only the few nearest of an earlier chapter are compared, by words and by meaning, and
+the states of its characters, because a state need not resemble the one that it replaces.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ MOST_OUT: Final = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierBank:
-    """What the earlier chapters of a book have that an audience may be compared with."""
+    """Items of a book's earlier chapters that an audience's findings may be compared with."""
 
     store: SessionStore
     audience: Audience
@@ -50,9 +50,9 @@ class EarlierBank:
     taken_out: Sequence[EarlierItem] = ()
 
     async def here(self, items: Sequence[Item]) -> list[EarlierItem]:
-        """Return items as this chapter has them, but for those about characters that do not play in it.
+        """Return items as this chapter has them, without those about characters that do not play in it.
 
-        Of items that count, those in whose place a later chapter has a newer one are left out.
+        Of items that count, those that a later chapter replaced are left out.
         """
         by_id = {chapter.session_id: chapter for chapter in self.chapters}
         ids = [item.id for item in items if not item.is_out]
@@ -80,10 +80,10 @@ class EarlierBank:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """What is near to new items."""
+    """Items near to new ones."""
 
     similar: Similar | None = None
-    """What compares two items by meaning; None where nothing does."""
+    """Compares two items by meaning; None where vectors are not available."""
     earlier: Sequence[EarlierItem] = ()
 
 
@@ -150,7 +150,7 @@ class Neighbours:
     async def _found(self, item: Item, meaning: Vector | None, model: str) -> list[Found]:
         """Return items near to a new one; of its own chapter by meaning, as all their words are compared."""
         session_id, bank = item.session_id, self._job.store.bank
-        # What the audience does not know is not compared: it would take the places of what it knows.
+        # Items that the audience does not know are not compared: they would displace known ones.
         here = Scope(session_id=session_id, mask=self._book.audience.mask, now=item.prompt_index)
         query = Query(
             session_id=session_id, scopes=(here,), words=(), vector=meaning, model=model, limit=MOST_NEAR

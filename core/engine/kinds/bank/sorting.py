@@ -1,11 +1,11 @@
-"""Sorts what was found in play by what the bank has of it, and makes the items that are stored (design 15).
+"""Compares findings with the items of the bank, and makes the items to store (design 15).
 
-Nothing that is there is changed: what brings something up to date is a new item that supersedes it. The GM's
-words, and what the GM confirmed or pinned, are not superseded; what is newer is added beside them. Nor does
-what only some know supersede what others know.
+Stored items are not changed: an update is a new item that supersedes the old one. The GM's
+words, and items that the GM confirmed or pinned, are not superseded; newer ones are added beside them. Nor
+does an item that only some know supersede one that others know.
 
-Items of the earlier chapters of a book are those of this one as far as its cast knows them: what is there
-already is not stored twice, and what is newer supersedes for this chapter and the later ones.
+Items of the earlier chapters of a book are those of this one as far as its cast knows them: a known one
+is not stored twice, and a newer one supersedes it for this chapter and the later ones.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -43,24 +43,24 @@ _SAID_ONCE: Final = frozenset({ItemKind.EVENT, ItemKind.QUOTE})
 
 @dataclass(slots=True)
 class Sorted:
-    """What was found, by what is to be done with it."""
+    """Findings by their outcome."""
 
     new: list[Item] = field(default_factory=list)
     doubtful: list[Question] = field(default_factory=list)
-    """What may be the same as something that is there."""
+    """Findings that may repeat an item."""
     changing: list[Question] = field(default_factory=list)
-    """What is the same as something that is there, and may change it."""
+    """Findings that repeat an item, and may change it."""
     known: list[str] = field(default_factory=list)
-    """The names of what is there as it is."""
+    """Names of the items that are known already."""
     rejected: list[str] = field(default_factory=list)
     known_before: list[str] = field(default_factory=list)
-    """The names of what an earlier chapter of the book has."""
+    """Names of items that an earlier chapter of the book has."""
     rejected_before: list[str] = field(default_factory=list)
-    """The names of what the GM rejected in an earlier chapter."""
+    """Names of items that the GM rejected in an earlier chapter."""
 
 
 class Sorter:
-    """What the bank has for an audience, as far as each of it may know it. Make it in a thread."""
+    """The items of the bank that everyone in an audience may know. Make it in a thread."""
 
     def __init__(self, audience: Audience, items: Iterable[Item], taken_out: Iterable[Item]) -> None:
         """Use the items that count, and those that the GM rejected or merged."""
@@ -77,11 +77,11 @@ class Sorter:
         self._made: list[Item] = []
         self._found: list[Item] = []
         self._stands_for: dict[ItemId, ItemId] = {}
-        """What is there already, by what was found and is not stored."""
+        """Known items, by the ids of findings that repeat them and are not stored."""
 
     @property
     def made(self) -> tuple[Item, ...]:
-        """The items to be stored, in the order of play, with what only all of them together say.
+        """The items to be stored, in the order of play, with the fields that depend on all of them.
 
         An event has its number, and a quote the items that are proved by its words.
         """
@@ -144,7 +144,7 @@ class Sorter:
         return result
 
     def update(self, questions: Sequence[Question], updates: Sequence[Update]) -> list[str]:
-        """Make what brings items up to date; return the names of what changes nothing."""
+        """Make items that update known ones; return the names of findings that change nothing."""
         known: list[str] = []
         for question, update in zip(questions, updates, strict=True):
             new, old = question.new, question.known[0]

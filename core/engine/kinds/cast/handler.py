@@ -35,7 +35,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True)
 class ProposalsMade:
-    """What is proposed; nothing where the character needs nothing, or must not be changed."""
+    """Proposals for a character; none where it needs none, or must not be changed."""
 
     proposals: tuple[Proposal, ...] = ()
 

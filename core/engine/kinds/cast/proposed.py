@@ -1,4 +1,4 @@
-"""Makes proposals of what a model answered about a character; none changes anything by itself."""
+"""Turns a model's answer about a character into proposals; none changes anything by itself."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace

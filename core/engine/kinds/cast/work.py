@@ -1,4 +1,4 @@
-"""What a request for a character of the library is about, as its text has it."""
+"""Payload of a request about a character of the library, encoded in its text."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from core.library.characters.character import Character, Topic, Trait
 from core.text.canonical_json import canonical
 from core.text.cleaning import clean_line
 
-_UNREADABLE = "What was asked about a character cannot be read; ask for it again."
+_UNREADABLE = "The request about a character cannot be read; ask for it again."
 _NONE = "(none)"
 
 

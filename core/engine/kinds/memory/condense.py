@@ -27,7 +27,7 @@ from core.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class CondensedMade:
-    """What was made, and of which version of canon; nothing where there is nothing to condense any longer."""
+    """Condensed memory and the version of canon that it is of; none where nothing is left to condense."""
 
     memory: CondensedMemory | None = None
     canon_version: int = 0

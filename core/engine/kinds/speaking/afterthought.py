@@ -34,7 +34,7 @@ _SAID_NOTHING: Final = AfterthoughtMade()
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """What an afterthought follows: an event, and how long the GM was idle after it."""
+    """The event that an afterthought follows, and the GM's idle time after it."""
 
     seconds: int
     event_id: str
@@ -53,14 +53,14 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Where a character may add something now."""
+    """The place where a character may add something now."""
 
     after: Event
     """The last event of the story."""
     reply: Event
     """The last reply, of the character that may add to it."""
     added: int
-    """How often that character has added to it."""
+    """Number of additions that the character has made to it."""
 
     @property
     def slot(self) -> Slot:

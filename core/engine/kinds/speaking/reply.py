@@ -123,7 +123,7 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         return any(event.request_id == str(request.id) for event in changes.events)
 
     def returned(self, snapshot: Snapshot, request: ReplyRequest) -> Mapping[Slot, str]:
-        """Return the text to its composer, in front of what was typed since; canon may have it already."""
+        """Return the text to its composer, in front of newer text; canon may have it already."""
         if request.follows:
             return {}
         if request.prompts is not None and _text_at(snapshot, request.prompts.last) == request.text:

@@ -19,7 +19,7 @@ START: Final = "\x01"
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Where a key is: in a message, in the text of another entry, or in what `detail` says."""
+    """Place of a key: in a message, in the text of another entry, or in the field that `detail` names."""
 
     message: int | None = None
     parent: str = ""
@@ -36,7 +36,7 @@ class _Part:
 
 @dataclass(slots=True)
 class Remembered:
-    """What expressions found in whole buffers, from the scan before and from this one."""
+    """Matches of expressions in whole buffers, of the previous scan and of this one."""
 
     before: dict[tuple[Expression, str], int | None] = field(default_factory=dict)
     now: dict[tuple[Expression, str], int | None] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class ScanBuffer:
 
     @property
     def message_count(self) -> int:
-        """How many messages there are to scan at most."""
+        """Maximum number of messages to scan."""
         return len(self._newest)
 
     def add_recursion(self, parent: str, text: str) -> set[int]:

@@ -72,7 +72,7 @@ class CompiledEntry:
     terms: tuple[int, ...]
     """The terms of its keys and secondary keys."""
     digest: str
-    """What tells it from the entry after an edit; empty if no later activation depends on this one."""
+    """Hash that changes when the entry is edited; empty if no later activation depends on this one."""
 
 
 class Compiler:
@@ -180,7 +180,7 @@ def _is_alike(one: ScannedBook, other: ScannedBook) -> bool:
 
 
 def _decorated(entry: LoreEntry, decorators: Decorators) -> LoreEntry:
-    """Return the entry with what its decorators say in place of its fields."""
+    """Return the entry with the values of its decorators in place of its fields."""
     numbers, flags = decorators.numbers, decorators.flags
     if not (numbers or flags or decorators.words):
         return entry

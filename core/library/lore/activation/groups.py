@@ -25,7 +25,7 @@ def losers(
     scores: bool,
     seed: Sequence[str],
 ) -> dict[int, str]:
-    """Return the ranks of those that are not taken, each with what won over it.
+    """Return the ranks that lose, each with the winner over it.
 
     `taken` names the entry of a group that is active already. `scores` is whether entries that say nothing
     are compared by their scores.

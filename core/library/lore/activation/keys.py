@@ -187,7 +187,7 @@ class _Choices:
         self.take((run,))
 
     def take(self, texts: tuple[str, ...]) -> None:
-        """Take texts of which the choice needs one, if they say more than what it needs besides."""
+        """Take texts of which the choice needs one, if they are more selective than its others."""
         self._best = max(self._best, texts, key=lambda texts: (min(map(len, texts), default=0), -len(texts)))
 
     def end_choice(self) -> None:

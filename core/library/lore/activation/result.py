@@ -1,4 +1,4 @@
-"""What an activation found: for every entry whether it is active and why, as values and as sentences."""
+"""Results of an activation: whether each entry is active and why, as values and as sentences."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -61,7 +61,7 @@ _SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a text goes. `from_start` counts the depth from the oldest message instead of `depth`."""
+    """Place of a text. `from_start` counts the depth from the oldest message instead of `depth`."""
 
     position: Position
     depth: int
@@ -72,7 +72,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one entry. `key` is the one that was found, or that decided against it."""
+    """Outcome of one entry. `key` is the one that was found, or that decided against it."""
 
     book: str
     uid: str
@@ -85,7 +85,7 @@ class Outcome:
     parent: str = ""
     """The uid of the entry whose text has the key."""
     detail: str = ""
-    """What else is to be said, such as the winner of a group."""
+    """Further details, such as the winner of a group."""
     tokens: int = 0
 
     @property

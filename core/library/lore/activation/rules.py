@@ -25,7 +25,7 @@ _LOGIC: Final = {
 
 
 class State(Enum):
-    """Which kind of pass it is."""
+    """Kind of a pass."""
 
     FIRST = auto()
     RECURSION = auto()
@@ -34,7 +34,7 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the rules say of an entry."""
+    """Decision of the rules about an entry."""
 
     reason: Reason
     key: str = ""

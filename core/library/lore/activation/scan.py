@@ -27,7 +27,7 @@ MOST_PASSES: Final = 200
 
 
 class _Next(Enum):
-    """What follows a pass."""
+    """The pass after a pass, if any."""
 
     END = auto()
     RECURSION = auto()

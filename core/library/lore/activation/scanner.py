@@ -33,7 +33,7 @@ class Prepared:
 
 
 class Activation:
-    """What an activation found."""
+    """Results of an activation."""
 
     def __init__(self, scan: Scan, prepared: Prepared, length: int) -> None:
         self._scan = scan
@@ -44,12 +44,12 @@ class Activation:
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """What became of every entry, in the order in which the budget goes to them."""
+        """Outcomes of all entries, in the order in which the budget goes to them."""
         return tuple(map(self._scan.outcome, range(len(self._prepared.entries))))
 
     @property
     def refused(self) -> Iterator[Outcome]:
-        """What became of the entries that a text concerned and that are not active, by their ranks."""
+        """Outcomes of the entries that a text concerned and that are not active, by their ranks."""
         return map(self._scan.outcome, self._scan.refused)
 
     def outcome(self, book: str, uid: str) -> Outcome:
@@ -58,7 +58,7 @@ class Activation:
 
     @property
     def log(self) -> tuple[Activated, ...]:
-        """What the caller adds to the log: the active entries on which later activations depend."""
+        """Lines for the caller's log: the active entries on which later activations depend."""
         outcomes = (one.outcome for one in self.active)
         return tuple(
             Activated(one.book, one.uid, digest, self._length)
@@ -68,7 +68,7 @@ class Activation:
 
 
 class LoreScanner:
-    """Scans texts for the entries of books. Keeps what it found, so that the next scan is about what changed.
+    """Scans texts for the entries of books. Caches its results, so that the next scan only reads changes.
 
     Not to be used by two threads at once.
     """

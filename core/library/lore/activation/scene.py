@@ -1,4 +1,4 @@
-"""What an activation is asked with: the messages, the settings, and what was active before.
+"""Inputs of an activation: the messages, the settings, and the log of earlier activations.
 
 The messages are those that the slot may know: the caller chooses them (design 13).
 """
@@ -29,7 +29,7 @@ _PLAIN: Final = LoreEntry(uid="")
 
 
 class Origin(StrEnum):
-    """Whose book it is; decides which books come first."""
+    """Owner of a book; decides which books come first."""
 
     CHAT = "chat"
     PERSONA = "persona"
@@ -64,7 +64,7 @@ class Message:
 
 
 class Logged(Protocol):
-    """What a log says: that an entry was active when there were `at` messages."""
+    """Line of a log: an entry was active when there were `at` messages."""
 
     @property
     def book(self) -> str:
@@ -76,11 +76,11 @@ class Logged(Protocol):
 
     @property
     def digest(self) -> str:
-        """What told the entry from other forms of it."""
+        """Hash of the entry then, which an edit changes."""
 
     @property
     def at(self) -> int:
-        """How many messages there were."""
+        """Number of messages then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Activated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanSettings:
-    """What holds for entries and books that say nothing themselves."""
+    """Defaults for entries and books that set no value themselves."""
 
     scan_depth: int = 2
     case_sensitive: bool = False
@@ -121,18 +121,18 @@ class Scene:
     messages: Sequence[Message] = ()
     """Oldest first."""
     length: int | None = None
-    """How many messages there are in the story; as many as `messages` if not given."""
+    """Number of messages in the story; that of `messages` if not given."""
     replies: int | None = None
-    """How many of them characters wrote; `length` if not given."""
+    """Number of them that characters wrote; `length` if not given."""
     greeting: int | None = None
-    """Which greeting the story began with, while it is the newest message."""
+    """Index of the greeting that the story began with, while it is the newest message."""
     injections: Sequence[str] = ()
     """Texts that are always scanned, such as a note of the GM."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Texts for entries that ask for them: `persona`, `description`, `personality`, `depth_prompt`,
     `scenario`, `notes`."""
     seed: str = ""
-    """What chance depends on; stored with the input, so that it can be made again."""
+    """Seed of random choices; stored with the input, so that it can be made again."""
     names: MacroNames = field(default_factory=MacroNames)
     character: str = ""
     tags: Sequence[str] = ()
@@ -140,16 +140,16 @@ class Scene:
     forced: frozenset[tuple[str, str]] = frozenset()
     """Label and uid of entries that are activated whatever their keys."""
     log: Sequence[Logged] = ()
-    """What was activated before; entries at or behind `length` do not count."""
+    """Earlier activations; entries at or behind `length` do not count."""
 
     @property
     def message_count(self) -> int:
-        """How many messages there are in the story."""
+        """Number of messages in the story."""
         return len(self.messages) if self.length is None else self.length
 
 
 def digest_of(entry: LoreEntry) -> str:
-    """Return what tells an entry from what it is after an edit.
+    """Return a hash of an entry that changes when it is edited.
 
     It is stored with replies, so it stays the same in later versions of the program: a field that is added to
     entries is left out where an entry does not use it.

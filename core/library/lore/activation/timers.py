@@ -16,7 +16,7 @@ from core.library.lore.book import LoreEntry
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """What the log says of an entry."""
+    """State of an entry by the log."""
 
     is_sticky: bool = False
     is_cooling: bool = False

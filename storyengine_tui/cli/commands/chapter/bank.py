@@ -64,7 +64,7 @@ Off = Annotated[bool, typer.Option("--off", help="Take it back.")]
 NOT_SAID = (
     "No line of prompt {} has these words, of a few letters at least; `storyengine show` has all lines."
 )
-NOTHING_TYPED = "Say what is to be changed, such as --name, --text or --importance; --help has all of them."
+NOTHING_TYPED = "Name what to change, such as --name, --text or --importance; --help lists everything."
 
 
 @command(app, "on")
@@ -87,7 +87,7 @@ async def off(session: SessionArgument) -> None:
 async def language(
     session: SessionArgument,
     wanted: Annotated[
-        str, typer.Argument(metavar="[LANGUAGE]", help=f"One of {LANGUAGES}; nothing to be told which it is.")
+        str, typer.Argument(metavar="[LANGUAGE]", help=f"One of {LANGUAGES}; without it, the current one.")
     ] = "",
 ) -> None:
     """Say in which language a story is told: recall and search know the forms of its words."""
@@ -280,7 +280,7 @@ async def edit(
 
 
 async def _details(bank: Bank, item: Item, over: bool | None, proves: str | None) -> Details:
-    """Return the details of an item with what options say of them."""
+    """Return the details of an item with the options applied."""
     details = item.details if over is None else _over(item, is_over=over)
     if proves is None:
         return details
@@ -342,7 +342,7 @@ async def _found(bank: Bank, ids: Sequence[str]) -> list[Item]:
 
 
 def _say(words: str, changed: Sequence[Item]) -> None:
-    say(f"{words}: {len(changed):,}." if changed else "Nothing was changed: that is what they are already.")
+    say(f"{words}: {len(changed):,}." if changed else "Nothing was changed: they are like that already.")
 
 
 def _cells(item: Item, session: Session, counting: Collection[ItemId]) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ LARGEST_IMPORT = 512 * 1024 * 1024
 
 
 class ExportFormat(StrEnum):
-    """What an export holds."""
+    """Content of an export."""
 
     TRANSCRIPT = "transcript"
     CHAPTER = "chapter"
@@ -58,7 +58,7 @@ async def export(
     ] = ExportFormat.JSON,
     as_: Annotated[
         str,
-        typer.Option("--as", metavar="NAME", help="Of the transcript, what this character has witnessed."),
+        typer.Option("--as", metavar="NAME", help="Only the transcript that this character witnessed."),
     ] = "",
     out: Annotated[
         Path | None, typer.Option(help="The file to write; the terminal's output if not given.")

@@ -1,4 +1,4 @@
-"""`storyengine` without a command: the screen, and after a bug a new one from what is stored."""
+"""`storyengine` without a command: the screen, and after a bug a new one from stored data."""
 
 import asyncio
 import os
@@ -79,7 +79,7 @@ async def run_until_left(make: MakeApp, configuration: Configuration | Unread) -
         try:
             await app.run_async()
         finally:
-            # However the app ended, store what is typed and settle what runs.
+            # However the app ended, store unsaved text and settle running requests.
             await (app.close_everything() if app.bug is None else app.close_in_time())
         if app.refusal is not None:
             raise app.refusal

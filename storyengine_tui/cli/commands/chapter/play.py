@@ -247,7 +247,7 @@ class Reporter:
             self.say(f"[{step.done}/{step.total}] {step.text}")
 
     def warn(self, line: str) -> None:
-        """Print one line about what is wrong, even when quiet."""
+        """Print one line about a problem, even when quiet."""
         if self._is_quiet:
             say_wrong(line)
         else:
@@ -298,7 +298,7 @@ class Outage:
                 raise
             raise StorageError(
                 ErrorCode.STORAGE_SAVE_FAILED,
-                f"The database took nothing for {in_words(STORAGE_WAIT)}; what it had stored before is safe.",
+                f"The database took nothing for {in_words(STORAGE_WAIT)}; data stored before is safe.",
                 f"{self._problem.hint if self._problem else ''} Then run the same command: it goes on there, "
                 "and asks again for a reply that could not be stored.".strip(),
             ) from self._problem

@@ -28,7 +28,7 @@ To = Annotated[
 SENT: Final = {
     ContextStatus.DEFAULT: "sent while it is recent, as usual",
     ContextStatus.ALWAYS: "always sent to those who witnessed it",
-    ContextStatus.NEVER: "sent to no model; what memory says of it stays",
+    ContextStatus.NEVER: "sent to no model; memory of it stays",
 }
 
 
@@ -56,7 +56,7 @@ async def scene(
     words: Annotated[str, typer.Argument(metavar="WORDS", help="Where and when, as a line of yours.")] = "",
     to: To = None,
 ) -> None:
-    """Begin a new scene: recent context begins there, as soon as what is before it is in memory."""
+    """Begin a new scene: recent context begins there, as soon as all earlier lines are in memory."""
     async with running_catalog(await unlocked()) as catalog:
         session_id = await find_session(catalog, session)
         chapter = await catalog.reader(session_id).load()

@@ -17,7 +17,7 @@ from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import say
 
 _START_SECONDS = 20.0
-"""How long the command waits for the model of meanings, which no earlier search has started."""
+"""Seconds that the command waits for the embedding model, which no earlier search has started."""
 
 
 async def search(

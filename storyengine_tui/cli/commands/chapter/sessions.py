@@ -266,7 +266,7 @@ async def correct(
     text: Annotated[
         str,
         typer.Argument(
-            metavar="TEXT", help="What is true instead, in your words; - reads it from standard input."
+            metavar="TEXT", help="The correct fact, in your words; - reads it from standard input."
         ),
     ],
 ) -> None:
@@ -275,7 +275,7 @@ async def correct(
         text = await asyncio.to_thread(standard_input, LONGEST_CORRECTION)
     async with running_engine(await unlocked()) as engine:
         await engine.correct_canon(await find_session(engine, session), text)
-    say("Stored. Every later call is given it after the memory so far; what is written stays.")
+    say("Stored. Every later call is given it after the memory so far; finished text stays.")
 
 
 def standard_input(longest: int) -> str:

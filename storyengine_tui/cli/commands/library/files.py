@@ -1,4 +1,4 @@
-"""What an argument of the library's commands means: a file, standard input or a name."""
+"""Resolves an argument of the library's commands: a file, standard input or a name."""
 
 import asyncio
 import os

@@ -32,6 +32,6 @@ async def import_each(files: Sequence[Path], take: Take) -> None:
         for line in lines:
             say(f"  {line}")
     if not files:
-        say("No file there may hold what is imported here.")
+        say("No file there can be imported here.")
     if refused:
         raise typer.Exit(ExitCode.BAD_FILE)

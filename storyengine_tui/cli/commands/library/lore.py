@@ -202,7 +202,7 @@ async def attach(name: Name, session: SessionArgument) -> None:
         await catalog.attach_lore(session_id, book)
         snapshot = await catalog.reader(session_id).load()
     [now] = [one for one in snapshot.lore if one.name == book.name]
-    said = "Took over what it holds now" if was_there else "Attached"
+    said = "Took over its current content" if was_there else "Attached"
     say(f"{said}: {lore_line(now, snapshot)}.")
 
 

@@ -153,7 +153,7 @@ def _refuse_failure(request: Request) -> None:
     if request.state is RequestState.DONE:
         return
     code = request.error_code or ErrorCode.LLM_CANCELLED
-    raise StoryEngineError(code, request.error_message, "What was proposed before it is kept; run it again.")
+    raise StoryEngineError(code, request.error_message, "Earlier proposals are kept; run it again.")
 
 
 def _numbered(offered: Sequence[Offered], numbers: Sequence[int] | None) -> list[Proposal]:
@@ -177,7 +177,7 @@ def _list(offered: Sequence[Offered], session_id: SessionId | None = None) -> No
         say("Nothing is proposed.")
         return
     for number, one in numbered:
-        mark = " (outdated: what it was for has changed)" if one.is_outdated else ""
+        mark = " (outdated: that part has changed since)" if one.is_outdated else ""
         say(f"{number}. {one.character.name}: {about(one.proposal)}, {origin(one.proposal)}{mark}")
         say(f"   there:    {clean_line(there(one.proposal))}")
         say(f"   proposed: {clean_line(proposed(one.proposal))}")

@@ -27,7 +27,7 @@ async def grant(url: Address) -> None:
     """Allow text to be sent to this address."""
     address = configure().consent.grant(url)
     say(
-        f"Granted. What you write for a chapter, and what was played, may now be sent to {address}. "
+        f"Granted. Your texts for a chapter, and its story, may now be sent to {address}. "
         "Take it back with `storyengine consent revoke`."
     )
 

@@ -23,7 +23,7 @@ app = typer.Typer(help="The database: schema, backup, restore, address.")
 
 
 BACKUPS_KEPT = 14
-"""How many backups a directory keeps, unless told otherwise: two weeks of daily ones."""
+"""Number of backups that a directory keeps by default: two weeks of daily ones."""
 
 
 @command(app)
@@ -59,13 +59,13 @@ async def backup(
 @command(app)
 async def restore(
     file: Annotated[Path, typer.Argument(help="A file written by `storyengine db backup`.")],
-    replace: Annotated[bool, typer.Option("--replace", help="Replace what the database holds now.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the database's content.")] = False,
 ) -> None:
     """Restore a backup into an empty database, or with --replace over what is there."""
     before = await restore_backup(await unlocked(), file, replace=replace)
     say(f"Restored from {file}")
     if before is not None:
-        say(f"What was there before is in {before}")
+        say(f"The previous content is in {before}")
 
 
 async def restore_any(
@@ -73,7 +73,7 @@ async def restore_any(
         str, typer.Argument(metavar="FILE|SESSION", help="A file of `backup`, or an archived session.")
     ],
     replace: Annotated[
-        bool, typer.Option("--replace", help="Of a file: replace what the database holds now.")
+        bool, typer.Option("--replace", help="Of a file: replace the database's content.")
     ] = False,
 ) -> None:
     """Restore everything from a backup, or bring an archived chapter back."""

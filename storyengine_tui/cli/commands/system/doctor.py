@@ -41,7 +41,7 @@ _EMBEDDING_TIMEOUT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found; `fix` says what to do and is empty when all is well."""
+    """Result of one check; `fix` says what to do and is empty when all is well."""
 
     subject: str
     text: str

@@ -14,7 +14,7 @@ from storyengine_tui.screens.models.settings_file import change_settings
 
 WHAT_IT_DOES = (
     "From now on the screen, and every command that shows or changes chapters, asks for it. It guards your "
-    "unlocked terminal; it does not encrypt what is on the disk."
+    "unlocked terminal; it does not encrypt your data on the disk."
 )
 UNSEEN = "Start it at a terminal, or set STORYENGINE_PASSWORD_HASH to an argon2 hash of the password."
 FORGOTTEN = "If you forget it, take the line password_hash out of {file}."

@@ -100,10 +100,10 @@ def _fields(entry: QueueEntry) -> dict[str, Any]:
 
 @command(app)
 async def pause() -> None:
-    """Begin nothing new, in no window, also after a restart; what runs goes on."""
+    """Begin nothing new, in no window, also after a restart; running calls finish."""
     async with running_queue(await unlocked()) as (queue, _):
         await queue.pause()
-    say(f"Paused. Nothing new begins until {RESUME}; what runs goes on.")
+    say(f"Paused. Nothing new begins until {RESUME}; running calls finish.")
 
 
 @command(app)

@@ -1,1 +1,1 @@
-"""What a model was given, or is given next, in full; and how long inputs were (design 4 and 16)."""
+"""Inputs of models in full, sent or next, and their lengths over a chapter (design 4 and 16)."""

@@ -16,8 +16,8 @@ class CallScreen(TextScreen):
     """Shows a call of the session."""
 
     HELP = (
-        "What was sent in this call, and what came back; of the system prompt its version, hash and length. "
-        "y copies all that is shown, v marks a part."
+        "Input and answer of this call; the system prompt is named by version, hash and length. y copies all "
+        "that is shown, v marks a part."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "go('Output')", "Output"),

@@ -1,4 +1,4 @@
-"""What F7 says of lore and of the memory bank: what the scene concerned, what of it is in, and why."""
+"""Passages of F7 on lore and the memory bank: the entries that the scene concerned, in or out, and why."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -11,7 +11,7 @@ TITLE: Final = "Lore"
 
 
 def passages_of_lore(notes: Sequence[LoreNote]) -> list[Passage]:
-    """Return titles, and a passage each for what is in and what was left out; nothing without notes."""
+    """Return titles, and a passage for each included or omitted entry; nothing without notes."""
     lore = [note for note in notes if note.book != BANK]
     recalled = [note for note in notes if note.book == BANK]
     return [

@@ -21,8 +21,8 @@ class NextInputScreen(TextScreen):
     """Shows an input when it is made; nothing is sent."""
 
     HELP = (
-        "What the model is given when you send the text of the panel now, part by part, as `storyengine "
-        "context` prints it; of the system prompt its version, hash and length. y copies all, v marks a part."
+        "The model's input if you send the text of the panel now, part by part, as `storyengine context` "
+        "prints it; the system prompt is named by version, hash and length. y copies all, v marks a part."
     )
 
     def __init__(self, name: str, make: Callable[[], Awaitable[Context]], choice: ModelConfig) -> None:
@@ -34,7 +34,7 @@ class NextInputScreen(TextScreen):
 
     @property
     def heading(self) -> str:
-        """Whose input it is."""
+        """Title, with the name of the character."""
         return f"What {clean_line(self._character)} is given next"
 
     async def passages(self) -> Sequence[Passage]:

@@ -1,4 +1,4 @@
-"""How long the inputs of characters were over a chapter, and what was left of what was made shorter."""
+"""Plots the length of characters' inputs over a chapter, and the kept share of shortened parts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from storyengine_tui.widgets.reading.memory_outline import Passage
 MOST_CALLS: Final = 500
 """The newest calls of a chapter that are plotted."""
 TOKENS: Final = "Tokens of each input of a character, the newest at the right"
-LEFT: Final = "What was left of parts that were made shorter, in percent"
+LEFT: Final = "Kept share of shortened parts, in percent"
 NONE_YET: Final = "No character was asked yet."
 ALL_WHOLE: Final = "No part was made shorter."
 
@@ -47,7 +47,7 @@ class PlotScreen(TextScreen):
 
     @property
     def heading(self) -> str:
-        """What is plotted."""
+        """Title, with the number of calls."""
         return f"Inputs over time, {len(self._calls):,} calls"
 
     async def passages(self) -> Sequence[Passage]:
@@ -77,7 +77,7 @@ def length_of(call: CallRow, parts: Sequence[Segment], texts: Mapping[str, str])
 
 
 def passages_of_plot(lengths: Sequence[InputLength]) -> list[Passage]:
-    """Return the plots of these inputs, oldest first, with what they say in words."""
+    """Return the plots of these inputs, oldest first, with a summary in words."""
     if not lengths:
         return [Passage(NONE_YET)]
     tokens = [one.tokens for one in lengths]

@@ -1,4 +1,4 @@
-"""What F7 says of the window of a call: what each part took of it, from what is stored (design 16)."""
+"""Passages of F7 on the window of a stored call: the share of each part (design 16)."""
 
 from collections.abc import Sequence
 from typing import Final

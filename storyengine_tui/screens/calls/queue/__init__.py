@@ -1,1 +1,1 @@
-"""What waits for a model, runs or has failed, and what can be done with it (design 17)."""
+"""The queue view: requests that wait, run or have failed, and the commands on them (design 17)."""

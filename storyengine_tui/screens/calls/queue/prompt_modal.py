@@ -9,7 +9,7 @@ class PromptModal(StoredTextModal):
     """Edits the text of a waiting prompt; one that has begun meanwhile is refused with the reason."""
 
     EFFECT: ClassVar[str] = "The prompt keeps its place in the queue."
-    LOSS: ClassVar[tuple[str, str]] = ("Leave the prompt as it was?", "What you changed will be lost.")
+    LOSS: ClassVar[tuple[str, str]] = ("Leave the prompt as it was?", "Your changes will be lost.")
 
     @property
     def heading(self) -> str:

@@ -1,4 +1,4 @@
-"""What the view of the queue needs of the engine's queue (design 17)."""
+"""The Protocol of the engine's queue that the queue view uses (design 17)."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -24,7 +24,7 @@ class QueueEntry(Protocol):
 
     @property
     def waits_for(self) -> str:
-        """What it waits for, in plain words; empty while it runs."""
+        """Its reason for waiting, in plain words; empty while it runs."""
 
 
 class QueueControl(Protocol):
@@ -35,10 +35,10 @@ class QueueControl(Protocol):
         """Whether nothing new begins."""
 
     async def entries(self) -> Sequence[QueueEntry]:
-        """Return what waits, runs or has failed, in the order of taking."""
+        """Return the requests that wait, run or have failed, in the order in which they run."""
 
     async def pause(self) -> None:
-        """Begin nothing new; what runs goes on."""
+        """Begin nothing new; running calls finish."""
 
     async def resume(self) -> None:
         """Go on."""

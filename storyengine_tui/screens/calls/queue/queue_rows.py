@@ -35,15 +35,15 @@ def purpose_of(request: Request, session: Session | None = None) -> str:
         case BackgroundRequest(kind=RequestKind.ASSIST):
             return "help with a text of yours"
         case BackgroundRequest(kind=RequestKind.GAPS):
-            return "what a character of the library lacks"
+            return "missing details of a character of the library"
         case BackgroundRequest(kind=RequestKind.CEREMONY):
-            return "what a chapter means for a character of the library"
+            return "changes of a character of the library after a chapter"
         case BackgroundRequest(kind=RequestKind.CONDENSE, prompts=PromptRange() as prompts):
             return f"memory of prompts {prompts} in fewer words"
         case BackgroundRequest(kind=RequestKind.EXTRACTION, prompts=prompts):
-            return f"memory bank: what is in prompts {prompts}"
+            return f"memory bank: items of prompts {prompts}"
         case BackgroundRequest(kind=RequestKind.EMBEDDING):
-            return "memory bank: what its items mean"
+            return "memory bank: vectors of its items"
         case NarrativeRequest():
             return "the chapter as text"
         case _:

@@ -1,4 +1,4 @@
-"""What waits for a model, runs or has failed, in all chapters, and what can be done with it (design 17)."""
+"""Requests of all chapters that wait, run or have failed, with the commands on them (design 17)."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -30,10 +30,10 @@ class QueueView(CallsView):
     HINT = "all chapters, the next one first"
     EMPTY = "Nothing waits for a model, and nothing has failed."
     HELP = (
-        "p pauses the queue: nothing new begins, what you send waits, and what runs goes on; p again goes "
-        "on. s stops the call under the cursor, Ctrl+R tries a failed one again, d drops it, u lets it be "
-        "taken earlier, e edits a prompt that waits, t takes all waiting prompts of its chapter back into "
-        "their panels. c drops all background work that waits."
+        "p pauses the queue: running calls finish, and nothing new begins; p again resumes it. s stops the "
+        "call under the cursor, Ctrl+R retries a failed one, d drops it, u moves it up, e edits a waiting "
+        "prompt, t returns all waiting prompts of its chapter to their panels. c drops all waiting "
+        "background work."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("p", "pause", "Pause"),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from core.engine.library.characters import CharacterLibrary
 
 _SHOWN = 200
-NO_CHAPTER = "A chapter has to be open, which records the call: F5, then 2 opens one."
+NO_CHAPTER = "Open a chapter first, which records the call: F5, then 2."
 
 
 class CastScreen(KeptShelf[Character]):
@@ -43,10 +43,10 @@ class CastScreen(KeptShelf[Character]):
     HELP = (
         "Enter edits the identity of a character, t its name. i imports character cards, a file or a folder; "
         "a file that you drop on a list, or the JSON of a card that you paste, is offered too. "
-        "x writes one as .json, .png or .charx. Only what you changed is different in the card then. a "
-        "archives, v shows the archive, where r restores and p deletes for good. d has what the others are "
-        "told of it, its other names and groups; u pauses it until a day, or resumes it. g lets a model "
-        "propose what a character lacks, and c shows what is proposed. e has its traits and topics."
+        "x writes one as .json, .png or .charx, in which only your changes differ. a archives, v shows the "
+        "archive, where r restores and p deletes for good. d edits its short description, other names and "
+        "groups; u pauses it until a day, or resumes it. g lets a model propose missing details, and c shows "
+        "the proposals. e edits its traits and topics."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("d", "details", "Details"),
@@ -60,7 +60,7 @@ class CastScreen(KeptShelf[Character]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
         self._proposed: Counter[CharacterId] = Counter()
-        """How much is proposed for each character."""
+        """Number of proposals for each character."""
 
     @property
     def columns(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What a chapter takes of a character besides name and identity, as fields, and the end of a pause."""
+"""Fields of a character's data for chapters besides name and identity, and of the end of a pause."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -64,7 +64,7 @@ class DetailsModal(FormModal[bool, Character]):
 
     @property
     def typed(self) -> Character:
-        """The character with what stands in the fields."""
+        """The character with the values of the fields."""
 
         def text(name: str) -> str:
             return self.query_one(f"#{name}", LineField).text

@@ -14,11 +14,10 @@ from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
 if TYPE_CHECKING:
     from core.engine.library.characters import CharacterLibrary
 
-BEGUN = "You wrote this before, and did not store it. Cancel, and discard it, to see what is stored."
-OTHER = "The identity was changed elsewhere meanwhile"
+BEGUN = "You wrote this before, and did not store it. Cancel and discard it to see the stored identity."
+OTHER = "The identity was changed in another window"
 OTHER_TEXT = (
-    "What you wrote is still here. Store it in place of the other one, or look at yours again first. "
-    "Elsewhere it is now:\n\n"
+    "Your text is still here. Store it over the other one, or read yours again first. The other one is:\n\n"
 )
 
 
@@ -29,10 +28,10 @@ class IdentityModal(StoredTextModal):
     `kept` holds what is typed until it is stored or discarded, for the program may be killed.
     """
 
-    HELP = "The identity of a character in the library. Chapters that took it keep what they took."
-    EFFECT = "Chapters that took it keep what they took. A chapter has room for 5,000 characters."
+    HELP = "The identity of a character in the library. Chapters keep the copies that they took."
+    EFFECT = "Chapters keep the copies that they took. A chapter has room for 5,000 characters."
     PLACEHOLDER = "Who this character is: nature, history, voice, wishes, secrets."
-    LOSS = ("Discard the changes?", "What you changed of the identity is not stored, and will be lost.")
+    LOSS = ("Discard the changes?", "Your changes of the identity are not stored, and will be lost.")
 
     def __init__(self, library: "CharacterLibrary", character: Character, kept: KeptText) -> None:
         typed = kept.read()
@@ -49,7 +48,7 @@ class IdentityModal(StoredTextModal):
 
     @property
     def has_changes(self) -> bool:
-        """Whether the text differs from what is stored."""
+        """Whether the text differs from the stored one."""
         return self._area.text != self._character.identity
 
     @property

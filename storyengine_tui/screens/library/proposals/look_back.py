@@ -39,7 +39,7 @@ async def look_back(
 
 
 async def answered(session: "SessionHandle", asked: Sequence[RequestId]) -> None:
-    """Return once all of these were answered; raise StoryEngineError with what the first failure says."""
+    """Return once all of these were answered; raise StoryEngineError with the first failure's message."""
     settled = [await session.wait(one) for one in asked]
     for request in settled:
         if request.state is not RequestState.DONE:
@@ -47,5 +47,5 @@ async def answered(session: "SessionHandle", asked: Sequence[RequestId]) -> None
             raise StoryEngineError(
                 code,
                 request.error_message,
-                "What was proposed before it is kept; ask again, or F7, 1 retries.",
+                "Earlier proposals are kept; ask again, or retry it under F7, 1.",
             )

@@ -32,9 +32,9 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
 
     CSS_PATH = "proposals.tcss"
     HELP = (
-        "On the left what the character has, on the right what is proposed, below why. t takes the proposal "
+        "Left is the character as it is, right the proposal, below the reason. t takes the proposal "
         "under the cursor, d drops it, a takes all that fit, u undoes the last decision about the character. "
-        "Nothing changes by itself. An outdated one was made for what has changed since; it can be dropped."
+        "Nothing changes before you take it. An outdated one is for a part that has changed since; drop it."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "take", "Take"),
@@ -61,7 +61,7 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
         self._decided = character_id
         """The character whose last decision is undone; None before one was made for one of many."""
         self._outcome = ""
-        """What was just done, shown once in place of the heading."""
+        """Outcome of the last command, shown once in place of the heading."""
 
     def compose(self) -> ComposeResult:
         """Compose the list, both sides of one proposal, and the reason."""

@@ -1,4 +1,4 @@
-"""The part of tab 3 about the memory bank: reads it, and passes on what the GM does with its items."""
+"""The part of tab 3 for the memory bank: reads it, and passes on the GM's commands on items."""
 
 import asyncio
 from collections.abc import Sequence

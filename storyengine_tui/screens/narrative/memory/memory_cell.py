@@ -52,13 +52,13 @@ class MemoryCell(Vertical):
     """Shows memory blocks, readable or as JSON."""
 
     HELP = (
-        "Structured memory is what the characters are told of everything before. / searches it, n and N go "
-        "to the next place and the one before; y copies all of it, v marks a part. + adds a correction: "
-        "what is true instead, for every character, summary and narrative from then on.\n\n"
+        "Structured memory is given to the characters in place of earlier play. / searches it, n and N go "
+        "to the next match and the one before; y copies all of it, v marks a part. + adds a correction, "
+        "which every character, summary and narrative gets from then on.\n\n"
         "v puts a cursor on a block, and the arrow keys move it. Then r lets a model write it again, w "
         "edits it, = compares its revisions; on a line of Canon p pins the line and x strikes it, and the "
-        "same key again releases it. R rebuilds in order what was made from older memory. F12 shows "
-        "what each character knows."
+        "same key again releases it. R rebuilds, in order, the blocks made from older memory. F12 shows "
+        "the memory of each character."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "revise('rebuild')", "Rebuild"),
@@ -107,7 +107,7 @@ class MemoryCell(Vertical):
         self.viewpoint = ""
         """The number and name of the character as which memory is shown; empty for the GM."""
         self._work = ""
-        """What is being done to memory now."""
+        """Running work on memory, in words."""
         self._shown = ShownBlocks()
         self.is_known = False
         """Whether memory has been read."""

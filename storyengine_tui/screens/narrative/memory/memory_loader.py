@@ -31,7 +31,7 @@ class MemoryLoader:
         self._unseen: list[MemoryBlock] = []
         """Blocks that arrived while the page was hidden."""
         self._then: Callable[[], None] | None = None
-        """What is done once memory is read."""
+        """Called once memory is read."""
         self.viewpoint: Slot | None = None
         """The character as which memory is shown; None for the GM, who knows all of it."""
 
@@ -41,7 +41,7 @@ class MemoryLoader:
 
     @property
     def room(self) -> int:
-        """How many characters the next correction of canon may have."""
+        """Maximum characters of the next correction of canon."""
         return LONGEST_CORRECTIONS - corrections_length((*self._blocks, *self._unseen))
 
     def forget(self) -> None:
@@ -53,7 +53,7 @@ class MemoryLoader:
         self._cell.forget()
 
     def reread(self) -> None:
-        """Read every block again, at once if the page is visible; until then what is shown stays."""
+        """Read every block again, at once if the page is visible; the shown blocks stay until then."""
         self._is_read = self._has_come = False
         self._unseen.clear()
         if self._page.is_in_view:

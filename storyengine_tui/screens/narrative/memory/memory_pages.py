@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from core.domain.story.memory import BlockType, MemoryBlock
 
 PAGE = 100
-"""How many blocks are shown at once: they cover 700 prompts, and wrapping them takes a few milliseconds."""
+"""Number of blocks on a page: they cover 700 prompts, and wrapping them takes a few milliseconds."""
 SEARCH_STEP = 20
 """Blocks that are searched between two yields to the event loop."""
 

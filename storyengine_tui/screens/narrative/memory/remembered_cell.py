@@ -42,7 +42,7 @@ BANK_ENTRIES: Final = (
 NOTHING: Final = (
     "Nothing here yet. Items are drawn from play after each block of memory; + adds one of yours."
 )
-NOTHING_FOUND: Final = "Nothing here is like that; f and / choose what shows."
+NOTHING_FOUND: Final = "No item matches; f and / change the filter."
 TALL: Final = 32
 """Rows of a terminal that has one for the titles of the columns."""
 LOOKING: Final = "Looking for items that may say the same …"
@@ -72,19 +72,19 @@ class RememberedCell(MemoryCell):
     _rows: Sequence[BankRow] | None = None
     """Every item that was read; None before."""
     _new = 0
-    """How many of them the GM has not seen."""
+    """Number of items that the GM has not seen."""
     _groups: Sequence[Sequence[ItemId]] | None = None
     """Those that may say the same, once they were looked for."""
     _knower: Slot | None = None
     _outcome = ""
-    """What was just done, shown beside the name of the list."""
+    """Outcome of the last command, shown beside the name of the list."""
     _own_work = ""
     _wanted_item: ItemId | None = None
     """The item to which the cursor goes once the bank is read."""
     shown: BankList | None = None
     """The list that shows; None for blocks of memory."""
     wanted = Wanted.ALL
-    """Which items of the list show."""
+    """Filter of the list."""
     has_book = False
     """Whether there are earlier chapters in a book."""
     is_wide = False
@@ -133,7 +133,7 @@ class RememberedCell(MemoryCell):
         return self._session
 
     def show_rows(self, rows: Sequence[BankRow], viewpoint: Slot | None, *, has_book: bool = False) -> None:
-        """Show what the bank has; of what a character may know, with a viewpoint."""
+        """Show the items of the bank; with a viewpoint those that the character may know."""
         self.has_book = has_book
         self._rows, self._knower, self._new = rows, viewpoint, new_here(rows)
         self._show_items()

@@ -1,4 +1,4 @@
-"""What the comparison of two revisions shows, as pure functions (design 12)."""
+"""Comparison of two revisions, as pure functions (design 12)."""
 
 from collections.abc import Sequence
 

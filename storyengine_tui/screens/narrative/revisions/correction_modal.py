@@ -1,4 +1,4 @@
-"""Asks what is true instead of what memory says, and stores it as a correction of canon."""
+"""Asks for the truth about a mistake in memory, and stores it as a correction of canon."""
 
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Protocol
@@ -15,12 +15,12 @@ from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 
 EFFECT = (
-    "From now on every character, summary and narrative is given this text, after what it corrects. "
-    "What is already written stays."
+    "From now on every character, summary and narrative is given this text, after the part that it corrects. "
+    "Finished text stays."
 )
 EFFECT_FOR_SOME = (
-    "From now on those chosen below, their summaries and the narrative are given this text, after what it "
-    "corrects. What is already written stays."
+    "From now on those chosen below, their summaries and the narrative are given this text, after the part "
+    "that it corrects. Finished text stays."
 )
 NOBODY_GETS_IT = "No character would be given it: choose one."
 NO_ROOM = (
@@ -47,11 +47,11 @@ class CorrectionModal(StoredTextModal):
 
     HELP = f"A correction of canon. {EFFECT}"
     EFFECT = EFFECT
-    PLACEHOLDER = "What is true instead, such as: Jonas holds the lamp, not Mira."
+    PLACEHOLDER = "The correct fact, such as: Jonas holds the lamp, not Mira."
     ADD = "Add"
     LOSS = (
         "Discard the correction?",
-        "What you wrote here is not part of the chapter yet, and will be deleted.",
+        "Your text is not part of the chapter yet, and will be deleted.",
     )
 
     def __init__(
@@ -71,11 +71,11 @@ class CorrectionModal(StoredTextModal):
     @property
     def heading(self) -> str:
         """The title of the dialog."""
-        return "Correct what is remembered"
+        return "Correct memory"
 
     @property
     def effect(self) -> str:
-        """What a correction does, for everyone or for those who are chosen."""
+        """Effect of a correction, on everyone or on the chosen characters."""
         return EFFECT_FOR_SOME if self._roster else EFFECT
 
     @property
@@ -85,7 +85,7 @@ class CorrectionModal(StoredTextModal):
 
     @property
     def notes(self) -> Iterable[tuple[str, bool]]:
-        """Say that the text was begun before, and what bounds it."""
+        """Yield the notes that the text was begun before, and which bound it has."""
         if self._begun:
             yield BEGUN, True
         if self._limit < LONGEST_CORRECTION:

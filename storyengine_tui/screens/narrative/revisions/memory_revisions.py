@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class RevisionAct(StrEnum):
-    """What can be done, by the names that the keys and the palette have for it."""
+    """Command on a revision; the value is its name for keys and palette."""
 
     REBUILD = "rebuild"
     REBUILD_LATER = "rebuild_later"
@@ -43,11 +43,11 @@ COMMANDS: Final = {
     RevisionAct.STRIKE: Command.CORRECT_CANON,
 }
 """The commands that the state machine knows them by; to compare is always possible."""
-READ_ONLY = "Read-only here; the window that writes in this chapter can change its memory."
+READ_ONLY = "Read-only: another window is writing in this chapter."
 NO_BLOCK = "No prompts are in memory yet; the first block comes with the first summary."
 NOT_A_BLOCK = (
     "Only a block of prompts can be rebuilt or edited: put the cursor on one (v, then the arrow keys). "
-    "+ corrects what else is wrong."
+    "+ corrects anything else."
 )
 NOT_ALL = "This is what one character knows; Esc shows all of memory, which can be changed."
 NOT_STALE = "No block was made from older memory; there is nothing to rebuild."
@@ -92,7 +92,7 @@ class MemoryRevisions:
         return READ_ONLY if self._page.session.is_read_only else self._page.session.why_not(command)
 
     def perform(self, act: RevisionAct) -> None:
-        """Do it to what is chosen in memory, or say why not."""
+        """Run the command on the selected block or line, or say why not."""
         if not self._page.has_session:
             return
         if why := self._why_not(act) or self._begin(act):
@@ -225,4 +225,4 @@ def _named(block: MemoryBlock) -> str:
 
 
 def _nothing(_: object) -> None:
-    """What follows a dialog that has done its work itself."""
+    """Ignore the result of a dialog that has done its work itself."""

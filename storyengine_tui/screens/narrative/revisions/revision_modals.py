@@ -43,7 +43,7 @@ class BlockModal(StoredTextModal):
         "kept. The prompts it is about cannot be changed here."
     )
     HELP = f"A block of memory, edited by hand. {EFFECT}"
-    LOSS = ("Discard what you changed?", "The block stays as it was before.")
+    LOSS = ("Discard your changes?", "The block stays as it was before.")
 
     def __init__(self, block: MemoryBlock, store: Callable[[str], Awaitable[None]]) -> None:
         super().__init__(store, LONGEST_BLOCK, clean(json.dumps(block.payload, indent=2, ensure_ascii=False)))

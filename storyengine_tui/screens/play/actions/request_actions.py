@@ -6,7 +6,7 @@ from storyengine_tui.screens.play.actions.page_actions import PageActions
 
 
 class RequestActions(PageActions):
-    """Actions of tab 2 about what is asked of a model."""
+    """Actions of tab 2 on requests."""
 
     def action_cancel(self) -> None:
         """Cancel the reply or the summary that runs."""

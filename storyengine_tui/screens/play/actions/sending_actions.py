@@ -1,4 +1,4 @@
-"""The actions of tab 2 about what models are sent: always, never, from a new scene on (design 16)."""
+"""Actions of tab 2 on lines that models are sent: always, never, from a new scene on (design 16)."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class SendingActions(PageActions):
-    """Actions of tab 2 about what models are sent."""
+    """Actions of tab 2 on lines that models are sent."""
 
     def action_mark_here(self) -> None:
         """Go on to the next status of the line at the cursor."""

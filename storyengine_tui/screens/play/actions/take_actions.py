@@ -35,7 +35,7 @@ class TakeActions(PageActions):
         super().__init__(page, sender, view)
         self._one_by_one = asyncio.Lock()
         self._steps = 0
-        """How many takes on the keys lead that are not carried out yet."""
+        """Number of takes to move on by keys that are not processed yet."""
 
     # Another take
 

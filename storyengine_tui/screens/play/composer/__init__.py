@@ -1,1 +1,1 @@
-"""Where prompts are written and sent, and where they wait."""
+"""The composer: panels in which prompts are written and sent, and the queue of those that wait."""

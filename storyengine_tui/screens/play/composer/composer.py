@@ -37,7 +37,7 @@ class Composer(Vertical):
         self._roster: tuple[tuple[Slot, str], ...] = ()
         self._sending_changed = asyncio.Event()
         self._kept: KeptText | None = None
-        """Where the choices of who hears the panels' texts are kept; they are no part of the story."""
+        """Storage of the choices of hearers for the panels' texts; they are no part of the story."""
         self._chosen: dict[Slot, Audience] = {}
         self.slot = Slot.RED
         """The character whose panel shows."""

@@ -23,15 +23,15 @@ NEARLY_FULL = 0.9
 
 
 class PromptArea(ComposerTextArea):
-    """What the GM types for the character in `slot`.
+    """The GM's next text for the character in `slot`.
 
-    A text that is sent is removed at once, so that what is typed next is a new text. It is kept in `sending`
+    A text that is sent is removed at once, so that later typing begins a new text. It is kept in `sending`
     until the owner calls `accepted`, or `refused`, which puts it back. `leave` is called at once as well: a
     message would arrive after keys that are queued already.
     """
 
     HELP = (
-        "Enter sends to the character whose name stands on the panel. Ctrl+N goes to the next panel; in "
+        "Enter sends to the character named on the panel. Ctrl+N goes to the next panel; in "
         "the entries below, digits pick one. Page Up and Page Down scroll the transcript."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -77,13 +77,13 @@ class PromptArea(ComposerTextArea):
         self.heard_by: Audience | None = None
         """The others that hear the next text that is sent from here; None for those present."""
         self.then: tuple[Slot, ...] = ()
-        """Those who answer that text after the one to whom the panel belongs, in this order."""
+        """Those who answer that text after the panel's character, in this order."""
         self._max_length = limits.prompt
         self._leave = leave
         self.character = name
         self._notes: tuple[str, ...] = ("",)
         self.note_mark = ""
-        """What marks the entry beside an unsent text: that the character is away, or was silent for long."""
+        """Mark of the entry beside an unsent text: the character is away, or was silent for long."""
         self.border_title = Content(f"To {int(slot)} {name}")
 
     @property
@@ -104,7 +104,7 @@ class PromptArea(ComposerTextArea):
 
     @property
     def delivery(self) -> Delivery:
-        """How the next text is sent from here."""
+        """Delivery of the next text from here."""
         return Delivery(self.heard_by, self.then)
 
     def show_delivery(self, then: str, *notes: str) -> None:

@@ -73,7 +73,7 @@ class PromptSender:
             self.autosave.touch()
 
     async def flush(self) -> None:
-        """Wait for what is being sent, and store what is not stored yet.
+        """Wait for texts that are being sent, and store unsaved ones.
 
         Raises:
             SessionLockedError: Another window writes here.
@@ -211,7 +211,7 @@ class PromptSender:
         self.move_on(slot)
 
     def move_draft(self, source: Slot, target: Slot) -> None:
-        """Move the text of a panel into another one, in front of what is there."""
+        """Move the text of a panel into another one, in front of its text."""
         area = self._composer.area(source)
         text, delivery = area.text, area.delivery
         area.clear()

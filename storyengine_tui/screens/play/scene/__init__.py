@@ -1,1 +1,1 @@
-"""Who is in the scene and who knows what, as tab 2 shows it (design 13)."""
+"""Presence and knowledge of characters, as tab 2 shows them (design 13)."""

@@ -17,7 +17,7 @@ from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 
 @dataclass(frozen=True, slots=True)
 class Adders:
-    """What the GM chose."""
+    """The GM's choice."""
 
     slots: tuple[Slot, ...]
     is_on: bool

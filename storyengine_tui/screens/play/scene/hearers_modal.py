@@ -21,7 +21,7 @@ from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 
 @dataclass(frozen=True, slots=True)
 class Hearers:
-    """What the GM chose."""
+    """The GM's choice."""
 
     slots: frozenset[Slot]
     lasts: bool
@@ -33,7 +33,7 @@ class HearersModal(OverlayModal[Hearers]):
 
     CSS_PATH = "../../../widgets/dialogs/dialog.tcss"
     HELP = (
-        "Tick who hears. What is chosen for one prompt goes back, when it is sent, to those in the scene. "
+        "Tick who hears. A choice for one prompt ends when it is sent: then those in the scene hear again. "
         "The character that a prompt is written to always hears it."
     )
     AUTO_FOCUS = "SlotChecks"

@@ -1,4 +1,4 @@
-"""What tab 2 says about who hears what, computed from a snapshot alone (design 13)."""
+"""Audiences of lines and texts in tab 2, computed from a snapshot alone (design 13)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ MOST_NAMES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """How a text of a panel is sent: to those present and to one character, if nothing else was chosen."""
+    """Recipients of a panel's text: those present and one character, if nothing else was chosen."""
 
     heard_by: Audience | None = None
     """The others that hear it; None for those present."""
@@ -85,7 +85,7 @@ def hearing_view(
 
 
 def mark_of(audience: Audience, session: Session) -> str:
-    """Return the mark of what not everyone heard, such as `⟨Kara, Joss⟩ `; nothing if everyone did."""
+    """Return the mark of a line that some heard, such as `⟨Kara, Joss⟩ `; empty if everyone did."""
     return "" if audience.is_everyone else f"⟨{clean_line(names_of(audience, session))}⟩ "
 
 

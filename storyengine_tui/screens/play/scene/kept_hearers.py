@@ -1,4 +1,4 @@
-"""Who hears the texts that are not sent yet, as a text that is kept until the next start."""
+"""Encodes the hearers of unsent texts as a text that is kept until the next start."""
 
 import json
 from collections.abc import Mapping

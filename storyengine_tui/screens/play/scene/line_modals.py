@@ -76,10 +76,10 @@ class AddedLineModal(OverlayModal[str]):
     @property
     @abstractmethod
     def typed(self) -> str:
-        """What was typed; the dialog begins with it the next time, if that is useful."""
+        """The typed text; the dialog begins with it the next time, if that is useful."""
 
     def kept(self, *, is_stored: bool) -> str:
-        """Return what the next such dialog begins with."""
+        """Return the initial text of the next such dialog."""
         return self.typed
 
     def on_mount(self) -> None:
@@ -150,7 +150,7 @@ class SceneModal(NarrationModal):
     """Begins a new scene, with a line if one is written."""
 
     HEADING = "New scene"
-    NOTE = "Recent context begins here. What was played before counts by what memory says of it."
+    NOTE = "Recent context begins here. Models know of earlier play only what is in memory."
     STORE = "Begin"
     PLACEHOLDER = "Where and when; may be empty"
 
@@ -183,7 +183,7 @@ class DiceModal(AddedLineModal):
         self._field.select_all()
 
     def action_store_or_tick(self) -> None:
-        """Roll by Enter in the field, and leave Enter elsewhere to what has the focus."""
+        """Roll by Enter in the field; elsewhere Enter goes to the focused widget."""
         match self.focused:
             case SlotChecks() as checks:
                 checks.action_select()
@@ -210,8 +210,8 @@ class SecretList(GuardedOptionList):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        # With priority: keys behind it are meant for what has the focus then.
-        Binding("enter,tab", "select", "To whom", show=False, priority=True),
+        # With priority: keys behind it are meant for the widget that is focused then.
+        Binding("enter,tab", "select", "Choose hearers", show=False, priority=True),
     ]
 
     def __init__(
@@ -242,7 +242,7 @@ class RevealModal(AddedLineModal):
     HEADING = "Reveal a secret"
     NOTE = "Its text becomes a line that those you tick witness."
     STORE = "Reveal"
-    WHO = "To whom:"
+    WHO = "Reveal to:"
     AUTO_FOCUS = "SecretList"
 
     _list = getters.query_one(SecretList)
@@ -281,7 +281,7 @@ class RevealModal(AddedLineModal):
     async def store(self, hearers: tuple[Slot, ...]) -> None:
         """Reveal the secret at the cursor."""
         if not hearers or self._list.highlighted is None:
-            raise IllegalCommandError("Tick those to whom it is revealed.")
+            raise IllegalCommandError("Tick those who learn it.")
         await self._session.scene.reveal(self._secrets[self._list.highlighted].number, hearers)
 
     @property

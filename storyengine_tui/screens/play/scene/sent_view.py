@@ -1,4 +1,4 @@
-"""What tab 2 says about lines that models are always or never sent (design 16)."""
+"""Marks of lines in tab 2 that models are always or never sent (design 16)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -20,7 +20,7 @@ NEXT: Final = {
     ContextStatus.ALWAYS: ContextStatus.NEVER,
     ContextStatus.NEVER: ContextStatus.DEFAULT,
 }
-"""What one press of the key makes of a status."""
+"""The next status after one press of the key."""
 _SIGNS: Final = {ContextStatus.ALWAYS: "⟨always sent⟩ ", ContextStatus.NEVER: "⟨never sent⟩ "}
 
 
@@ -42,7 +42,7 @@ def said_of(event: Event, status: ContextStatus, boundary: int) -> str:
         case ContextStatus.ALWAYS:
             return f"{what} is always sent to those who witnessed it."
         case ContextStatus.NEVER if event.summarised_with <= boundary:
-            return f"{what} is sent to no model. What memory says of it stays; you can edit that on tab 3."
+            return f"{what} is sent to no model. Memory of it stays; you can edit that on tab 3."
         case ContextStatus.NEVER:
             return f"{what} is sent to no model, and not summarised."
         case ContextStatus.DEFAULT:

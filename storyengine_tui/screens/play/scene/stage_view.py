@@ -1,4 +1,4 @@
-"""What tab 2 says about those who are away, may be silent, or were silent for long (design 17)."""
+"""Notes of tab 2 on characters that are away, may be silent, or were silent for long (design 17)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ HINT_MARK: Final = "…"
 
 @dataclass(frozen=True, slots=True)
 class PanelNote:
-    """What a panel says beside its character's name, and the mark of its entry."""
+    """Note of a panel beside its character's name, and the mark of its entry."""
 
     text: str
     mark: str
@@ -31,7 +31,7 @@ class PanelNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageView:
-    """What the panels say, by slot, and what can be done; empty while none of it is used."""
+    """Notes of the panels, by slot, and the possible actions; empty while none of it is used."""
 
     notes: Mapping[Slot, PanelNote] = field(default_factory=dict)
     is_alone: bool = True

@@ -17,7 +17,7 @@ class ViewpointLine(Horizontal):
     """Takes no room, and has no widgets, while the transcript shows everything."""
 
     content: reactive[tuple[str, str, bool]] = reactive(("", "", False), recompose=True)
-    """Who sees it, such as `2 Joss`, the style of that name, and whether Esc leads back now."""
+    """The viewer, such as `2 Joss`, the style of that name, and whether Esc leads back now."""
 
     class LeaveRequested(Message):
         """The GM wants to see everything again."""

@@ -10,7 +10,7 @@ from core.domain.story.transcript import Window, render_window
 from core.snapshot import Snapshot
 
 SPARE = 2
-"""How many windows of text are kept before the oldest events are dropped."""
+"""Number of windows of text that are kept before the oldest events are dropped."""
 
 
 class PlayedEvents:
@@ -78,9 +78,9 @@ class PlayedEvents:
             self._is_whole = False
 
     def replace(self, first: int, snapshot: Snapshot) -> bool:
-        """Replace everything from prompt `first` on by what counts now; return whether it was possible.
+        """Replace everything from prompt `first` on by current canon; return whether it was possible.
 
-        It is not if the snapshot does not reach back that far, or if what is kept may not fill the window.
+        It is not if the snapshot does not reach back that far, or if the kept events may not fill the window.
         """
         session = snapshot.session
         known = snapshot.recent[0].prompt_index if snapshot.recent else session.prompt_index + 1

@@ -1,4 +1,4 @@
-"""Which words of the transcript are kept as quotes; found once for each event (design 15)."""
+"""Finds the words of the transcript that are kept as quotes; once for each event (design 15)."""
 
 from collections.abc import Iterable
 

@@ -55,9 +55,9 @@ class TranscriptPanel(Vertical):
         self._hidden_from: int | None = None
         """The prompt of which another take streams; the take that it has is hidden meanwhile."""
         self.quotes = QuoteMarks()
-        """Which words of the events are kept as quotes."""
+        """Words of the events that are kept as quotes."""
         self._drawn: tuple[object, ...] = ()
-        """What `_drawn` returned for the transcript that shows."""
+        """Result of `_drawn` for the visible transcript."""
 
     def compose(self) -> ComposeResult:
         """Compose the transcript, and the line below it."""
@@ -290,7 +290,7 @@ class TranscriptPanel(Vertical):
         self.transcript.show_window(window, self._marks(window, session), self.quotes.spans)
 
     def _settle(self, session: Session) -> None:
-        """Show the window in place of what streamed."""
+        """Show the window in place of the streamed text."""
         window = self._window(session)
         self.transcript.settle(window, self._marks(window, session), self.quotes.spans)
 

@@ -212,7 +212,7 @@ def test_without_a_spec_the_fields_decide_and_data_goes_before_the_root() -> Non
 def test_a_newer_version_is_read_and_told() -> None:
     file = read_card(text_of({**V3, "spec": "chara_card_v4", "spec_version": "4.0"}), "")
     assert file.card.name == "Kara"
-    assert file.notes == ("The card is of a newer version than 3.0; what is new in it is kept and not used.",)
+    assert file.notes == ("The card is of a newer version than 3.0; its new fields are kept and not used.",)
 
 
 @pytest.mark.parametrize("front", [b"", b"\xff\xd8\xff\xe0" + b"x" * 5_000])

@@ -119,7 +119,7 @@ def test_each_addition_to_an_identity_fits_behind_the_others_and_goes_alone() ->
 
 def test_what_was_changed_after_it_was_taken_is_not_taken_back() -> None:
     for proposal in (shorter(), addition("She sings."), stronger(), spoken_of()):
-        with pytest.raises(IllegalCommandError, match="nothing was taken back"):
+        with pytest.raises(IllegalCommandError, match="nothing was undone"):
             taken_back(MIRA, proposal)
 
 
@@ -129,5 +129,5 @@ def test_what_was_merged_is_not_taken_apart_where_a_name_has_another_trait_now()
     proposal = proposed(MIRA, Part.TRAIT, both, (record_of(MIRA.traits[0]),))
     merged = taken(two, proposal)
     other = replace(merged, traits=(*merged.traits, replace(BRAVE, name="waiting")))
-    with pytest.raises(IllegalCommandError, match="nothing was taken back"):
+    with pytest.raises(IllegalCommandError, match="nothing was undone"):
         taken_back(other, proposal)

@@ -164,7 +164,7 @@ async def test_the_banner_of_a_narrative_names_every_fault_and_the_draft_comes_i
             await page.until(has_failed(page.session, RequestKind.NARRATIVE, number), fault)
             await page.until(lambda: page.banner, f"no banner: {fault}")
             assert sentence in page.banner, fault
-            assert "Retry goes on with the parts that were finished" in page.banner
+            assert "Retry continues after the finished parts" in page.banner
             assert page.session.snapshot.session.state is SessionState.ENDED
             assert list(page.draft.drafts) == [], "no version of it, and none was there before"
             await page.pilot.press("ctrl+r")

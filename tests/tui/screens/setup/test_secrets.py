@@ -172,7 +172,7 @@ async def test_half_a_reveal_is_not_stored_and_not_lost_without_a_question(deskt
         screen = await secret_opened(pilot, app, 1)
         screen.query_one("#reveal-at").focus()
         await pilot.press("9")
-        await until(pilot, lambda: "Choose to whom it is revealed at prompt 9." in screen_text(app))
+        await until(pilot, lambda: "Choose who learns it at prompt 9." in screen_text(app))
         await until(pilot, lambda: str(screen.query_one("#saved", Static).content) == "not all stored")
         assert session_of(app).snapshot.secrets == SECRETS
         await pilot.press("escape")
@@ -182,7 +182,7 @@ async def test_half_a_reveal_is_not_stored_and_not_lost_without_a_question(deskt
         part(screen, "reveal-to").focus()
         await pilot.press("1")
         await until(pilot, lambda: session_of(app).snapshot.secrets[0].reveal_at == 9)
-        assert "Choose to whom" not in screen_text(app)
+        assert "Choose who learns" not in screen_text(app)
 
 
 async def test_a_reveal_at_prompt_0_is_refused_with_a_sentence(desktop: Desktop) -> None:

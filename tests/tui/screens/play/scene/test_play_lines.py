@@ -210,7 +210,7 @@ async def test_a_secret_is_revealed_to_somebody(desktop: Desktop) -> None:
         opened = await dialog(table, RevealModal, "reveal")
         opened.query_one(SlotChecks).tick_only(())
         opened.query_one("#store", Button).press()
-        await table.until(lambda: refusal(opened) == "Tick those to whom it is revealed.")
+        await table.until(lambda: refusal(opened) == "Tick those who learn it.")
 
 
 async def test_a_secret_that_everyone_knows_is_not_offered(desktop: Desktop) -> None:
