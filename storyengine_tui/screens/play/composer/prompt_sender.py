@@ -96,7 +96,7 @@ class PromptSender:
         for area in tuple(self._composer):
             text = area.text
             if not area.sending and text != area.stored:
-                await self._session.save_unsent(area.slot, text)
+                await self._session.edits.save_unsent(area.slot, text)
                 area.stored = text
 
     # Sending

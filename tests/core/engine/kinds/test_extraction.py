@@ -41,7 +41,7 @@ async def test_a_chapter_without_a_bank_asks_nothing_more_and_keeps_nothing() ->
         await read(session)
         assert not await extractions(session)
         assert not await items(session)
-        assert len(await session.artifacts()) == 5  # four replies, one summary
+        assert len(await session.reads.artifacts()) == 5  # four replies, one summary
 
 
 async def test_each_block_is_read_once_and_what_has_evidence_is_kept() -> None:
@@ -190,7 +190,7 @@ def wound(prompt: int, text: str, **fields: object) -> dict[str, object]:
 
 async def inputs(session: SessionHandle, agent: Slot) -> list[str]:
     """Return the whole input of each call of a character, oldest first."""
-    return await texts_of(session, [one for one in await session.artifacts() if one.agent_id == agent])
+    return await texts_of(session, [one for one in await session.reads.artifacts() if one.agent_id == agent])
 
 
 async def test_a_newer_state_takes_the_place_of_the_older_one_in_its_characters_input() -> None:
