@@ -20,7 +20,7 @@ from core.engine.kinds.base import input_of
 from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.control import QueueControl
-from core.engine.queue.executor import Executor
+from core.engine.queue.jobs import JobFactory
 from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.vectors import look_up
 from core.engine.queue.worker import RequestWorker
@@ -154,10 +154,10 @@ class Engine(SessionCatalog):
             holder=acquired if isinstance(acquired, WriterInfo) else None,
         )
         builder = ContextBuilder(self.choices)
-        executor = Executor(
+        jobs = JobFactory(
             self.store, self._gateway, builder, writer.apply_patiently, self._bank, self.embeddings
         )
-        parts = (writer, executor, self._clock, self._backoffs, self._switch)
+        parts = (writer, jobs, self._clock, self._backoffs, self._switch)
         worker, background = RequestWorker(*parts), BackgroundWorker(*parts)
         opened = SessionHandle(
             SessionParts(

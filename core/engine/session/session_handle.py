@@ -33,7 +33,7 @@ from core.engine.decisions.recovery import recover, withdraw_queued_prompts
 from core.engine.decisions.transitions import time_of_service
 from core.engine.kinds.trial import record_of_test
 from core.engine.queue.changes import NOT_FAILED
-from core.engine.queue.worker import begun_with
+from core.engine.queue.order import begun_with
 from core.engine.scene import staging
 from core.engine.scene.service import Scene
 from core.engine.session.earlier_items import EarlierItems

@@ -22,7 +22,7 @@ from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions import tab1_commands
 from core.engine.engine import Engine
-from core.engine.queue.performer import Performer
+from core.engine.queue.worker import Worker
 from core.engine.sync.notifications import SessionChanged, StorageTrouble, WriterChanged
 from core.gateway.call_records import BUG
 from core.providers.scripted.provider import ScriptedProvider
@@ -222,10 +222,10 @@ async def test_two_resets_at_the_same_moment_make_one_chapter() -> None:
 async def test_an_error_of_our_own_in_the_runner_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     room = Room(active().snapshot)
 
-    async def stumble(_: Performer, __: RequestId) -> None:
+    async def stumble(_: Worker, __: RequestId) -> None:
         raise AWAY
 
-    monkeypatch.setattr(Performer, "perform", stumble)
+    monkeypatch.setattr(Worker, "_perform", stumble)
     async with room.opened() as session:
         request = await session.submit_prompt(Slot.RED, "One")
         with pytest.raises(StoryEngineError) as caught:
@@ -242,10 +242,10 @@ async def test_a_bug_in_the_runner_is_told_and_those_who_wait_hear_of_it(
 ) -> None:
     room = Room(active().snapshot)
 
-    async def stumble(_: Performer, __: RequestId) -> None:
+    async def stumble(_: Worker, __: RequestId) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Performer, "perform", stumble)
+    monkeypatch.setattr(Worker, "_perform", stumble)
     async with room.opened() as session:
         request = await session.submit_prompt(Slot.RED, "One")
         with caplog.at_level(logging.ERROR), pytest.raises(StoryEngineError, match="went wrong"):

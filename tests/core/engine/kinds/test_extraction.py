@@ -13,7 +13,7 @@ from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.engine.kinds.bank.requests import is_extraction
 from core.engine.kinds.outcome import Failed, PutBack
-from core.engine.queue.performer import _put_back
+from core.engine.queue.worker import _put_back
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import CallStarted
 from core.gateway.call_records import CallRecords

@@ -27,7 +27,7 @@ from core.domain.story.recall_use import RECALLED, recalled_in
 from core.engine.kinds.bank.nearest import MOST_NEAR, Neighbours, earlier_bank
 from core.engine.kinds.base import Job
 from core.engine.kinds.trial import new_test
-from core.engine.queue.executor import _Calls
+from core.engine.queue.jobs import _Calls
 from core.engine.recall.reading import BankReader
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification
@@ -329,9 +329,9 @@ class FakeCalls(_Calls):
     """The calls of a request that is not running."""
 
     def __init__(self, session: SessionHandle) -> None:
-        executor = session.background._performer._executor
+        jobs = session.background._jobs
         request = new_test(session.id, NOW)
-        gateway, embeddings = executor._gateway, executor._embeddings
+        gateway, embeddings = jobs._gateway, jobs._embeddings
         choices = gateway.choices
         super().__init__(gateway, choices, embeddings, request, Cancellation(), lambda _: None)
         self.saved: list[Changes] = []
