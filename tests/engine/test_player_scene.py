@@ -161,7 +161,8 @@ class StopsError(Exception):
 
 
 COMMANDS = (
-    ("lock", "submit_prompt", "edit_tab1", "end_chapter", "build_narrative"),
+    ("lock", "submit_prompt", "end_chapter", "build_narrative"),
+    ("edit_tab1",),
     ("set_present", "narrate", "roll", "edit_secrets"),
     ("reroll", "undo"),
 )
@@ -172,7 +173,8 @@ class Stop:
 
     def __init__(self, session: SessionHandle, number: int, *, is_done: bool) -> None:
         self._left, self._is_done = number, is_done
-        for owner, names in zip((session, session.scene, session.takes), COMMANDS, strict=True):
+        owners = (session, session.edits, session.scene, session.takes)
+        for owner, names in zip(owners, COMMANDS, strict=True):
             for name in names:
                 setattr(owner, name, self._stopping(getattr(owner, name)))
 
