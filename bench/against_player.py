@@ -56,7 +56,9 @@ async def play(home: Path) -> None:
     choices = models.choose_models(ProfileSettings(provider="scripted"))
     engine = Engine(store, provider, choices, label="bench")
     session = await engine.open(await engine.create())
-    await session.edit_tab1(Tab1Edit(world="A drowned coast.", chapter="A lamp goes out.", agent_count=3))
+    await session.edits.edit_tab1(
+        Tab1Edit(world="A drowned coast.", chapter="A lamp goes out.", agent_count=3)
+    )
     await session.wait(await session.lock())
     slot = session.snapshot.session.slots[0]
     print("ready", flush=True)

@@ -68,7 +68,7 @@ async def _set_up(engine: Engine, chapter: SessionId) -> None:
     session = await engine.open(chapter)
     identities = {slot: sentences(IDENTITY_WORDS, slot.value) for slot in NAMES}
     world = sentences(WORLD_WORDS, 10)
-    await session.edit_tab1(Tab1Edit(title="A book", world=world, names=NAMES, identities=identities))
+    await session.edits.edit_tab1(Tab1Edit(title="A book", world=world, names=NAMES, identities=identities))
     await session.aclose()
 
 
@@ -80,14 +80,14 @@ async def _pin(engine: Engine, chapter: SessionId) -> list[CarriedLine]:
     private = next(at for at, line in enumerate(carried.lines) if _SECRET.search(line.text))
     for at in (public, private):
         carried = carried.with_line(at, replace(carried.lines[at], is_pinned=True))
-    await session.edit_tab1(Tab1Edit(carried=carried))
+    await session.edits.edit_tab1(Tab1Edit(carried=carried))
     await session.aclose()
     return [carried.lines[public], carried.lines[private]]
 
 
 async def _play_chapter(engine: Engine, chapter: SessionId, number: int, prompts: int) -> dict[Slot, int]:
     session = await engine.open(chapter)
-    await session.edit_tab1(Tab1Edit(chapter=sentences(60, 100 + number)))
+    await session.edits.edit_tab1(Tab1Edit(chapter=sentences(60, 100 + number)))
     await session.wait(await session.lock())
     for at in range(prompts):
         slot = Slot(at % len(NAMES) + 1)

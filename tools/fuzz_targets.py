@@ -266,8 +266,8 @@ class Importing:
                 await store.create(as_new_session(body, session_id))
                 session = await engine.open(session_id)
                 try:
-                    render_all(await session.canon(), session.snapshot.session)
-                    await session.drafts()
+                    render_all(await session.reads.canon(), session.snapshot.session)
+                    await session.reads.drafts()
                     with suppress(TimeoutError):
                         async with asyncio.timeout(2):
                             await session.wait_idle()

@@ -140,17 +140,17 @@ async def show(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> None:
     await app.workspace.open_example(example)
     session = app.workspace.session
     assert session is not None
-    await session.define_narrative(play["definition"].strip(), play["target_words"])
+    await session.edits.define_narrative(play["definition"].strip(), play["target_words"])
     await app.chapter.show_again()
     await take(pilot, "1-world")
 
     await play_prompts(session, play)
-    await session.save_unsent(Slot.YELLOW, play["unsent"])
+    await session.edits.save_unsent(Slot.YELLOW, play["unsent"])
     await app.chapter.show_again()
     await pilot.press("f3")
     await take(pilot, "2-play")
 
-    await session.save_unsent(Slot.YELLOW, "")
+    await session.edits.save_unsent(Slot.YELLOW, "")
     await app.chapter.show_again()
     await session.end_chapter()
     await session.wait_idle()
@@ -241,7 +241,7 @@ async def show_mystery(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> N
             await session.wait(await session.takes.reroll())
             await take(pilot, "4-takes")
     await session.scene.roll(play["roll"], hearers=[slots["Odile Quint"]])
-    await session.save_unsent(slots["Tobias Crake"], play["unsent"])
+    await session.edits.save_unsent(slots["Tobias Crake"], play["unsent"])
     await app.chapter.show_again()
     await pilot.press("f3", f"alt+{int(slots['Tobias Crake'])}", "ctrl+l")
     await take(pilot, "5-who-hears-it")
@@ -269,7 +269,7 @@ async def show_library(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> N
     await library.books.save(replace(made_book, title=play["book"]))
     session = app.workspace.session
     assert session is not None
-    await session.edit_tab1(Tab1Edit(title=play["title"], chapter=play["chapter"].strip()))
+    await session.edits.edit_tab1(Tab1Edit(title=play["title"], chapter=play["chapter"].strip()))
     await app.chapter.show_again()
     await pilot.press("f2")
     carried = app.chapter.query_one("#carried-list", OptionList)

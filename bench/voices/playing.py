@@ -67,13 +67,13 @@ async def _played(
     seconds: float,
 ) -> Played:
     snapshot = session.snapshot.session
-    events = await session.canon(last=snapshot.prompt_index)
+    events = await session.reads.canon(last=snapshot.prompt_index)
     artifacts = await store.artifacts(snapshot.id)
     asked = {request.id for request in await store.requests(snapshot.id) if isinstance(request, ReplyRequest)}
     calls = [artifact for artifact in artifacts if artifact.request_id in asked]
     choice = choices[AgentRole.CHARACTER]
     prompt = prompt_for(AgentRole.CHARACTER, choice)
-    drafts = await session.drafts()
+    drafts = await session.reads.drafts()
     parts = [artifact.output_ref or "" for artifact in artifacts if artifact.agent_id == narrative.AGENT_ID]
     written = await store.contents(snapshot.id, parts)
     return Played(

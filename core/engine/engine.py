@@ -20,7 +20,7 @@ from core.engine.kinds.base import input_of
 from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.control import QueueControl
-from core.engine.queue.executor import Executor
+from core.engine.queue.jobs import JobFactory
 from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.vectors import look_up
 from core.engine.queue.worker import RequestWorker
@@ -35,6 +35,7 @@ from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser
 from core.engine.session.money import Money
 from core.engine.session.session_handle import SessionHandle
+from core.engine.session.session_parts import SessionParts
 from core.engine.speaking.heartbeats import Heartbeats
 from core.engine.speaking.hints import USUAL_HINTS, HintRules
 from core.engine.speaking.service import USUAL_WAITING, Afterthoughts, Waiting
@@ -108,19 +109,21 @@ class Engine(SessionCatalog):
             return opened
         try:
             await opened.begin_writing()
-            await self._make_vectors(opened)
+            await opened.make_vectors()
         except BaseException:  # cancelled too: no other code would close the session
             await opened.aclose()
             raise
         return opened
 
-    async def _make_vectors(self, opened: SessionHandle, *, of_texts: bool = False) -> None:
+    async def _make_vectors(
+        self, writer: SessionWriter, background: BackgroundWorker, *, of_texts: bool = False
+    ) -> None:
         """Ask for vectors that items lack: the GM changed some, or another model makes them now.
 
         With `of_texts` also for those that the texts of the chapter and of the earlier ones of its book lack.
         """
-        session = opened.snapshot.session
-        if opened.is_read_only or not session.keeps_bank or not await self.embeddings.is_available():
+        session = writer.snapshot.session
+        if writer.lease is None or not session.keeps_bank or not await self.embeddings.is_available():
             return
         model = self.embeddings.model or ""
         bank = self.store.bank
@@ -129,9 +132,9 @@ class Engine(SessionCatalog):
             # Those of a service would cost money for each line of the story.
             has_to = of_texts and self.embeddings.stays_here and await bank.can_recall_by_meaning()
             if has_to and await lacking_pieces(self.store, chapters, model):
-                await opened.background.make_vectors(of_texts=True)
+                await background.make_vectors(of_texts=True)
             elif await bank.unembedded(chapters, model, 1):
-                await opened.background.make_vectors()
+                await background.make_vectors()
         except StoryEngineError as error:
             # What asked for them is stored; the next opening asks again.
             log.warning("vectors are not looked for now: %r", error)
@@ -155,35 +158,35 @@ class Engine(SessionCatalog):
             holder=acquired if isinstance(acquired, WriterInfo) else None,
         )
         builder = ContextBuilder(self.choices)
-        executor = Executor(
+        jobs = JobFactory(
             self.store, self._gateway, builder, writer.apply_patiently, self._bank, self.embeddings
         )
-        parts = (writer, executor, self._clock, self._backoffs, self._switch)
+        parts = (writer, jobs, self._clock, self._backoffs, self._switch)
         worker, background = RequestWorker(*parts), BackgroundWorker(*parts)
-        auto_saver = AutoSaver(writer, self.save_points)
-        afterthoughts = Afterthoughts(
-            writer, background, self._clock, most=self._afterthoughts, waiting=self._waiting
-        )
         opened = SessionHandle(
-            self.store,
-            writer,
-            builder,
-            worker,
-            background,
-            afterthoughts,
-            Heartbeats(writer, background, self._clock, self._hints),
-            auto_saver,
-            self._clock,
-            self._backoffs,
+            SessionParts(
+                store=self.store,
+                writer=writer,
+                builder=builder,
+                worker=worker,
+                background=background,
+                afterthoughts=Afterthoughts(
+                    writer, background, self._clock, most=self._afterthoughts, waiting=self._waiting
+                ),
+                heartbeats=Heartbeats(writer, background, self._clock, self._hints),
+                auto_saver=AutoSaver(writer, self.save_points),
+                condenser=Condenser(writer, background, builder, self._clock, self.choices.condensing),
+                money=Money(self.store, writer, builder, self._gateway, self._guard, self._bank),
+                assist=Assist(self.store, writer, background, self._gateway, self._clock),
+                cast_work=CastWork(self.store, writer, background, self._gateway, self._clock),
+                clock=self._clock,
+                backoffs=self._backoffs,
+                fades_at=self._fades_at,
+                make_vectors=partial(self._make_vectors, writer, background),
+                prepare_search=partial(self._make_vectors, writer, background, of_texts=True),
+            )
         )
         self.queue.add(ChapterQueue(writer, self._clock, opened.cancel, opened.retry, background.put_back))
-        opened.condenser = Condenser(writer, background, builder, self._clock, self.choices.condensing)
-        opened.money = Money(self.store, writer, builder, self._gateway, self._guard, self._bank)
-        opened.assist = Assist(self.store, writer, background, self._gateway, self._clock)
-        opened.fades_at = self._fades_at
-        opened.prepare_search = partial(self._make_vectors, opened, of_texts=True)
-        opened.make_vectors = partial(self._make_vectors, opened)
-        opened.cast_work = CastWork(self.store, writer, background, self._gateway, self._clock)
         return opened
 
     def _wake_lane(self, account: str) -> None:

@@ -44,7 +44,7 @@ class Statements(NamedTuple):
 
 
 def statements_of(sheets: Sheets, query: Query | None, *, has_vectors: bool, by_index: int = 0) -> Statements:
-    """Return the statements for what an input draws on.
+    """Return the statements that read the items of an input.
 
     `by_index` is how many numbers the vectors of their index have, where that is used.
     """

@@ -186,7 +186,7 @@ class VectorTable:
 
 
 def missing(session_ids: Collection[UUID], model: str, limit: int) -> sa.Select[Any]:
-    """Return the query for items without a vector of a model for what they say, newest first."""
+    """Return the query for items without a vector of a model for their present words, newest first."""
     item = BANK_ITEM.c
     has_vector = exists().where(
         BANK_VECTOR.c.session_id == item.session_id,

@@ -35,6 +35,7 @@ from storyengine_tui.shell.engine_lifecycle import Runtime
 from storyengine_tui.shell.overlay_app import OverlayApp
 from storyengine_tui.shell.terminal_window import Terminal
 from storyengine_tui.shell.themed_app import ThemedApp
+from storyengine_tui.shell.typed_text import TypedText
 from storyengine_tui.textual_ext.terminal.unix_driver import resilient
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         self._after = after
         self._ending: asyncio.Task[None] | None = None
         self.chapter = ChapterScreen()
+        self.typed = TypedText(self.chapter)
         self.workspace = Workspace(self.chapter, configuration.paths)
         self._runtime = Runtime(lambda: start(self.configuration))
         if isinstance(configuration, Unread):

@@ -3,14 +3,21 @@
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
+from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.shared.background import run_in_background
-from storyengine_tui.shell.typing_app import TypingApp
+from storyengine_tui.screens.shared.session_tab import SessionTab
+from storyengine_tui.shell.typed_text import TypedText
+from storyengine_tui.textual_ext.painting.diff_display import DiffDisplayApp
+from storyengine_tui.textual_ext.repairs.crash_recovery import CrashRecoveryApp
+from storyengine_tui.textual_ext.terminal.clipboard import ClipboardApp
 
 if TYPE_CHECKING:
     from core.domain.ids import RequestId
@@ -26,8 +33,14 @@ if TYPE_CHECKING:
     from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 
 
-class OverlayApp(TypingApp):
+class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
     """An app with a chapter, over which lists, dialogs and help can be opened."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # With priority: a key that bubbles up first is overtaken by later keys and pastes.
+        Binding("tab", "go_on(1)", "Next field", show=False, priority=True),
+        Binding("shift+tab", "go_on(-1)", "Previous field", show=False, priority=True),
+    ]
 
     @dataclass
     class Reconfigured(Message):
@@ -35,7 +48,9 @@ class OverlayApp(TypingApp):
 
         configuration: Configuration
 
+    chapter: ChapterScreen
     configuration: Configuration
+    typed: TypedText
     workspace: Workspace
 
     _welcomes_again = False
@@ -50,6 +65,35 @@ class OverlayApp(TypingApp):
     def session(self) -> "SessionHandle | None":
         """The open session, once there is one."""
         return self.workspace.session
+
+    async def on_event(self, event: events.Event) -> None:
+        """Type nothing for a key with Alt, and keep what is typed before there is a field."""
+        if isinstance(event, events.Key) and event.key.startswith("alt+"):
+            event.character = None
+        if (
+            isinstance(event, events.Key | events.Paste)
+            and not event.is_forwarded
+            and self.typed.receive(event)
+        ):
+            return
+        await super().on_event(event)
+
+    @property
+    def _is_on_chapter(self) -> bool:
+        # There is no screen before the first one is pushed and after the last one is removed.
+        return bool(self.screen_stack) and self.screen is self.chapter
+
+    async def action_go_on(self, step: int) -> None:
+        """Focus the next field or the one before; a page may choose which."""
+        focused = self.screen.focused
+        pages = [node for node in focused.ancestors if isinstance(node, SessionTab)] if focused else []
+        for page in pages:
+            if focused is not None and await page.step_focus(focused, step):
+                return
+        if step > 0:
+            self.screen.focus_next()
+        else:
+            self.screen.focus_previous()
 
     def do(self, work: Coroutine[object, object, object], *, group: str = "workspace") -> None:
         """Run `work` in the background; errors that the GM can fix are shown on the page."""

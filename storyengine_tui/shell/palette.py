@@ -238,8 +238,7 @@ def _search(app: "OverlayApp") -> None:
         if app.engine is not None and app.session is not None:
             session = app.session
             app.push_screen(await search_in(app.engine, session.id), chosen)
-            if session.prepare_search is not None:
-                await session.prepare_search()
+            await session.prepare_search()
 
     app.do(shown(), group="search")
 

@@ -72,7 +72,7 @@ async def items(session: SessionHandle) -> Sequence[Item]:
 
 async def extractions(session: SessionHandle) -> list[BackgroundRequest]:
     """Return every request that draws items, oldest first."""
-    listed = await session.requests()
+    listed = await session.reads.requests()
     return [
         one for one in listed if isinstance(one, BackgroundRequest) and one.kind is RequestKind.EXTRACTION
     ]
@@ -81,15 +81,15 @@ async def extractions(session: SessionHandle) -> list[BackgroundRequest]:
 async def calls(session: SessionHandle) -> list[Artifact]:
     """Return the calls that draw items, oldest first."""
     ids = {one.id for one in await extractions(session)}
-    return [one for one in await session.artifacts() if one.request_id in ids]
+    return [one for one in await session.reads.artifacts() if one.request_id in ids]
 
 
 async def texts_of(session: SessionHandle, made: Sequence[Artifact]) -> list[str]:
     """Return the whole input of each call."""
     found = []
     for call in made:
-        manifest = (await session.contents([call.input_ref]))[call.input_ref]
+        manifest = (await session.reads.contents([call.input_ref]))[call.input_ref]
         hashes = [part for _, _, part in json.loads(manifest)]
-        texts = await session.contents(hashes)
+        texts = await session.reads.contents(hashes)
         found.append("\n\n".join(texts[one] for one in hashes))
     return found

@@ -92,18 +92,13 @@ async def ended(
         yield session, made
 
 
-def work_of(session: SessionHandle) -> CastWork:
-    assert session.cast_work is not None
-    return session.cast_work
-
-
 async def settled(session: SessionHandle, begun: Begun) -> list[Request]:
     return [await session.wait(one) for one in begun.asked]
 
 
 async def calls(session: SessionHandle, kind: RequestKind = RequestKind.CEREMONY) -> list[Artifact]:
-    ids = {one.id for one in await session.requests() if one.kind is kind}
-    return [one for one in await session.artifacts() if one.request_id in ids]
+    ids = {one.id for one in await session.reads.requests() if one.kind is kind}
+    return [one for one in await session.reads.artifacts() if one.request_id in ids]
 
 
 async def proposed(made: Room, character: Character) -> list[Proposal]:
@@ -114,7 +109,11 @@ async def inputs(session: SessionHandle) -> str:
     """Return everything that was sent for characters of the library."""
     found: list[str] = []
     for one in await calls(session):
-        manifest = (await session.contents([one.input_ref]))[one.input_ref]
+        manifest = (await session.reads.contents([one.input_ref]))[one.input_ref]
         hashes = [part for _, _, part in json.loads(manifest)]
-        found += (await session.contents(hashes)).values()
+        found += (await session.reads.contents(hashes)).values()
     return "\n".join(found)
+
+
+def work_of(session: SessionHandle) -> CastWork:
+    return session.cast_work

@@ -130,16 +130,16 @@ class GoldenChapter:
         models = MODELS[self.style]
         engine = Engine(self._store, self._model, models, label="here", clock=lambda: NOW)
         session = await engine.open(SESSION_ID)
-        await session.edit_tab1(SET_UP)
+        await session.edits.edit_tab1(SET_UP)
         await self._ends(session, "the lock", await session.lock())
         for number, (slot, text, _) in enumerate(STORY, start=1):
             await self._ends(session, f"prompt {number}", await session.submit_prompt(slot, text))
             if number == CORRECTED_AFTER:
-                await session.correct_canon(CORRECTION)
+                await session.edits.correct_canon(CORRECTION)
                 await self._step(session, "the correction")
         await session.end_chapter()
         await self._step(session, "the end")
-        await session.define_narrative("Past tense, no adjectives.", 300)
+        await session.edits.define_narrative("Past tense, no adjectives.", 300)
         await self._ends(session, "the narrative", await session.build_narrative())
         await session.aclose()
 

@@ -45,7 +45,7 @@ async def play(session: SessionHandle, *texts: str) -> None:
 
 
 async def story(session: SessionHandle) -> list[str]:
-    return [event.text for event in await session.canon() if event.role is Role.USER]
+    return [event.text for event in await session.reads.canon() if event.role is Role.USER]
 
 
 class Model:
@@ -85,7 +85,7 @@ class Model:
                 await takes.redo()
             case "choose" if self.story:
                 listed = await takes.listed()
-                counts = next(event for event in await session.canon(first=len(self.story)))
+                counts = next(event for event in await session.reads.canon(first=len(self.story)))
                 others = [take for take in listed if take[0].take != counts.take]
                 if others:
                     self.undone.clear()
@@ -95,7 +95,7 @@ class Model:
                 self.undone.clear()
                 await takes.correct_reply(f"By hand {self.text()}")
             case "canon":
-                await session.correct_canon("The gate is open.")
+                await session.edits.correct_canon("The gate is open.")
             case "rebuild" if session.snapshot.session.boundary:
                 await done(session, await takes.rebuild_block(session.snapshot.session.boundary))
         await session.wait_idle()
@@ -125,9 +125,9 @@ class Model:
 
     async def _check_inputs(self, session: SessionHandle) -> None:
         """Check that the calls since the last check were given nothing but canon."""
-        calls = await session.artifacts()
-        canon = set(re.findall(r"P\d+x", " ".join(event.text for event in await session.canon())))
-        blocks = {compact_json(without_empty(block.payload)) for block in await session.memory_blocks()}
+        calls = await session.reads.artifacts()
+        canon = set(re.findall(r"P\d+x", " ".join(event.text for event in await session.reads.canon())))
+        blocks = {compact_json(without_empty(block.payload)) for block in await session.reads.memory_blocks()}
         past = {
             text
             for block in await self.store.revisions(session.id)
@@ -135,8 +135,8 @@ class Model:
             and (text := compact_json(without_empty(block.payload))) not in blocks
         }
         for call in calls[self.inputs :]:
-            manifest = (await session.contents([call.input_ref]))[call.input_ref]
-            parts = await session.contents([part for _, _, part in json.loads(manifest)])
+            manifest = (await session.reads.contents([call.input_ref]))[call.input_ref]
+            parts = await session.reads.contents([part for _, _, part in json.loads(manifest)])
             given_ = "\n".join(parts.values())
             assert set(re.findall(r"P\d+x", given_)) <= canon
             if call.agent_id != 8:

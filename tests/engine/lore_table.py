@@ -50,7 +50,7 @@ def _fields(book: KeptLorebook) -> dict[str, Any]:
 async def begun(engine: Engine, profiles: dict[Slot, Profile] | None = None) -> SessionHandle:
     """A chapter that is not locked yet, open."""
     session = await engine.open(await engine.create())
-    await session.edit_tab1(
+    await session.edits.edit_tab1(
         Tab1Edit(world="A sea of glass.", chapter="The lamp is out.", names=NAMES, profiles=profiles or {})
     )
     return session
@@ -60,7 +60,7 @@ async def locked(engine: Engine, *books: KeptLorebook, **more: Any) -> SessionHa
     """A chapter that is locked, with these lorebooks."""
     session = await begun(engine, **more)
     for book in books:
-        await session.attach_lore(await engine.library.lore.copy_of(book))
+        await session.edits.attach_lore(await engine.library.lore.copy_of(book))
     await session.wait(await session.lock())
     return session
 
@@ -79,10 +79,10 @@ async def lore_given(engine: Engine, session_id: SessionId, text: str, slot: Slo
 async def inputs_of(session: SessionHandle) -> list[list[str]]:
     """Return the texts of every input of a character that was sent, oldest first."""
     found = []
-    for call in await session.artifacts():
+    for call in await session.reads.artifacts():
         if call.agent_id in tuple(NAMES):
-            manifest = json.loads((await session.contents([call.input_ref]))[call.input_ref])
+            manifest = json.loads((await session.reads.contents([call.input_ref]))[call.input_ref])
             sent = [part for role, _, part in manifest if role != NOTE_ROLE]
-            texts = await session.contents(sent)
+            texts = await session.reads.contents(sent)
             found.append([texts[part] for part in sent])
     return found

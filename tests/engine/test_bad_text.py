@@ -114,7 +114,7 @@ async def test_typed_or_pasted_into_every_field_and_returned_by_every_agent(
 ) -> None:
     text = kind.text
     async with window(store, Says(text), await create(store, 2)) as session:
-        await session.edit_tab1(
+        await session.edits.edit_tab1(
             Tab1Edit(
                 world=text,
                 chapter=text,
@@ -126,8 +126,8 @@ async def test_typed_or_pasted_into_every_field_and_returned_by_every_agent(
                 },
             )
         )
-        await session.define_narrative(text, 50)
-        await session.save_unsent(Slot.ORANGE, text)
+        await session.edits.define_narrative(text, 50)
+        await session.edits.save_unsent(Slot.ORANGE, text)
         await done(session, await session.lock())
         await play(session, text)
         session_id = session.id
@@ -180,20 +180,20 @@ async def test_ten_megabytes_on_one_line_are_refused_wherever_they_come_from(sto
     async with chapter(store, Says(line)) as session:
         for typed in (
             lambda: session.submit_prompt(Slot.RED, line),
-            lambda: session.save_unsent(Slot.RED, line),
-            lambda: session.define_narrative(line, None),
-            lambda: session.retitle(line),
+            lambda: session.edits.save_unsent(Slot.RED, line),
+            lambda: session.edits.define_narrative(line, None),
+            lambda: session.edits.retitle(line),
         ):
             with pytest.raises(LimitExceededError):
                 await typed()
         request = await session.wait(await session.submit_prompt(Slot.RED, "Speak."))
         assert request.error_code is ErrorCode.LLM_TRUNCATED, "a later input could not hold it"
-        assert not await session.canon()
+        assert not await session.reads.canon()
 
 
 async def test_a_reply_of_hundreds_of_lines_is_kept(store: PostgresStore) -> None:
     lines = "\n".join(str(number) for number in range(800))
     async with chapter(store, Says(lines)) as session:
         await done(session, await session.submit_prompt(Slot.RED, "Count."))
-        [_, reply] = await session.canon()
+        [_, reply] = await session.reads.canon()
     assert reply.text == lines

@@ -97,7 +97,7 @@ async def test_the_next_chapter_keeps_a_bank_too_and_its_cast_has_its_sheets(sto
     engine = engine_on(store, scripted(scan(states=[WOUND]), REPLIES))
     session = await engine.open(await engine.create())
     names = {Slot.RED: "Kara", Slot.ORANGE: "Joss"}
-    await session.edit_tab1(Tab1Edit(world="Glass.", chapter="The lamp.", names=names, agent_count=2))
+    await session.edits.edit_tab1(Tab1Edit(world="Glass.", chapter="The lamp.", names=names, agent_count=2))
     await session.keeping.keep(is_on=True)
     await session.keeping.tell_in(Language.DANISH)
     await done(session, await session.lock())
@@ -111,7 +111,7 @@ async def test_the_next_chapter_keeps_a_bank_too_and_its_cast_has_its_sheets(sto
     assert (await store.load(second)).session.language is Language.DANISH
     following = await engine.open(second)
     swapped = {Slot.RED: "Joss", Slot.ORANGE: "Kara"}
-    await following.edit_tab1(Tab1Edit(chapter="The wind.", names=swapped))
+    await following.edits.edit_tab1(Tab1Edit(chapter="The wind.", names=swapped))
     await done(following, await following.lock())
     await following.aclose()
     kara = await engine.preview(second, Slot.ORANGE, "And now?")
@@ -128,8 +128,8 @@ async def test_an_input_has_the_same_bytes_without_a_bank_as_with_an_empty_one(s
             await session.keeping.keep(is_on=keeps)
             await play(session, 4)
             await read(session)
-            calls = [one for one in await session.artifacts() if one.agent_id == 1]
-            inputs.append([(await session.contents([one.input_ref]))[one.input_ref] for one in calls])
+            calls = [one for one in await session.reads.artifacts() if one.agent_id == 1]
+            inputs.append([(await session.reads.contents([one.input_ref]))[one.input_ref] for one in calls])
             assert bool(await extractions(session)) is keeps
     assert inputs[0]
     assert inputs[0] == inputs[1]
@@ -155,7 +155,7 @@ async def test_a_window_that_only_reads_changes_no_item_nor_does_a_command_meanw
     async with chapter(store) as session:
         await session.keeping.keep(is_on=True)
         await play(session, 1)
-        here, said = session.snapshot.session, (await session.canon())[1]
+        here, said = session.snapshot.session, (await session.reads.canon())[1]
         item = await session.bank.add(here, name="The inn", text="A cellar.", details=FactDetails())
         async with window(store, None, session.id, label="second window") as reader:
             changes: list[Callable[[Bank], Awaitable[object]]] = [

@@ -38,7 +38,7 @@ async def begun(engine: Engine) -> SessionId:
     session_id = await engine.create()
     session = await engine.open(session_id)
     mira = Profile(short_description="She keeps the lamp.", aliases=("The Lamp",), group="Lamp")
-    await session.edit_tab1(
+    await session.edits.edit_tab1(
         Tab1Edit(
             title="The Lamp",
             world="A sea of glass. " * 40,
@@ -48,7 +48,7 @@ async def begun(engine: Engine) -> SessionId:
             profiles={Slot.RED: mira},
         )
     )
-    await session.define_narrative("In the past tense.", 900)
+    await session.edits.define_narrative("In the past tense.", 900)
     await session.aclose()
     return session_id
 
@@ -56,7 +56,7 @@ async def begun(engine: Engine) -> SessionId:
 async def played(engine: Engine, session_id: SessionId, prompts: int = PROMPTS) -> list[int]:
     """Lock the chapter, play it to its end, and return the tokens of each character's last input."""
     session = await engine.open(session_id)
-    await session.edit_tab1(Tab1Edit(chapter="The wind turns, and a sail is seen."))
+    await session.edits.edit_tab1(Tab1Edit(chapter="The wind turns, and a sail is seen."))
     await session.wait(await session.lock())
     count = len(await engine.sessions())
     for number in range(prompts):
@@ -120,16 +120,16 @@ async def test_the_gm_strikes_and_pins_lines_before_the_lock_and_changes_none(en
     session = await engine.open(second)
     carried = session.snapshot.tab1.carried
     struck = carried.with_line(0, replace(carried.lines[0], is_struck=True))
-    await session.edit_tab1(Tab1Edit(carried=struck))
+    await session.edits.edit_tab1(Tab1Edit(carried=struck))
     assert session.snapshot.tab1.carried == struck
     forged = carried.with_line(0, replace(carried.lines[0], text="The GM never said so."))
     with pytest.raises(IllegalCommandError):
-        await session.edit_tab1(Tab1Edit(carried=forged))
-    await session.edit_tab1(Tab1Edit(chapter="It goes on."))
+        await session.edits.edit_tab1(Tab1Edit(carried=forged))
+    await session.edits.edit_tab1(Tab1Edit(chapter="It goes on."))
     assert session.snapshot.tab1.carried == struck
     await session.wait(await session.lock())
     with pytest.raises(IllegalCommandError):
-        await session.edit_tab1(Tab1Edit(carried=carried))
+        await session.edits.edit_tab1(Tab1Edit(carried=carried))
     made = await engine.preview(second, Slot.RED, "And now?")
     told = "".join(segment.text for segment in made.segments)
     assert struck.lines[0].text not in told
@@ -158,7 +158,7 @@ async def test_chapter_ten_costs_no_more_than_chapter_two_and_every_input_has_th
             for place in (at, private):
                 carried = carried.with_line(place, replace(carried.lines[place], is_pinned=True))
                 pinned.append(carried.lines[place].text)
-            await session.edit_tab1(Tab1Edit(carried=carried))
+            await session.edits.edit_tab1(Tab1Edit(carried=carried))
         assert all(text in {line.text for line in carried.lines if line.is_pinned} for text in pinned)
         await session.aclose()
         before = len(model.sent)

@@ -93,7 +93,7 @@ def model(*more: Entry) -> Recorder:
 async def asked(session: SessionHandle) -> list[BackgroundRequest]:
     return [
         one
-        for one in await session.requests()
+        for one in await session.reads.requests()
         if isinstance(one, BackgroundRequest) and one.kind is RequestKind.CONDENSE
     ]
 
@@ -116,8 +116,8 @@ def sent_to_characters(calls: list[ModelRequest]) -> list[str]:
 
 async def memory_made_shorter_by(session: SessionHandle, call: Artifact) -> CompressionMethod | None:
     """Return the method that F7 names for the memory of an input."""
-    parts = segments_of((await session.contents([call.input_ref]))[call.input_ref])
-    texts = await session.contents([part.hash for part in parts])
+    parts = segments_of((await session.reads.contents([call.input_ref]))[call.input_ref])
+    texts = await session.reads.contents([part.hash for part in parts])
     shown = window_parts(call.prompt_version, [(one.role, one.name, texts[one.hash]) for one in parts])
     [memory] = [part for part in shown if part.name == SegmentName.STRUCTURED_MEMORY]
     return None if memory.compression is None else memory.compression.method
@@ -142,10 +142,10 @@ async def test_details_that_have_no_room_are_condensed_once_and_told_beside_thei
         assert IN_SHORT in told
         assert LOCK in told
         assert "queen" not in told
-        [*_, call] = [one for one in await session.artifacts() if one.agent_id == Slot.RED]
+        [*_, call] = [one for one in await session.reads.artifacts() if one.agent_id == Slot.RED]
         assert any(note.startswith(f"Prompts {request.prompts} are told condensed") for note in call.left_out)
         assert await memory_made_shorter_by(session, call) is CompressionMethod.SUMMARY
-        deltas = [block for block in await session.memory_blocks() if block.first]
+        deltas = [block for block in await session.reads.memory_blocks() if block.first]
         assert len(deltas) == 4
         kept, session_id = session.snapshot.condensed, session.id
         engine = Engine(store, asked_model, choices(), label="preview")
@@ -264,7 +264,7 @@ async def test_what_only_some_heard_is_condensed_apart_and_told_to_them_alone(st
             await heard_of(ears, 2)
         made: tuple[CondensedMemory, ...] = session.snapshot.condensed
         assert {one.audience for one in made} == {EVERYONE, ALONE[Slot.ORANGE]}
-        blocks = {block.id: block for block in await session.memory_blocks()}
+        blocks = {block.id: block for block in await session.reads.memory_blocks()}
         assert all(blocks[source].audience == one.audience for one in made for source in one.sources)
         private = {one.id for one in made if one.audience != EVERYONE}
         known = {slot: {b.id for b in session.snapshot.known_without_lore(slot).blocks} for slot in Slot}

@@ -71,7 +71,7 @@ async def test_the_bundled_model_condenses_memory_in_words_of_the_deltas(
         request = await session.wait(queued.request.id)
     assert request.state is RequestState.DONE, request
     [made] = session.snapshot.condensed
-    sources = [block for block in await session.memory_blocks() if made.covers(block)]
+    sources = [block for block in await session.reads.memory_blocks() if made.covers(block)]
     told: Any = made.payload["major_events"]
     assert told
     for one in told:

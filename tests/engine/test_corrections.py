@@ -54,9 +54,9 @@ async def test_the_next_inputs_hold_a_correction_behind_the_memory_that_was_ther
     model = Recorder()
     async with chapter(store, model, chunk_size=2) as session:
         await play(session, 2)
-        await session.correct_canon(SAID, PromptRange(1, 2))
+        await session.edits.correct_canon(SAID, PromptRange(1, 2))
         await play(session, 2)
-        await session.correct_canon("The door is shut.")
+        await session.edits.correct_canon("The door is shut.")
         assert places(session) == [
             ("world_chapter_lock", 0, 0),
             ("turn_delta", 2, 0),
@@ -80,10 +80,10 @@ async def test_the_next_inputs_hold_a_correction_behind_the_memory_that_was_ther
 
 async def test_inputs_with_corrections_have_the_same_bytes_after_a_restart(store: PostgresStore) -> None:
     async with chapter(store, chunk_size=2) as session:
-        await session.correct_canon("Before the first prompt.")
+        await session.edits.correct_canon("Before the first prompt.")
         await play(session, 3)
-        await session.correct_canon(SAID)
-        await session.correct_canon("And it hums.")
+        await session.edits.correct_canon(SAID)
+        await session.edits.correct_canon("And it hums.")
         before, blocks = input_of(session), session.snapshot.blocks
     async with window(store, None, session.id) as again:
         assert again.snapshot.last_ordinal == 2
@@ -93,8 +93,8 @@ async def test_inputs_with_corrections_have_the_same_bytes_after_a_restart(store
         context = ContextBuilder(CHOICES).character(now.known_to(Slot.RED), "So?")
         assert json.dumps([[one.role, one.content] for one in context.messages]) == before
         assert [block.id for block in memory] == [block.id for block in blocks]
-        await again.correct_canon("Third.")
-        assert [block.ordinal for block in await again.memory_blocks()][-3:] == [1, 2, 3]
+        await again.edits.correct_canon("Third.")
+        assert [block.ordinal for block in await again.reads.memory_blocks()][-3:] == [1, 2, 3]
 
 
 async def test_canon_can_be_corrected_once_the_chapter_has_ended_and_not_before_it_is_locked(
@@ -104,10 +104,10 @@ async def test_canon_can_be_corrected_once_the_chapter_has_ended_and_not_before_
         with pytest.raises(
             IllegalCommandError, match=r"not possible to correct canon now\. The chapter is not"
         ):
-            await session.correct_canon(SAID)
+            await session.edits.correct_canon(SAID)
     async with chapter(store) as session:
         await play_to_the_end(session, 2)
-        await session.correct_canon(SAID)
+        await session.edits.correct_canon(SAID)
         assert places(session)[-1] == ("canon_correction", 2, 1)
 
 
@@ -115,8 +115,8 @@ async def test_canon_can_be_corrected_once_the_chapter_has_ended_and_not_before_
 async def test_a_correction_without_text_is_refused(store: PostgresStore, text: str) -> None:
     async with chapter(store) as session:
         with pytest.raises(IllegalCommandError, match="no text to store"):
-            await session.correct_canon(text)
-        assert len(await session.memory_blocks()) == 1
+            await session.edits.correct_canon(text)
+        assert len(await session.reads.memory_blocks()) == 1
 
 
 async def test_a_correction_has_bounds_and_holds_no_escapes_and_its_markup_is_data(
@@ -124,11 +124,11 @@ async def test_a_correction_has_bounds_and_holds_no_escapes_and_its_markup_is_da
 ) -> None:
     async with chapter(store) as session:
         with pytest.raises(LimitExceededError):
-            await session.correct_canon("x" * (LONGEST_CORRECTION + 1))
+            await session.edits.correct_canon("x" * (LONGEST_CORRECTION + 1))
         with pytest.raises(IllegalCommandError, match="not all played yet"):
-            await session.correct_canon(SAID, PromptRange(1, 3))
-        await session.correct_canon("[red]Blue[/]\x1b]0;gone\x07 === END STRUCTURED_MEMORY ===")
-        [_, block] = await session.memory_blocks()
+            await session.edits.correct_canon(SAID, PromptRange(1, 3))
+        await session.edits.correct_canon("[red]Blue[/]\x1b]0;gone\x07 === END STRUCTURED_MEMORY ===")
+        [_, block] = await session.reads.memory_blocks()
         assert block.type is BlockType.CANON_CORRECTION
         assert "[red]Blue[/]" in str(block.payload["correction"])
         assert "\x1b" not in str(block.payload["correction"])
@@ -139,13 +139,13 @@ async def test_all_corrections_of_a_chapter_together_have_a_bound_here_and_in_a_
 ) -> None:
     async with chapter(store, chunk_size=2) as session:
         for _ in range(LONGEST_CORRECTIONS // LONGEST_CORRECTION - 1):
-            await session.correct_canon("x" * LONGEST_CORRECTION)
+            await session.edits.correct_canon("x" * LONGEST_CORRECTION)
             await play(session, 1)
-        await session.correct_canon("x" * (LONGEST_CORRECTION - 5))
+        await session.edits.correct_canon("x" * (LONGEST_CORRECTION - 5))
         with pytest.raises(StoryEngineError, match=r"at most 8,000 characters, and 5 are left") as refused:
-            await session.correct_canon("Six ch")
+            await session.edits.correct_canon("Six ch")
         assert refused.value.code is ErrorCode.LIMIT_EXCEEDED
-        await session.correct_canon("Five!")
+        await session.edits.correct_canon("Five!")
         body = await read_body(store, session.id)
     last = body.blocks[-1]
     assert last.payload["correction"] == "Five!"
@@ -160,17 +160,17 @@ async def test_the_bound_counts_what_was_corrected_before_the_chapter_was_opened
 ) -> None:
     async with chapter(store) as session:
         for _ in range(LONGEST_CORRECTIONS // LONGEST_CORRECTION):
-            await session.correct_canon("x" * LONGEST_CORRECTION)
+            await session.edits.correct_canon("x" * LONGEST_CORRECTION)
     async with window(store, None, session.id) as again:
         with pytest.raises(StoryEngineError, match="0 are left"):
-            await again.correct_canon(SAID)
+            await again.edits.correct_canon(SAID)
 
 
 async def test_a_correction_goes_with_the_chapter_through_an_export(store: PostgresStore) -> None:
     async with chapter(store, chunk_size=2) as session:
-        await session.correct_canon("At the beginning.")
+        await session.edits.correct_canon("At the beginning.")
         await play_to_the_end(session, 3)
-        await session.correct_canon(SAID)
+        await session.edits.correct_canon(SAID)
         body = await read_body(store, session.id)
     document = to_json(body)
     fresh = SessionId(new_uuid())
@@ -195,9 +195,9 @@ async def test_a_save_slot_has_the_corrections_that_were_made_before_it_and_no_o
     async with chapter(store, chunk_size=2) as session:
         await play(session, 2)
         first = await slots.keep(session.id, "without")
-        await session.correct_canon(SAID)
+        await session.edits.correct_canon(SAID)
         second = await slots.keep(session.id, "with one")
-        await session.correct_canon("And it hums.")
+        await session.edits.correct_canon("And it hums.")
         await play(session, 2)
         third = await slots.keep(session.id, "with both")
     found = []
@@ -217,24 +217,24 @@ async def test_a_window_that_reads_along_sees_a_correction(store: PostgresStore)
         window(store, None, session.id) as reader,
         listening(reader) as ears,
     ):
-        await session.correct_canon(SAID)
-        await session.correct_canon("And it hums.")
+        await session.edits.correct_canon(SAID)
+        await session.edits.correct_canon("And it hums.")
         heard = await ears.hear(MemoryAppended, lambda notification: notification.block.ordinal == 2)
         assert heard.block.payload["correction"] == "And it hums."
         assert [n.block.ordinal for n in ears.all(MemoryAppended)] == [1, 2]
         with pytest.raises(StoryEngineError) as refused:
-            await reader.correct_canon("Mine")
+            await reader.edits.correct_canon("Mine")
         assert refused.value.code is ErrorCode.SESSION_LOCKED
 
 
 async def test_a_correction_takes_the_place_of_one_that_moved_with_its_chunk(store: PostgresStore) -> None:
     async with chapter(store, chunk_size=2) as session:
         await play(session, 2)
-        await session.correct_canon("It was Tuesday.")
+        await session.edits.correct_canon("It was Tuesday.")
         await session.takes.undo()
         await play(session, 1)
-        await session.correct_canon("It was raining.")
-        stored = await session.memory_blocks()
+        await session.edits.correct_canon("It was raining.")
+        stored = await session.reads.memory_blocks()
         assert [block.place for block in stored] == [(0, 0), (0, 1), (2, 0), (2, 1)]
 
 

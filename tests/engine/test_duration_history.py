@@ -65,8 +65,8 @@ async def test_a_new_chapter_knows_it_of_the_one_played_before(store: PostgresSt
         *_, last = await store.artifacts(before.id)
         assert await store.artifacts(before.id, newest=1) == [last]
     async with window(store) as fresh:
-        assert await fresh.last_duration(0, made.model) is not None
-        assert await fresh.last_duration(0, "nothing is called so") is None
+        assert await fresh.reads.last_duration(0, made.model) is not None
+        assert await fresh.reads.last_duration(0, "nothing is called so") is None
 
 
 async def test_how_long_the_first_word_took_and_how_long_the_whole_is_on_record(store: PostgresStore) -> None:

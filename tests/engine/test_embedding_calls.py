@@ -46,7 +46,7 @@ async def test_its_record_is_stored_shown_and_goes_into_exports_and_out_of_them(
                 contents=records.contents,
             )
         )
-        [artifact] = [one for one in await session.artifacts() if one.request_id == request.id]
+        [artifact] = [one for one in await session.reads.artifacts() if one.request_id == request.id]
         assert artifact == records.artifacts[0]
         assert (artifact.prompt_version, artifact.provider) == (EMBEDDING_VERSION, "scripted")
         stored = await store.contents(session.id, [artifact.input_ref, artifact.output_ref or ""])

@@ -42,7 +42,7 @@ async def exported(store: PostgresStore) -> bytes:
         failing(RequestKind.NARRATIVE, Fault.SERVER_ERROR),
     )
     async with chapter(store, provider) as session:
-        await session.save_unsent(Slot.YELLOW, "Not sent: “…” 灯 👩‍🚀")
+        await session.edits.save_unsent(Slot.YELLOW, "Not sent: “…” 灯 👩‍🚀")
         await play_to_the_end(session, 8)
         failed = await session.wait(await session.build_narrative())
         await done(session, await session.retry(failed.id))

@@ -48,7 +48,7 @@ async def test_an_edit_in_the_library_changes_no_chapter_until_the_book_is_attac
     other = await kept(engine, entry("lamp", "New oil."))
     renamed = await engine.library.lore.save(replace(other, name=book.name))
     assert "Old oil." in await lore_given(engine, session.id, "The lamp?")
-    await session.attach_lore(await engine.library.lore.copy_of(renamed))
+    await session.edits.attach_lore(await engine.library.lore.copy_of(renamed))
     assert len(session.snapshot.lore) == 1
     assert "New oil." in await lore_given(engine, session.id, "The lamp?")
     await say(session, "The lamp?")
@@ -62,9 +62,9 @@ async def test_groups_become_the_label_at_the_lock(store: PostgresStore) -> None
     general = await kept(engine, entry("lamp", "General."))
     session = await begun(engine)
     for book in (guild, general):
-        await session.attach_lore(await engine.library.lore.copy_of(book))
+        await session.edits.attach_lore(await engine.library.lore.copy_of(book))
     assert session.snapshot.lore[0].label == Audience.of(())
-    await session.edit_tab1(Tab1Edit(profiles={RED: GUILD, ORANGE: WALLED_OFF}))
+    await session.edits.edit_tab1(Tab1Edit(profiles={RED: GUILD, ORANGE: WALLED_OFF}))
     await session.wait(await session.lock())
     labels = [book.label for book in session.snapshot.lore]
     assert labels == [Audience.of((RED, ORANGE)), Audience.of((RED, YELLOW))]
@@ -72,7 +72,7 @@ async def test_groups_become_the_label_at_the_lock(store: PostgresStore) -> None
     for slot, expected in ((RED, (True, True)), (ORANGE, (True, False)), (YELLOW, (False, True))):
         assert ("Guild." in given[slot], "General." in given[slot]) == expected
     late = await kept(engine, entry("lamp", "Late."), groups=("Guild",))
-    await session.attach_lore(await engine.library.lore.copy_of(late))
+    await session.edits.attach_lore(await engine.library.lore.copy_of(late))
     assert session.snapshot.lore[2].label == Audience.of((RED, ORANGE))
     await session.aclose()
 
@@ -82,13 +82,13 @@ async def test_a_book_that_is_detached_is_in_no_later_input(store: PostgresStore
     book = await kept(engine, entry("lamp"))
     session = await locked(engine, book)
     await say(session, "The lamp?")
-    await session.detach_lore(book.name.upper())
+    await session.edits.detach_lore(book.name.upper())
     await say(session, "The lamp?")
     first, second = await inputs_of(session)
     assert any("=== LORE" in text for text in first)
     assert not any("=== LORE" in text for text in second)
     with pytest.raises(IllegalCommandError, match="it has none"):
-        await session.detach_lore(book.name)
+        await session.edits.detach_lore(book.name)
     await session.aclose()
 
 
@@ -114,10 +114,10 @@ async def test_lore_goes_along_into_branches_copies_save_points_and_the_next_cha
     await session.create_save_point("now")
     point = (await engine.save_points.listed(session.id))[-1]
     document = await engine.export(session.id)
-    await session.detach_lore(book.name)
+    await session.edits.detach_lore(book.name)
     restored = await engine.save_points.restore(session.id, point.number)
     copied = await engine.import_body(from_json(document))
-    await session.attach_lore(await engine.library.lore.copy_of(book))
+    await session.edits.attach_lore(await engine.library.lore.copy_of(book))
     branch = await engine.branch(session.id, 1)
     await session.end_chapter()
     await session.wait_idle()
@@ -240,7 +240,9 @@ async def test_a_window_that_follows_sees_the_books_of_the_one_that_writes(store
     session = await begun(writing)
     other = await following.open(session.id)
     with other.listen() as listener:
-        await session.attach_lore(await writing.library.lore.copy_of(await kept(writing, entry("bell"))))
+        await session.edits.attach_lore(
+            await writing.library.lore.copy_of(await kept(writing, entry("bell")))
+        )
         async with asyncio.timeout(20):
             async for _ in listener:
                 if other.snapshot.lore:
@@ -257,9 +259,9 @@ async def test_a_chapter_has_so_many_books_and_characters_of_them(
     session = await begun(engine)
     copy = await engine.library.lore.copy_of(await kept(engine, entry("bell")))
     for number in range(MOST_BOOKS):
-        await session.attach_lore(replace(copy, book=replace(copy.book, name=f"Book {number}")))
+        await session.edits.attach_lore(replace(copy, book=replace(copy.book, name=f"Book {number}")))
     with pytest.raises(IllegalCommandError, match=f"at most {MOST_BOOKS} lorebooks"):
-        await session.attach_lore(copy)
+        await session.edits.attach_lore(copy)
     monkeypatch.setattr("core.engine.library.lorebooks.LONGEST_COPY", 10)
     with pytest.raises(FileRefusedError, match="too long for a chapter"):
         await engine.library.lore.copy_of(await kept(engine, entry("bell")))
@@ -302,9 +304,9 @@ async def test_everyone_knows_a_book_of_the_general_group_and_the_narrative_is_g
     await session.wait_idle()
     await session.wait(await session.build_narrative())
     await session.wait_idle()
-    for call in await session.artifacts():
-        manifest = json.loads((await session.contents([call.input_ref]))[call.input_ref])
-        texts = await session.contents([part for _, _, part in manifest])
+    for call in await session.reads.artifacts():
+        manifest = json.loads((await session.reads.contents([call.input_ref]))[call.input_ref])
+        texts = await session.reads.contents([part for _, _, part in manifest])
         has_lore = any("A crack in it." in text for text in texts.values())
         assert has_lore is (call.agent_id == RED), call.agent_id
     await session.aclose()
@@ -319,7 +321,7 @@ async def test_the_book_on_a_card_is_for_its_character_alone(store: PostgresStor
     session = await begun(engine, profiles)
     snapshot = session.snapshot
     [copy] = await engine.library.lore.copies_in_cards(snapshot.session, snapshot.tab1.profiles)
-    await session.attach_lore(copy)
+    await session.edits.attach_lore(copy)
     await session.wait(await session.lock())
     [book] = session.snapshot.lore
     assert (book.name, book.owner, book.label) == ("Joss (card)", ORANGE, Audience.of((ORANGE,)))

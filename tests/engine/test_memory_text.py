@@ -98,7 +98,7 @@ async def test_memory_that_is_too_long_is_asked_to_be_shorter_and_kept_if_it_is_
     model = Recorder(Script(reply=(told(RequestKind.SUMMARY, LONG, times=1), second)))
     async with chapter(store, model, chunk_size=1) as session:
         await play(session, 1)
-        *_, block = await session.memory_blocks()
+        *_, block = await session.reads.memory_blocks()
         assert block.payload["canon_locks"] == (SHORT if is_shortened else LONG)["canon_locks"]
         assert "write at most 2,000" in model.calls[-1].messages[-1].content
         calls = [call for call in await store.artifacts(session.id) if call.agent_id == 8]
@@ -114,5 +114,5 @@ async def test_memory_that_is_too_long_is_kept_when_no_other_comes_of_asking(
     )
     async with chapter(store, model, chunk_size=1) as session:
         await play(session, 1)
-        *_, block = await session.memory_blocks()
+        *_, block = await session.reads.memory_blocks()
         assert block.payload["canon_locks"] == LONG["canon_locks"]

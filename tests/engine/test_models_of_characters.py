@@ -40,7 +40,7 @@ async def chapter(
     session = await engine.open(await create(store))
     try:
         edit = Tab1Edit(world="A sea.", chapter="Dark.", agent_count=3, profiles=profiles)
-        await session.edit_tab1(edit)
+        await session.edits.edit_tab1(edit)
         await done(session, await session.lock())
         yield engine, session
     finally:
@@ -56,7 +56,7 @@ async def test_each_reply_goes_to_the_model_that_its_character_brings(store: Pos
     async with chapter(store, CAST, near) as (engine, session):
         for slot in (Slot.RED, Slot.ORANGE, Slot.YELLOW):
             await play(session, 1, slot)
-        artifacts = list(await session.artifacts())
+        artifacts = list(await session.reads.artifacts())
         assert [call.model for call in near.calls] == ["big"]
         assert models(artifacts) == ["near:a script", "a script", "a script"]
         rooms = [(await engine.preview(session.id, slot, "And now?")).max_input_tokens for slot in CAST]

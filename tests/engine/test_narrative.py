@@ -100,7 +100,7 @@ async def test_a_definition_that_was_changed_between_two_tries_is_the_one_that_i
     async with chapter(store, model, chunk_size=1, choices=SMALL_WINDOW) as session:
         await long_chapter(session)
         failed = await session.wait(await session.build_narrative())
-        await session.define_narrative("In the style of a log.", 900)
+        await session.edits.define_narrative("In the style of a log.", 900)
         model.calls.clear()
         await done(session, await session.retry(failed.id))
         assert any("Part 1 of" in message.content for message in model.calls[0].messages)
@@ -115,10 +115,10 @@ async def test_a_definition_that_changes_while_it_is_written_does_not_change_wha
     model = GatedModel(when=lambda request: request.model == CHOICES[AgentRole.NARRATIVE].model)
     async with chapter(store, model) as session, listening(session) as ears:
         await play_to_the_end(session, 1)
-        await session.define_narrative("Plain.", 300)
+        await session.edits.define_narrative("Plain.", 300)
         request = await session.build_narrative()
         await ears.hear(TextArrived, lambda notification: notification.request_id == request)
-        await session.define_narrative("Ornate.", 600)
+        await session.edits.define_narrative("Ornate.", 600)
         model.gate.set()
         await done(session, request)
         [draft] = await store.drafts(session.id)

@@ -108,14 +108,14 @@ async def test_an_export_with_takes_brings_every_take_and_revision_and_what_was_
         assert session.snapshot.session.prompt_index == 6
         await session.takes.redo()
         await session.takes.redo()
-        told = [event.text for event in await session.canon(first=4) if event.ordinal == 0]
+        told = [event.text for event in await session.reads.canon(first=4) if event.ordinal == 0]
         assert told == ["Go in.", "Break off.", "Light a lamp.", "Look around.", "Leave."]
         assert [len(take) for take in await session.takes.listed()] == [2]
         while session.snapshot.session.prompt_index > 2:
             await session.takes.undo()
         assert [take[0].take for take in await session.takes.listed()] == [1, 2]
         await session.takes.choose(2)
-        assert [block.place for block in await session.memory_blocks()] == [(0, 0), (0, 1)]
+        assert [block.place for block in await session.reads.memory_blocks()] == [(0, 0), (0, 1)]
         await play(session, 1)
 
 
@@ -284,9 +284,9 @@ async def test_an_export_with_lorebooks_brings_their_copies_and_who_may_know_the
         assert (harbour.name, harbour.entry_count) == ("Harbour [x]", 2)
         assert (guild.name, guild.groups, list(guild.label)) == ("日本", ("Guild",), [Slot.ORANGE])
         await session.wait(await session.submit_prompt(Slot.ORANGE, "Who minds the lamp?"))
-        call = (await session.artifacts())[-1]
-        [manifest] = (await session.contents([call.input_ref])).values()
-        sent = await session.contents([part for _, _, part in json.loads(manifest)])
+        call = (await session.reads.artifacts())[-1]
+        [manifest] = (await session.reads.contents([call.input_ref])).values()
+        sent = await session.reads.contents([part for _, _, part in json.loads(manifest)])
         told = "".join(sent.values())
         assert "Seal oil, 日本." in told
         assert "Always." in told

@@ -27,7 +27,7 @@ RED, ORANGE = Slot.RED, Slot.ORANGE
 async def taken(session: SessionHandle, *characters: Character) -> None:
     """Take characters of the library into the first slots of a chapter that is set up."""
     slots = dict(zip(Slot, characters, strict=False))
-    await session.edit_tab1(
+    await session.edits.edit_tab1(
         Tab1Edit(
             world="A sea of glass.",
             agent_count=3,
@@ -112,7 +112,7 @@ async def test_with_everyone_paused_nothing_is_locked(store: PostgresStore) -> N
     await library.pause(kara)
     async with window(store, None, await create(store)) as session:
         await taken(session, kara)
-        await session.edit_tab1(Tab1Edit(agent_count=1))
+        await session.edits.edit_tab1(Tab1Edit(agent_count=1))
         with pytest.raises(IllegalCommandError, match="All characters of this chapter are paused"):
             await session.lock()
         assert session.snapshot.session.state is SessionState.DRAFT_TAB1
@@ -140,7 +140,7 @@ async def test_a_chapter_without_the_library_asks_it_nothing(
     session_id: SessionId = await create(store)
     monkeypatch.setattr(store.library, "characters", refuse)
     async with window(store, None, session_id) as session:
-        await session.edit_tab1(Tab1Edit(world="A sea.", agent_count=2))
+        await session.edits.edit_tab1(Tab1Edit(world="A sea.", agent_count=2))
         await locked(session)
         await done(session, await session.submit_prompt(RED, "Who is there?"))
 

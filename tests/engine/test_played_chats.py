@@ -37,8 +37,8 @@ async def test_a_chat_is_summarised_after_the_lock_and_played_on(
     async with window(store, model, session_id) as session:
         assert session.snapshot.session.state is SessionState.DRAFT_TAB1
         with pytest.raises(IllegalCommandError, match="can only grow"):
-            await session.edit_tab1(Tab1Edit(agent_count=1))
-        await session.edit_tab1(Tab1Edit(world="A coast.", chapter="A lamp goes out.", agent_count=3))
+            await session.edits.edit_tab1(Tab1Edit(agent_count=1))
+        await session.edits.edit_tab1(Tab1Edit(world="A coast.", chapter="A lamp goes out.", agent_count=3))
         await session.wait(await session.lock())
         await session.wait_idle()
         played = session.snapshot.session
@@ -54,7 +54,7 @@ async def test_a_chat_is_summarised_after_the_lock_and_played_on(
         assert len(takes) == 1
         await session.takes.undo()
         await session.takes.choose(1)
-        story = [event.text for event in await session.canon()]
+        story = [event.text for event in await session.reads.canon()]
         assert "Other 15." in story
         assert "Reply 15." not in story
     assert sum(map(is_summary, model.calls)) == 2
@@ -75,7 +75,7 @@ async def test_a_chat_can_be_reset_and_branched_like_any_chapter(store: Postgres
     engine = engine_on(store, model)
     session_id = await engine.import_body(chapter_of(read_chat(chat(8)), "A chat", utc_now()).body)
     async with window(store, model, session_id) as session:
-        await session.edit_tab1(Tab1Edit(world="A coast."))
+        await session.edits.edit_tab1(Tab1Edit(world="A coast."))
         await session.wait(await session.lock())
         await session.wait_idle()
         branch = await engine.branch(session_id, 3)

@@ -70,7 +70,7 @@ async def test_a_summary_that_is_due_again_at_the_instant_of_the_end_goes_before
         await ScriptPlayer(session, script_of(tmp_path, 8), lambda _: None, retry_wait=0.0).play()
         assert ends == 2
         assert session.snapshot.draft_count == 1
-        blocks = [(block.first, block.last) for block in await session.memory_blocks()]
+        blocks = [(block.first, block.last) for block in await session.reads.memory_blocks()]
         assert blocks == [(0, 0), (1, 7), (8, 8)]
 
 
@@ -143,7 +143,7 @@ async def test_what_was_written_in_the_screen_after_a_lock_that_failed_is_kept_b
             with pytest.raises(StoryEngineError, match="refused the key"):
                 await ScriptPlayer(session, script, lambda _: None, retry_wait=0.0).play()
         assert await store.save_points(session.id) == [], "its own words are in the file"
-        await session.edit_tab1(Tab1Edit(world="An hour's work, typed in the screen."))
+        await session.edits.edit_tab1(Tab1Edit(world="An hour's work, typed in the screen."))
         await ScriptPlayer(session, script, lambda _: None, retry_wait=0.0).play()
         first = (await store.save_points(session.id))[0]
     assert first.label == "before the script was played again"
@@ -179,7 +179,7 @@ async def test_a_script_goes_on_in_its_own_session_and_only_there(
 
 async def test_what_waits_in_a_composer_is_left_alone(store: PostgresStore, tmp_path: Path) -> None:
     async with window(store) as session:
-        await session.save_unsent(Slot.RED, "The GM's own idea")
+        await session.edits.save_unsent(Slot.RED, "The GM's own idea")
         await ScriptPlayer(session, script_of(tmp_path, 3), lambda _: None).play()
         assert session.snapshot.unsent == {Slot.RED: "The GM's own idea"}
 

@@ -133,7 +133,7 @@ async def test_a_script_says_who_is_present_who_hears_and_what_is_rolled_and_tol
 ) -> None:
     model = Recorder()
     async with played(store, WHOLE, model=model) as session:
-        assert shown(await session.canon()) == PLAYED
+        assert shown(await session.reads.canon()) == PLAYED
         assert session.snapshot.session.present == EVERYONE
         assert [secret.text for secret in session.snapshot.secrets] == [SECRET]
     for name, unknown in (
@@ -161,7 +161,8 @@ class StopsError(Exception):
 
 
 COMMANDS = (
-    ("lock", "submit_prompt", "edit_tab1", "end_chapter", "build_narrative"),
+    ("lock", "submit_prompt", "end_chapter", "build_narrative"),
+    ("edit_tab1",),
     ("set_present", "narrate", "roll", "edit_secrets"),
     ("reroll", "undo"),
 )
@@ -172,7 +173,8 @@ class Stop:
 
     def __init__(self, session: SessionHandle, number: int, *, is_done: bool) -> None:
         self._left, self._is_done = number, is_done
-        for owner, names in zip((session, session.scene, session.takes), COMMANDS, strict=True):
+        owners = (session, session.edits, session.scene, session.takes)
+        for owner, names in zip(owners, COMMANDS, strict=True):
             for name in names:
                 setattr(owner, name, self._stopping(getattr(owner, name)))
 
@@ -208,7 +210,7 @@ async def test_a_script_that_stops_at_any_of_its_commands_goes_on_to_the_same_ch
             else:
                 has_stopped = False
         async with played(store, WHOLE, session.id) as session:
-            assert shown(await session.canon()) == PLAYED, f"stopped at command {number}"
+            assert shown(await session.reads.canon()) == PLAYED, f"stopped at command {number}"
             rolls = [event for event in await store.log(session.id) if event.metadata.get("roll")]
             assert len(rolls) == 2
     assert number > 18
@@ -296,7 +298,7 @@ async def test_in_the_mystery_of_the_examples_each_is_told_what_they_may_know_an
 async def test_the_narrative_is_written_from_the_viewpoint_of_the_script(store: PostgresStore) -> None:
     model = Recorder()
     async with played(store, f'viewpoint = "Joss"\n{WHOLE}', model=model) as session:
-        requests = await session.requests()
+        requests = await session.reads.requests()
     assert [one.viewpoint for one in requests if isinstance(one, NarrativeRequest)] == [Slot.ORANGE]
     written = text_of(model.calls[-1])
     assert "The tide turns." in written
@@ -314,7 +316,7 @@ async def test_what_the_gm_rolls_and_tells_between_two_runs_is_not_taken_for_the
         await session.scene.narrate("A gull cries.")
         await session.scene.roll("d20")
     async with played(store, WHOLE, session.id) as session:
-        told = [event.text for event in await session.canon() if event.prompt_index == 3]
+        told = [event.text for event in await session.reads.canon() if event.prompt_index == 3]
         assert told[2:] == [
             "[Roll d20: 20]",
             SECRET,
@@ -345,7 +347,7 @@ async def test_a_secret_that_the_gm_added_stays_and_one_of_the_script_may_be_pla
 async def test_with_an_empty_scene_each_hears_alone_what_is_said_to_them(store: PostgresStore) -> None:
     text = SETTING + '[[prompt]]\npresent = []\ntext = "One."\nline = "Dark."\n[[prompt]]\ntext = "Two."\n'
     async with played(store, text) as session:
-        assert shown(await session.canon()) == [
+        assert shown(await session.reads.canon()) == [
             ((0, 0), "Dark.", KARA),
             ((1, 0), "One.", KARA),
             ((2, 0), "Two.", JOSS),

@@ -33,11 +33,11 @@ async def test_branches_save_points_and_copies_have_them_and_the_lock_keeps_them
 ) -> None:
     catalog = SessionCatalog(store, label="here", clock=utc_now)
     async with window(store, None, await create(store)) as session:
-        await session.edit_tab1(Tab1Edit(world="A sea of glass.", agent_count=3, profiles=PROFILES))
+        await session.edits.edit_tab1(Tab1Edit(world="A sea of glass.", agent_count=3, profiles=PROFILES))
         await done(session, await session.lock())
         await play(session, 2)
         with pytest.raises(IllegalCommandError):
-            await session.edit_tab1(Tab1Edit(profiles={Slot.RED: Profile()}))
+            await session.edits.edit_tab1(Tab1Edit(profiles={Slot.RED: Profile()}))
         branched = await catalog.branch(session.id, 1)
         kept = await SavePoints(store, utc_now).keep(session.id, "Now")
     restored = await SavePoints(store, utc_now).restore(session.id, kept.number)

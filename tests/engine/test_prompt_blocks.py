@@ -52,11 +52,11 @@ async def test_the_next_call_has_what_was_edited_and_its_artifact_names_it(store
     model = Recorder()
     async with chapter(store, model) as session:
         await play(session, 1)
-        await session.edit_prompt_blocks(BLOCKS)
+        await session.edits.edit_prompt_blocks(BLOCKS)
         await play(session, 1)
-        await session.edit_prompt_blocks(BLOCKS.with_variant("grim"))
+        await session.edits.edit_prompt_blocks(BLOCKS.with_variant("grim"))
         await play_to_the_end(session, 1)
-        artifacts = await session.artifacts()
+        artifacts = await session.reads.artifacts()
     replies = [call for call in model.calls if call.schema is None]
     assert ["It always rains" in sent(call) for call in replies] == [False, True, True]
     assert ["Nobody laughs" in sent(call) for call in replies] == [False, False, True]
@@ -71,12 +71,12 @@ async def test_blocks_are_edited_in_every_state_and_are_there_after_a_restart(st
     session_id = await create(store)
     async with window(store, None, session_id) as session:
         assert session.snapshot.prompt_blocks == NO_PROMPT_BLOCKS
-        await session.edit_prompt_blocks(BLOCKS)
+        await session.edits.edit_prompt_blocks(BLOCKS)
     async with chapter(store) as session:
-        await session.edit_prompt_blocks(BLOCKS)
+        await session.edits.edit_prompt_blocks(BLOCKS)
         await play_to_the_end(session, 2)
         assert session.snapshot.session.state is SessionState.ENDED
-        await session.edit_prompt_blocks(BLOCKS.with_variant("grim"))
+        await session.edits.edit_prompt_blocks(BLOCKS.with_variant("grim"))
         ended = session.id
     for stored, wanted in ((session_id, BLOCKS), (ended, BLOCKS.with_variant("grim"))):
         async with window(store, None, stored) as again:
@@ -86,11 +86,11 @@ async def test_blocks_are_edited_in_every_state_and_are_there_after_a_restart(st
 async def test_another_window_hears_of_it_and_cannot_edit(store: PostgresStore) -> None:
     async with chapter(store) as session, window(store, None, session.id) as other:
         async with listening(other) as heard:
-            await session.edit_prompt_blocks(BLOCKS)
+            await session.edits.edit_prompt_blocks(BLOCKS)
             changed = await heard.hear(PromptBlocksChanged)
         assert changed.prompt_blocks == other.snapshot.prompt_blocks == BLOCKS
         with pytest.raises(SessionLockedError):
-            await other.edit_prompt_blocks(NO_PROMPT_BLOCKS)
+            await other.edits.edit_prompt_blocks(NO_PROMPT_BLOCKS)
 
 
 async def test_what_is_out_of_bounds_or_leaves_no_room_is_refused_and_nothing_changes(
@@ -98,29 +98,29 @@ async def test_what_is_out_of_bounds_or_leaves_no_room_is_refused_and_nothing_ch
 ) -> None:
     long = replace(RAIN, text="x" * LONGEST_PROMPT_BLOCK)
     async with chapter(store) as session:
-        await session.edit_prompt_blocks(BLOCKS)
+        await session.edits.edit_prompt_blocks(BLOCKS)
         with pytest.raises(IllegalCommandError, match="at most 4,000"):
-            await session.edit_prompt_blocks(BLOCKS.with_block(replace(RAIN, text=f"{long.text}x")))
-        await session.edit_prompt_blocks(BLOCKS.with_block(long))
+            await session.edits.edit_prompt_blocks(BLOCKS.with_block(replace(RAIN, text=f"{long.text}x")))
+        await session.edits.edit_prompt_blocks(BLOCKS.with_block(long))
         narrow = {role: replace(choice, max_input_tokens=4_500) for role, choice in CHOICES.items()}
         stored, session_id = session.snapshot.prompt_blocks, session.id
     engine = Engine(store, scripted(), replace(CHOICES, roles=narrow), label="narrow")
     again = await engine.open(session_id)
     with pytest.raises(StoryEngineError, match="prompt blocks that are on would take"):
-        await again.edit_prompt_blocks(stored.with_variant("grim"))
+        await again.edits.edit_prompt_blocks(stored.with_variant("grim"))
     assert again.snapshot.prompt_blocks == stored
     # What is off takes no room: it is how a GM gets out of it.
-    await again.edit_prompt_blocks(stored.with_block(replace(long, is_on=False)))
+    await again.edits.edit_prompt_blocks(stored.with_block(replace(long, is_on=False)))
     await again.aclose()
 
 
 async def test_a_save_slot_and_an_export_hold_the_blocks(store: PostgresStore) -> None:
     async with chapter(store) as session:
-        await session.edit_prompt_blocks(BLOCKS)
+        await session.edits.edit_prompt_blocks(BLOCKS)
         await play(session, 1)
         slots = SavePoints(store, utc_now)
         slot = await slots.keep(session.id, "With rain")
-        await session.edit_prompt_blocks(NO_PROMPT_BLOCKS)
+        await session.edits.edit_prompt_blocks(NO_PROMPT_BLOCKS)
         plain = await slots.keep(session.id, "Without")
         restored = await slots.restore(session.id, slot.number)
         assert (await store.load(restored)).prompt_blocks == BLOCKS
@@ -156,7 +156,7 @@ async def test_a_chapter_without_blocks_is_exported_and_saved_as_ever(store: Pos
 )
 async def test_a_file_with_other_prompt_blocks_is_refused(store: PostgresStore, old: str, new: str) -> None:
     async with chapter(store) as session:
-        await session.edit_prompt_blocks(BLOCKS)
+        await session.edits.edit_prompt_blocks(BLOCKS)
         document = json.loads(to_json(await read_body(store, session.id)))
     text = canonical(document["body"]).decode()
     assert old in text
@@ -168,7 +168,7 @@ async def test_a_file_with_other_prompt_blocks_is_refused(store: PostgresStore, 
 
 async def test_a_purge_takes_the_blocks_with_it(store: PostgresStore, url: str) -> None:
     async with chapter(store) as session:
-        await session.edit_prompt_blocks(BLOCKS)
+        await session.edits.edit_prompt_blocks(BLOCKS)
     await store.archive(session.id, utc_now())
     await store.purge(session.id)
     with psycopg.connect(plain_url(url)) as raw:
@@ -178,7 +178,7 @@ async def test_a_purge_takes_the_blocks_with_it(store: PostgresStore, url: str) 
 
 async def test_a_preview_has_the_blocks_and_as_many_prompts_as_are_set(store: PostgresStore) -> None:
     async with chapter(store) as session:
-        await session.edit_prompt_blocks(BLOCKS)
+        await session.edits.edit_prompt_blocks(BLOCKS)
         await play(session, 16)
         session_id = session.id
     engine = Engine(store, scripted(), replace(CHOICES, recent_prompts=12), label="preview")
@@ -221,6 +221,6 @@ async def test_a_headless_play_has_the_blocks_of_its_script_from_the_lock_on(sto
 
 async def test_a_script_that_names_no_blocks_leaves_those_of_the_gm_alone(store: PostgresStore) -> None:
     async with window(store, None) as session:
-        await session.edit_prompt_blocks(BLOCKS)
+        await session.edits.edit_prompt_blocks(BLOCKS)
         await ScriptPlayer(session, parse_chapter_script(PLAIN_SCRIPT), lambda _: None).play()
         assert session.snapshot.prompt_blocks == BLOCKS

@@ -165,7 +165,7 @@ async def test_a_pause_survives_a_restart_and_is_known_when_a_chapter_is_opened(
 async def test_the_list_has_what_is_taken_next_first_and_says_for_what_each_waits(url: str) -> None:
     model = GatedModel()
     async with a_window(url, provider=model) as here:
-        await here.session.retitle("The lamp")
+        await here.session.edits.retitle("The lamp")
         running = await here.session.submit_prompt(Slot.RED, "Who is there?")
         await here.ears.hear(RequestBegun)
         extra = await here.add()
@@ -218,7 +218,7 @@ async def test_a_waiting_prompt_moves_up_is_edited_and_keeps_its_place(url: str)
             await queue.edit(second, " \n")
         await queue.resume()
         await here.session.wait_idle()
-        spoken = [event.text for event in await here.session.canon() if event.ordinal == 0]
+        spoken = [event.text for event in await here.session.reads.canon() if event.ordinal == 0]
         assert spoken == texts
 
 

@@ -38,7 +38,7 @@ async def test_the_gm_retries_a_rebuilt_block_that_failed_and_stored_deltas_are_
     async with window(store, model, session.id) as session:
         assert await session.retry(request.id) == request.id
         await session.wait_idle()
-        blocks = (await session.memory_blocks())[1:]
+        blocks = (await session.reads.memory_blocks())[1:]
         assert [block.audience for block in blocks] == [EVERYONE, ALONE[ORANGE]]
         assert blocks[0].id == part.id
         assert not session.snapshot.failed(SummaryRequest)
@@ -55,7 +55,7 @@ async def test_a_rebuilt_block_that_failed_for_a_passing_reason_is_tried_again_b
             request = await fail_second_delta(session)
             settled = await ears.hear(RequestSettled, lambda one: one.request.id == request.id)
         assert settled.request.state is RequestState.DONE
-        blocks = (await session.memory_blocks())[1:]
+        blocks = (await session.reads.memory_blocks())[1:]
         assert [(block.audience, block.revision) for block in blocks] == [(EVERYONE, 2), (ALONE[ORANGE], 2)]
         assert not session.snapshot.failed(SummaryRequest)
     assert sum(map(is_summary, model.calls)) == FIRST_BUILD + 3

@@ -67,7 +67,7 @@ async def everything(store: PostgresStore, session_id: SessionId) -> tuple[objec
 
 async def test_a_slot_is_taken_when_the_chapter_is_locked_and_at_every_summary(store: PostgresStore) -> None:
     async with chapter(store) as session:
-        await session.save_unsent(Slot.ORANGE, "Half a thought")
+        await session.edits.save_unsent(Slot.ORANGE, "Half a thought")
         await play(session, 14)
         session_id = session.id
     taken = ring(await store.save_points(session_id))
@@ -109,15 +109,15 @@ async def test_a_restored_slot_is_a_new_session_that_begins_there_and_touches_no
     store: PostgresStore,
 ) -> None:
     async with chapter(store) as session:
-        await session.retitle("The Lamp")
+        await session.edits.retitle("The Lamp")
         await play(session, 8)
-        await session.save_unsent(Slot.ORANGE, "Half a thought")
+        await session.edits.save_unsent(Slot.ORANGE, "Half a thought")
         kept = await slots_of(store).keep(session.id, "Before the storm")
         then = await read_body(store, session.id)
         await play_to_the_end(session, 3)
         session_id = session.id
     async with window(store, None, session_id) as later:
-        await later.retitle("The Lamp, later")
+        await later.edits.retitle("The Lamp, later")
     before, taken = await everything(store, session_id)
     fresh = await slots_of(store).restore(session_id, kept.number)
     body = await read_body(store, fresh)
@@ -199,7 +199,7 @@ async def test_the_ring_holds_ten_and_the_oldest_gives_way(store: PostgresStore)
     async with chapter(store) as session:
         await slots.keep(session.id, "Mine")
         for number in range(14):
-            await session.retitle(f"Title {number}")
+            await session.edits.retitle(f"Title {number}")
             await slots.create(session.id, f"occasion {number}")
         listed = await slots.listed(session.id)
     labels = {slot.label for slot in ring(listed)}
@@ -212,7 +212,7 @@ async def test_whatever_slot_is_restored_can_be_exported_and_imported_its_long_t
 ) -> None:
     slots = slots_of(store)
     async with chapter(store) as session:
-        await session.retitle("A long title " * 15)
+        await session.edits.retitle("A long title " * 15)
         await slots.keep(session.id, "Named by the GM, and with a label of the very longest kind")
         await play_to_the_end(session, 9)
         session_id = session.id
@@ -231,9 +231,9 @@ async def test_a_slot_that_is_restored_does_not_give_way_to_the_one_before_it(st
     slots = slots_of(store)
     async with chapter(store) as session:
         for number in range(10):
-            await session.retitle(f"Title {number}")
+            await session.edits.retitle(f"Title {number}")
             await slots.create(session.id, f"occasion {number}")
-        await session.retitle("Changed once more")
+        await session.edits.retitle("Changed once more")
         listed = ring(await slots.listed(session.id))
         oldest = min(listed, key=lambda slot: slot.taken_at)
         await slots.restore(session.id, oldest.number)
@@ -244,7 +244,7 @@ async def test_a_slot_that_is_restored_does_not_give_way_to_the_one_before_it(st
 async def test_what_did_not_change_takes_no_second_automatic_slot(store: PostgresStore) -> None:
     slots = slots_of(store)
     async with chapter(store) as session:
-        await session.retitle("Anew")
+        await session.edits.retitle("Anew")
         assert await slots.create(session.id, "first") is not None
         assert await slots.create(session.id, "second") is None
 

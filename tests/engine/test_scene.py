@@ -159,7 +159,7 @@ async def test_private_deltas_that_were_stored_are_not_paid_for_again_after_a_fa
     async with window(store, model, session.id) as session:
         await session.retry(session.snapshot.failed(SummaryRequest)[0].id)
         await session.wait_idle()
-        assert [block.id for block in await session.memory_blocks()][1] == part.id
+        assert [block.id for block in await session.reads.memory_blocks()][1] == part.id
         assert [block.place for block in session.snapshot.blocks] == [(0, 0), (2, 0), (2, 1)]
         assert await session.takes.revisions() == []
     assert sum(map(is_summary, model.calls)) == 3
@@ -176,15 +176,15 @@ async def test_a_line_of_the_gm_opens_the_chapter_or_follows_a_prompt_and_counts
         await say(session, ORANGE, "And you?")
         await session.scene.narrate("The tide turns.")
         assert session.snapshot.session.prompt_index == 2
-        lines = [event for event in await session.canon() if event.role is Role.SYSTEM]
+        lines = [event for event in await session.reads.canon() if event.role is Role.SYSTEM]
         assert [event.place for event in lines] == [(0, 0), (1, 2), (2, 2)]
         await say(session, RED, "Go on.")
         assert "The tide turns." in heard(session, RED)
         assert "A bell rings" in heard(session, RED)
         assert "A bell rings" not in heard(session, ORANGE)
-        again = await session.canon()
+        again = await session.reads.canon()
     async with window(store, model, session.id) as session:
-        assert await session.canon() == again
+        assert await session.reads.canon() == again
         await say(session, RED, "And on.")
         assert session.snapshot.session.boundary == 4
     summaries = [text_of(call) for call in model.calls if is_summary(call)]
@@ -200,7 +200,7 @@ async def test_dice_are_rolled_by_the_program_and_every_die_is_kept(store: Postg
         rolled = await session.scene.roll("2d6 + 1")
         assert (rolled.values, rolled.total) == ((6, 6), 13)
         await say(session, RED, "You try the lock.")
-        [line] = [event for event in await session.canon() if event.role is Role.SYSTEM]
+        [line] = [event for event in await session.reads.canon() if event.role is Role.SYSTEM]
         assert line.text == "[Roll 2d6+1: 6, 6; total 13]"
         assert line.metadata == {"roll": {"notation": "2d6+1", "dice": [6, 6], "total": 13}}
         with pytest.raises(IllegalCommandError, match="d20"):
@@ -233,7 +233,7 @@ async def test_a_secret_is_in_the_inputs_of_those_who_know_it_until_its_reveal(s
             await say(session, slot, "And now?")
         assert SECRET in inputs_for(model, "Agent Orange")
         assert SECRET not in inputs_for(model, "Agent Yellow")
-        lines = [event for event in await session.canon() if event.role is Role.SYSTEM]
+        lines = [event for event in await session.reads.canon() if event.role is Role.SYSTEM]
         assert [(line.place, line.audience, line.reveals) for line in lines] == [((2, 2), ALONE[ORANGE], 1)]
         # Undone down to before the line, it is a secret again, and is revealed once more when it is due.
         for _ in range(3):
@@ -285,7 +285,7 @@ async def test_a_withdrawn_chunk_takes_its_private_deltas_with_it(store: Postgre
         await say(session, RED, "To all.")
         await say(session, ORANGE, "To you.", ALONE[ORANGE])
         assert [block.place for block in session.snapshot.blocks] == [(0, 0), (2, 0), (2, 1)]
-        await session.correct_canon("It was Tuesday.")
+        await session.edits.correct_canon("It was Tuesday.")
         await session.takes.undo()
         assert [(block.type, block.place) for block in session.snapshot.blocks] == [
             (BlockType.WORLD_CHAPTER_LOCK, (0, 0)),
@@ -293,7 +293,7 @@ async def test_a_withdrawn_chunk_takes_its_private_deltas_with_it(store: Postgre
         ]
         await say(session, ORANGE, "To all again.")
         assert [block.place for block in session.snapshot.blocks] == [(0, 0), (0, 1), (2, 0)]
-        stored = await session.memory_blocks()
+        stored = await session.reads.memory_blocks()
         assert [block.place for block in stored] == [(0, 0), (0, 1), (2, 0)]
 
 
@@ -358,7 +358,7 @@ async def test_an_export_and_a_save_slot_bring_everything_back(store: PostgresSt
         await session.scene.narrate("A line that came later.")
         await say(session, ORANGE, "Two.", ALONE[ORANGE])
         later = await slots.keep(session_id, "After it")
-        canon = await session.canon()
+        canon = await session.reads.canon()
     body = from_json(to_json(await read_body(store, session_id)))
     moved = SessionId(new_uuid())
     await store.create(as_new_session(body, moved))

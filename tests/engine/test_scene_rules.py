@@ -137,7 +137,7 @@ async def test_deltas_of_a_chunk_that_was_undone_before_it_was_complete_are_not_
         for failed in session.snapshot.failed(SummaryRequest):
             await session.retry(failed.id)
         await session.wait_idle()
-        deltas = [block for block in await session.memory_blocks() if block.last]
+        deltas = [block for block in await session.reads.memory_blocks() if block.last]
         assert [block.audience for block in deltas] == [EVERYONE, ALONE[RED]]
         assert part.id not in {block.id for block in deltas}, "it is of a canon that counts no longer"
         assert [block.id for block in await session.takes.revisions()] == [part.id]
@@ -148,7 +148,7 @@ async def test_a_private_delta_is_made_from_the_wider_deltas_of_its_chunk_too(st
     async with chapter(store, model, chunk_size=3) as session:
         for audience in (None, PAIR, ALONE[RED]):
             await say(session, RED, "Well?", audience)
-        deltas = [block for block in await session.memory_blocks() if block.last]
+        deltas = [block for block in await session.reads.memory_blocks() if block.last]
     inputs = [text_of(call) for call in model.calls if is_summary(call)]
     assert [block.audience for block in deltas] == [EVERYONE, PAIR, ALONE[RED]]
     assert [text.count('"memory_type":"turn_delta"') for text in inputs] == [0, 1, 2]

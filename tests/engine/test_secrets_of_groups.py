@@ -22,7 +22,7 @@ RED, ORANGE = Audience.of([Slot.RED]), Audience.of([Slot.ORANGE])
 
 async def set_up(session: SessionHandle, profiles: Profiles) -> None:
     edit = Tab1Edit(world="A sea of glass.", chapter="Dark.", agent_count=3, profiles=profiles)
-    await session.edit_tab1(edit)
+    await session.edits.edit_tab1(edit)
 
 
 def secret(*groups: str, known_by: Audience = NOBODY) -> Secret:

@@ -56,12 +56,12 @@ async def test_a_silent_reply_is_one_line_of_the_story_and_its_reason_is_for_the
         spoken = await say(session, YELLOW, "And you?")
         assert spoken.text == "I see it."
         assert spoken.metadata.keys() == {"request_id"}
-        assert render_events(await session.canon(), session.snapshot.session) == (
+        assert render_events(await session.reads.canon(), session.snapshot.session) == (
             "1) Who rang the bell?\n\nAgent Red says nothing.\n\n2) And you?\n\n"
             "Agent Orange: *turns the lamp down*\n\n3) And you?\n\nAgent Yellow: I see it."
         )
         assert session.snapshot.session.boundary == 3
-        notes = [call.left_out for call in await session.artifacts() if call.agent_id in tuple(Slot)]
+        notes = [call.left_out for call in await session.reads.artifacts() if call.agent_id in tuple(Slot)]
         assert notes == [(REASON_NOTE,), (), ()]
     assert "Agent Red says nothing." in sent(model)
     assert CANARY not in sent(model)
@@ -79,7 +79,7 @@ async def test_an_empty_reply_is_silence_where_it_is_allowed_and_an_error_elsewh
         await session.scene.set_silence([RED])
         for _ in range(2):
             assert (await say(session, RED, "Well?")).is_silent
-        calls = await session.artifacts()
+        calls = await session.reads.artifacts()
         assert [call.error_code for call in calls if call.agent_id == RED] == [None, None]
         request = await session.wait(await session.submit_prompt(ORANGE, "And you?"))
         assert request.error_code is ErrorCode.LLM_ERROR

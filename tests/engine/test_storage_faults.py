@@ -66,7 +66,7 @@ async def try_until_stored(session: SessionHandle, slot: Slot, text: str) -> Non
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
-                await session.save_unsent(slot, text)
+                await session.edits.save_unsent(slot, text)
             except StorageError:
                 await asyncio.sleep(0.02)  # the store says nothing when it is back
             else:
@@ -89,7 +89,7 @@ async def test_a_reply_and_a_text_outlive_a_server_that_is_stopped(
                 model.gate.set()
                 await ears.hear(StorageTrouble)
                 with pytest.raises(StorageError) as refused:
-                    await session.save_unsent(Slot.ORANGE, "half a thought")
+                    await session.edits.save_unsent(Slot.ORANGE, "half a thought")
                 assert "text is kept here" in refused.value.message
                 await asyncio.sleep(seconds)  # the outage itself
                 await asyncio.to_thread(plain.start)
@@ -131,8 +131,10 @@ async def test_the_gm_hears_of_an_outage_at_once_also_while_a_paid_reply_waits_f
         slow.is_away = True
         model.gate.set()
         await slow.arrived.wait()
-        typed = [asyncio.ensure_future(session.save_unsent(slot, "half")) for slot in (Slot.RED, Slot.ORANGE)]
-        given_up = asyncio.ensure_future(session.retitle("Never mind"))
+        typed = [
+            asyncio.ensure_future(session.edits.save_unsent(slot, "half")) for slot in (Slot.RED, Slot.ORANGE)
+        ]
+        given_up = asyncio.ensure_future(session.edits.retitle("Never mind"))
         await asyncio.sleep(0)
         given_up.cancel()
         slow.gate.set()
@@ -144,7 +146,7 @@ async def test_the_gm_hears_of_an_outage_at_once_also_while_a_paid_reply_waits_f
             await asyncio.wait_for(session.submit_prompt(Slot.ORANGE, "Two"), PATIENCE)
         slow.is_away = False
         await done(session, request_id)
-        await session.save_unsent(Slot.ORANGE, "half a thought")
+        await session.edits.save_unsent(Slot.ORANGE, "half a thought")
         await play(session, 1)
         assert (await store.load(session_id)).unsent == {Slot.ORANGE: "half a thought"}
 

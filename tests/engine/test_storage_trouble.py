@@ -91,7 +91,7 @@ async def test_a_lock_that_was_stored_without_an_answer_goes_on_and_is_told(stor
         outage.fail(1, AWAY)
         with pytest.raises(StorageError):
             await session.lock()
-        await session.save_unsent(Slot.RED, "anything")
+        await session.edits.save_unsent(Slot.RED, "anything")
         await ears.hear(MemoryAppended)
         assert session.snapshot.session.state is SessionState.ACTIVE
 
@@ -171,7 +171,7 @@ async def test_a_window_that_lost_its_lock_to_another_for_a_while_goes_on_after_
         async with window(store, None, session.id, label="second window") as other:
             assert not other.is_read_only
             await play(other, 2)
-            await other.retitle("Theirs")
+            await other.edits.retitle("Theirs")
         await play(session, 1)
         stored = (await store.load(session.id)).session
         assert (stored.prompt_index, stored.title) == (4, "Theirs")

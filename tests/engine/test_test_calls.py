@@ -32,8 +32,10 @@ pytestmark = pytest.mark.anyio
 
 
 async def stored_tests(session: SessionHandle) -> list[tuple[Request, Artifact]]:
-    artifacts = {one.request_id: one for one in await session.artifacts()}
-    return [(one, artifacts[one.id]) for one in await session.requests() if one.kind is RequestKind.TEST]
+    artifacts = {one.request_id: one for one in await session.reads.artifacts()}
+    return [
+        (one, artifacts[one.id]) for one in await session.reads.requests() if one.kind is RequestKind.TEST
+    ]
 
 
 async def test_a_test_call_is_on_record_with_what_went_out_and_what_came_back(store: PostgresStore) -> None:

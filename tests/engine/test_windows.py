@@ -69,16 +69,16 @@ async def test_every_command_of_a_window_that_reads_only_is_refused_and_changes_
         request = await session.submit_prompt(Slot.RED, "One")
         before = (await store.load(session.id)).session
         for command in (
-            lambda: reader.edit_tab1(Tab1Edit(world="Mine")),
-            lambda: reader.save_unsent(Slot.RED, "Mine"),
-            lambda: reader.retitle("Mine"),
+            lambda: reader.edits.edit_tab1(Tab1Edit(world="Mine")),
+            lambda: reader.edits.save_unsent(Slot.RED, "Mine"),
+            lambda: reader.edits.retitle("Mine"),
             reader.lock,
             lambda: reader.submit_prompt(Slot.RED, "Mine"),
             lambda: reader.withdraw(request),
             lambda: reader.cancel(request),
             reader.end_chapter,
-            lambda: reader.define_narrative("Mine", None),
-            lambda: reader.correct_canon("Mine"),
+            lambda: reader.edits.define_narrative("Mine", None),
+            lambda: reader.edits.correct_canon("Mine"),
             reader.build_narrative,
             reader.reset,
         ):

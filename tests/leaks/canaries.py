@@ -264,7 +264,6 @@ async def look_back(engine: Engine, session: SessionHandle, model: Spreader) -> 
     for slot, name in roster:
         model.in_library[name] = slot.value
         await engine.library.characters.create(name, "Waits.")
-    assert session.cast_work is not None
     begun = await session.cast_work.look_back()
     assert len(begun.asked) == len(roster)
     for asked in begun.asked:

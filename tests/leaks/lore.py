@@ -75,7 +75,7 @@ async def attach_books(
         content = json.dumps({"entries": numbered}).encode()
         book = (await engine.library.lore.import_lore(content, f"{number}.json")).book
         copy = await engine.library.lore.copy_of(book)
-        await session.attach_lore(replace(copy, book=replace(copy.book, groups=groups)))
+        await session.edits.attach_lore(replace(copy, book=replace(copy.book, groups=groups)))
 
 
 async def uses_are_those_stored(session: SessionHandle, store: SessionStore) -> bool:

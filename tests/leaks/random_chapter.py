@@ -168,11 +168,13 @@ class RandomChapter(RandomSetting):
     async def _correct_canon(self) -> None:
         hearers = self._some()
         await self._try(
-            self.session.correct_canon, f"In truth {self.ledger.new(hearers)}.", audience=audience_of(hearers)
+            self.session.edits.correct_canon,
+            f"In truth {self.ledger.new(hearers)}.",
+            audience=audience_of(hearers),
         )
 
     async def _rebuild(self) -> None:
-        blocks = await self.session.memory_blocks()
+        blocks = await self.session.reads.memory_blocks()
         deltas = [block.last for block in blocks if block.type is BlockType.TURN_DELTA]
         if deltas:
             await self._try(self.session.takes.rebuild_block, self.draw.choice(deltas))
@@ -181,7 +183,7 @@ class RandomChapter(RandomSetting):
         """Pin a canon lock of some block, which may be a private one."""
         locks = [
             lock
-            for block in await self.session.memory_blocks()
+            for block in await self.session.reads.memory_blocks()
             if block.type is BlockType.TURN_DELTA
             for lock in block.payload.get("canon_locks", ())  # type: ignore[attr-defined]
         ]
@@ -310,7 +312,7 @@ class RandomChapter(RandomSetting):
             slot: replace(profile, aliases=()) if places[int(slot)] is None else profile
             for slot, profile in self.session.snapshot.tab1.profiles.items()
         }
-        await self.session.edit_tab1(Tab1Edit(chapter="It goes on.", names=names, profiles=profiles))
+        await self.session.edits.edit_tab1(Tab1Edit(chapter="It goes on.", names=names, profiles=profiles))
         await self.session.scene.edit_secrets([self._secret(number) for number in (1, 2)])
         await self.session.wait(await self.session.lock())
         for _ in range(self.draw.randint(1, NEXT_STEPS)):

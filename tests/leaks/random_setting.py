@@ -80,7 +80,7 @@ class RandomSetting:
                 group=profile.group if self.draw.random() < 0.5 else f"Order of {alone}",
                 groups_visible=(*profile.groups_visible, seen),
             )
-        await self.session.edit_tab1(
+        await self.session.edits.edit_tab1(
             Tab1Edit(
                 world="A sea of glass.",
                 chapter=f"It begins {self.ledger.new(everyone)}.",

@@ -81,7 +81,9 @@ async def played(strategy: Strategy) -> tuple[TellsOn, tuple[CondensedMemory, ..
     rows = store.database.sessions[session_id]
     rows.session = replace(rows.session, limits=Limits(chunk_size=CHUNK))
     session = await engine.open(session_id)
-    await session.edit_tab1(Tab1Edit(world="A sea of glass.", chapter="The lamp is out.", agent_count=2))
+    await session.edits.edit_tab1(
+        Tab1Edit(world="A sea of glass.", chapter="The lamp is out.", agent_count=2)
+    )
     await session.wait(await session.lock())
     async with listening(session) as ears:
         for number in range(CHUNKS):
@@ -99,7 +101,7 @@ async def played(strategy: Strategy) -> tuple[TellsOn, tuple[CondensedMemory, ..
         for slot in (Slot.RED, Slot.ORANGE):
             await session.wait(await session.submit_prompt(slot, "So?"))
         assert not ears.all(RequestFailed)
-    kinds = {one.kind for one in await session.requests()}
+    kinds = {one.kind for one in await session.reads.requests()}
     assert (RequestKind.CONDENSE in kinds) == (strategy is not Strategy.OFF)
     made = session.snapshot.condensed
     await session.aclose()

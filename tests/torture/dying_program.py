@@ -165,6 +165,7 @@ def install(reaper: Reaper) -> None:
     import db.writes.writer_lock
     from core.engine.engine import Engine
     from core.engine.scene.service import Scene
+    from core.engine.session.session_edits import SessionEdits
     from core.engine.session.session_handle import SessionHandle
     from db.embedded.server import EmbeddedServer
     from db.queue import PostgresQueue
@@ -198,10 +199,10 @@ def install(reaper: Reaper) -> None:
     seams.confirming(SessionHandle, "submit_prompt", lambda _, slot, text, **options: [text])
     seams.confirming(Scene, "narrate", lambda _, text, **options: [text])
     seams.confirming(Scene, "edit_secrets", lambda _, edited: [secret.text for secret in edited])
-    seams.confirming(SessionHandle, "edit_tab1", lambda _, edit: [edit.world, edit.chapter, edit.title])
-    seams.confirming(SessionHandle, "define_narrative", lambda _, text, words: [text])
+    seams.confirming(SessionEdits, "edit_tab1", lambda _, edit: [edit.world, edit.chapter, edit.title])
+    seams.confirming(SessionEdits, "define_narrative", lambda _, text, words: [text])
     seams.confirming(
-        SessionHandle, "edit_prompt_blocks", lambda _, edited: [block.text for block in edited.blocks]
+        SessionEdits, "edit_prompt_blocks", lambda _, edited: [block.text for block in edited.blocks]
     )
     _install_library(seams)
     _install_bank(reaper, seams)

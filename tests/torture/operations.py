@@ -79,7 +79,7 @@ async def _rebuild(session: SessionHandle) -> None:
 async def _edit(session: SessionHandle) -> None:
     """Edit the newest block of memory by hand, after finishing a summary that a crash interrupted."""
     await session.wait_idle()
-    block = [one for one in await session.memory_blocks() if one.type is BlockType.TURN_DELTA][-1]
+    block = [one for one in await session.reads.memory_blocks() if one.type is BlockType.TURN_DELTA][-1]
     where = {"where": f"Revision {block.revision} was not here.", "notable_environment_changes": []}
     await session.takes.edit_block(block.last, compact_json({**block.payload, "location_updates": where}))
 

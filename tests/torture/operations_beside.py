@@ -99,7 +99,6 @@ async def _make_room(engine: Engine, session: SessionHandle) -> None:
 
 @asynccontextmanager
 async def _proposed(session: SessionHandle, text: str) -> AsyncIterator["asyncio.Task[Proposal]"]:
-    assert session.assist is not None
     asked = Asked(task=Task.CONTINUE, field=Field.WORLD, text=text, limit=5_000)
     task = asyncio.create_task(session.assist.propose(session.assist.new(asked), _Watcher()))
     try:

@@ -79,7 +79,7 @@ def _marking(mark: Callable[[CarriedLine], CarriedLine]) -> Callable[[Engine], A
 
     async def act(session: SessionHandle) -> None:
         carried = session.snapshot.tab1.carried
-        await session.edit_tab1(Tab1Edit(carried=carried.with_line(0, mark(carried.lines[0]))))
+        await session.edits.edit_tab1(Tab1Edit(carried=carried.with_line(0, mark(carried.lines[0]))))
 
     return lambda engine: _next_chapter(engine, act)
 
@@ -90,7 +90,7 @@ async def _lock_next(engine: Engine) -> None:
     async def act(session: SessionHandle) -> None:
         await session.wait_idle()
         if not session.snapshot.session.tab1_locked:
-            await session.edit_tab1(Tab1Edit(chapter="It goes on."))
+            await session.edits.edit_tab1(Tab1Edit(chapter="It goes on."))
             require_done(await session.wait(await session.lock()))
 
     await _next_chapter(engine, act)

@@ -249,7 +249,7 @@ class RandomWindows(RuleBasedStateMachine):
             await asyncio.sleep(0.005)  # between two looks: nothing of the window's own tells
         text = f"{window.session.snapshot.unsent.get(Slot.RED, '')} not here"
         with pytest.raises(SessionLockedError):
-            await window.session.save_unsent(Slot.RED, text)
+            await window.session.edits.save_unsent(Slot.RED, text)
 
     async def _is_behind(self, window: Window) -> bool:
         return window.session.snapshot.session != (await window.store.load(self._session_id)).session

@@ -197,7 +197,7 @@ async def make_draft(engine: Engine) -> SessionId:
     """Store a session that is set up and not locked."""
     session_id = await engine.create()
     session = await engine.open(session_id)
-    await session.edit_tab1(tab1())
+    await session.edits.edit_tab1(tab1())
     await session.aclose()
     return session_id
 

@@ -88,7 +88,7 @@ async def make_ended(engine: Engine, prompts: int = 2, drafts: int = 0) -> Sessi
     await session.end_chapter()
     await session.wait_idle()
     for number in range(drafts):
-        await session.define_narrative(f"In the manner of version {number + 1}.", 40)
+        await session.edits.define_narrative(f"In the manner of version {number + 1}.", 40)
         await session.wait(await session.build_narrative())
     await session.aclose()
     return session_id

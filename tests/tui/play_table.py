@@ -160,7 +160,7 @@ class Table:
         return self.stored.prompt_index >= index and not self.transcript.is_streaming
 
     async def events(self) -> list[Event]:
-        return list(await self.session.canon())
+        return list(await self.session.reads.canon())
 
 
 @asynccontextmanager

@@ -19,7 +19,7 @@ from core.domain.slot import Slot
 from core.engine.kinds.outcome import Failed
 from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import BankReader
-from core.gateway.call_records import CallRecords
+from core.gateway.call_records import CallRecords, failure_of
 from core.gateway.cashier import Following, nothing_follows
 from core.gateway.embedding_service import Embedded
 from core.gateway.model_gateway import CallResult
@@ -41,6 +41,10 @@ class Calls(Protocol):
 
     def config_of(self, context: Context) -> ModelConfig:
         """Return the configuration of the model for `context`."""
+
+    @property
+    def call_records(self) -> CallRecords:
+        """The provenance of all calls so far."""
 
     async def make(
         self, context: Context, choice: ModelConfig | None = None, following: Following = nothing_follows
@@ -130,6 +134,20 @@ class KindHandler(ABC, Generic[R, M]):
 
     stores_its_calls: ClassVar[bool] = False
     """Whether `run` itself stores the provenance of each call at once."""
+
+    async def carry_out(self, job: Job, request: R) -> tuple[M | Failed, CallRecords]:
+        """Return the outcome of `run`; answers were paid for, so a bug after a call keeps their provenance.
+
+        Raises StorageError, and StoryEngineError (`LLM_CONTEXT_OVERFLOW`) when the input does not fit.
+        """
+        try:
+            return await self.run(job, request)
+        except Exception as bug:
+            records = job.calls.call_records
+            if self.stores_its_calls or not records.artifacts:
+                raise
+            error = failure_of(bug, f"request {request.id}")
+            return Failed(error), records.marked(error)
 
     @abstractmethod
     async def run(self, job: Job, request: R) -> tuple[M | Failed, CallRecords]:

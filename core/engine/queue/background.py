@@ -43,7 +43,7 @@ class BackgroundWorker(Worker):
 
     async def stop(self, request_id: RequestId) -> None:
         """Stop work that a model has: it has failed then, and can be retried; give up work that waits."""
-        if not self._performer.stop(request_id):
+        if not self._stop(request_id):
             await self._writer.apply(lambda snapshot: give_up(snapshot, request_id, self._clock()))
 
     async def retry(self, request_id: RequestId) -> None:
@@ -52,19 +52,19 @@ class BackgroundWorker(Worker):
 
     def put_back(self, request_id: RequestId) -> None:
         """Stop work that a model has, which waits for its turn again: a call of the play needs its place."""
-        self._performer.stop(request_id, is_put_back=True)
+        self._stop(request_id, is_put_back=True)
 
     def _next(self, snapshot: Snapshot) -> BackgroundRequest | None:
         return next_background(snapshot, self._clock())
 
     def _stop_for_close(self) -> None:
-        self._performer.stop(is_put_back=True)
+        self._stop(is_put_back=True)
 
     async def _work(self) -> float:
         snapshot, now = self._writer.snapshot, self._clock()
         request = next_background(snapshot, now)
         if request is not None:
-            await self._performer.perform(request.id)
+            await self._perform(request.id)
             return 0.0
         due = [one.retry_after for one in _runnable(snapshot) if one.retry_after is not None]
         return (min(due) - now).total_seconds() if due else MAX_SLEEP_SECONDS

@@ -1,11 +1,11 @@
-"""Runs the requests of the play of one open session in order, one at a time."""
+"""Runs the requests of an open session in order, one at a time, and settles each of them (design 6)."""
 
 import asyncio
 import logging
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from functools import partial
 from typing import ClassVar
 
 from core.changes import Changes
@@ -18,18 +18,23 @@ from core.domain.errors import (
     StoryEngineError,
 )
 from core.domain.ids import RequestId
-from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
+from core.domain.requests.request import ReplyRequest, Request
 from core.domain.requests.retry_policy import Backoffs
-from core.domain.session.session import Session, SessionState
-from core.engine.changes.moves import is_rebuilt, may_summarise_early, retry_time
+from core.engine.changes.moves import may_summarise_early, provenance
 from core.engine.decisions import commands
-from core.engine.queue.executor import Executor
+from core.engine.decisions.recovery import recover_request
+from core.engine.decisions.transitions import settle
+from core.engine.kinds.outcome import Failed, Outcome, PutBack
+from core.engine.kinds.registry import handler_of
+from core.engine.queue.jobs import JobFactory
+from core.engine.queue.order import next_request, next_retry
 from core.engine.queue.pause import QueueSwitch
-from core.engine.queue.performer import Performer
+from core.engine.queue.vectors import vectors_due
 from core.engine.scene.commands import begun
 from core.engine.sync.notifications import StorageTrouble
 from core.engine.sync.session_writer import SessionWriter
-from core.gateway.call_records import BUG
+from core.gateway.call_records import BUG, CallRecords, failure_of, records_without_call
+from core.gateway.cancellation import Cancellation
 from core.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -47,16 +52,19 @@ class Worker(ABC):
     def __init__(
         self,
         writer: SessionWriter,
-        executor: Executor,
+        jobs: JobFactory,
         clock: Clock,
         backoffs: Backoffs,
         switch: QueueSwitch,
     ) -> None:
         self._writer = writer
-        self._executor = executor
+        self._jobs = jobs
         self._clock = clock
+        self._backoffs = backoffs
         self._switch = switch
-        self._performer = Performer(writer, executor, clock, backoffs, self._next)
+        self._current: tuple[RequestId, Cancellation] | None = None
+        self._unwanted: set[RequestId] = set()
+        """Requests that were cancelled before a model had them."""
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
@@ -68,7 +76,7 @@ class Worker(ABC):
 
     def start(self) -> None:
         """Start the task, unless it runs already."""
-        self._performer.forget_cancelled()
+        self._unwanted.clear()
         self._wake.set()
         if self._task is not None and not self._task.done():
             return
@@ -132,6 +140,107 @@ class Worker(ABC):
                     async with asyncio.timeout(min(wait, MAX_SLEEP_SECONDS)):
                         await self._wake.wait()
 
+    def _stop(self, request_id: RequestId | None = None, *, is_put_back: bool = False) -> bool:
+        """Stop the call that runs, if it is of that request; with `is_put_back` it is not the GM's wish."""
+        if self._current is None or request_id not in (None, self._current[0]):
+            return False
+        self._current[1].request(is_put_back=is_put_back)
+        return True
+
+    async def _perform(self, request_id: RequestId) -> None:
+        """Begin, carry out and settle a request, unless another goes first."""
+        cancellation = Cancellation()
+        self._current = (request_id, cancellation)
+        if request_id in self._unwanted:
+            cancellation.request()
+        try:
+            try:
+                await self._begin(request_id)
+            except _NotItsTurnError:
+                return
+            request = commands.find_request(self._writer.snapshot, request_id)
+            outcome, call_records = await self._outcome(request, cancellation)
+            if cancellation.is_put_back and isinstance(outcome, Failed):
+                outcome = _put_back(outcome, call_records)
+            await self._settle(request, outcome, call_records)
+        finally:
+            self._current = None
+            self._unwanted.discard(request_id)
+
+    async def _begin(self, request_id: RequestId) -> None:
+        """Store that the request is processing; raise _NotItsTurnError when another goes first."""
+        if self._writer.is_current and not self._begun(self._writer.snapshot, request_id).requests:
+            return
+        await self._writer.apply_patiently(lambda snapshot: self._begun(snapshot, request_id))
+
+    def _begun(self, snapshot: Snapshot, request_id: RequestId) -> Changes:
+        """Return the changes that begin the request if it is still next; none if it has begun."""
+        request = self._next(snapshot)
+        if request is None or request.id != request_id:
+            raise _NotItsTurnError
+        if request.is_processing:
+            return Changes(session_id=request.session_id)
+        return begun(snapshot, request, self._clock())
+
+    async def _settle(self, request: Request, outcome: Outcome, call_records: CallRecords) -> None:
+        """Settle the request; an outcome that cannot be stored becomes a failure.
+
+        So the GM's text always returns and the session goes on.
+        """
+        failed = Failed(StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, _UNSTORABLE))
+        for settled, stored in (
+            (outcome, call_records),
+            (failed, call_records),
+            (failed, None),
+            (failed, CallRecords()),
+        ):
+            if stored is None:
+                stored = records_without_call(request, failed.error, self._clock())
+            settlement = partial(self._settlement, request=request, outcome=settled, call_records=stored)
+            try:
+                await self._writer.apply_patiently(settlement)
+            except SessionLockedError:
+                raise
+            except Exception as error:
+                log.error("request %s could not be settled", request.id, exc_info=error)
+            else:
+                return
+        await self._writer.apply_patiently(
+            lambda snapshot: recover_request(snapshot, request, self._clock(), self._backoffs)
+        )
+
+    async def _outcome(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, CallRecords]:
+        """Run the request in a task of its own, so that a bug is logged and settles the request."""
+        task = asyncio.create_task(self._executed(request, cancellation), name=f"request {request.id}")
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if error is None:
+            return task.result()
+        failure = failure_of(error, f"request {request.id}")
+        return Failed(failure), records_without_call(request, failure, self._clock())
+
+    async def _executed(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, CallRecords]:
+        snapshot = await self._writer.know_memory()
+        job = await self._jobs.job(snapshot, request, cancellation, self._writer.listeners.publish)
+        return await handler_of(request).carry_out(job, request)
+
+    def _settlement(
+        self, snapshot: Snapshot, request: Request, outcome: Outcome, call_records: CallRecords
+    ) -> Changes:
+        """Settle on the current snapshot; if the request was settled elsewhere, store only the provenance."""
+        current = next((other for other in snapshot.requests if other.id == request.id), None)
+        if current is None or (current.state, current.attempts) != (request.state, request.attempts):
+            log.warning("request %s was settled elsewhere; its answer is kept in the provenance", request.id)
+            return provenance(request, call_records)
+        now = self._clock()
+        changes = settle(snapshot, current, outcome, call_records, now, self._backoffs)
+        if not (changes.items and self._jobs.makes_vectors):
+            return changes
+        return replace(changes, requests=(*changes.requests, *vectors_due(snapshot, now)))
+
 
 class RequestWorker(Worker):
     """Runs the requests of the play."""
@@ -143,13 +252,13 @@ class RequestWorker(Worker):
 
         Returns False for prompts that are only queued; those are withdrawn instead.
         """
-        if self._performer.stop(request_id):
+        if self._stop(request_id):
             return True
         request = commands.find_request(self._writer.snapshot, request_id)
         is_about_to = request.is_processing or not isinstance(request, ReplyRequest)
         if not (request.state.is_open and is_about_to):
             return False
-        self._performer.refuse(request_id)
+        self._unwanted.add(request_id)
         self._wake.set()
         return True
 
@@ -157,13 +266,13 @@ class RequestWorker(Worker):
         return next_request(snapshot)
 
     def _stop_for_close(self) -> None:
-        self._performer.stop()
+        self._stop()
 
     async def _work(self) -> float:
         request = next_request(self._writer.snapshot)
         if request is not None:
             if not await self._summarises_early(request):
-                await self._performer.perform(request.id)
+                await self._perform(request.id)
             return 0.0
         now = self._clock()
         due = next_retry(self._writer.snapshot, now)
@@ -180,16 +289,14 @@ class RequestWorker(Worker):
         """Begin an early summary if a prompt fits only with the story before it shortened."""
         if not isinstance(request, ReplyRequest) or request.prompts is not None:
             return False  # a further take replaces a prompt that a summary would have
-        if self._performer.is_unwanted(request.id) or not may_summarise_early(
-            self._writer.snapshot, self._clock()
-        ):
+        if request.id in self._unwanted or not may_summarise_early(self._writer.snapshot, self._clock()):
             return False
         try:
             snapshot = await self._writer.know_memory()
         except StorageError:
             log.warning("memory could not be read before request %s; its own attempt reports why", request.id)
             return False
-        if not await self._executor.needs_room(snapshot, request):
+        if not await self._jobs.needs_room(snapshot, request):
             return False
         with suppress(IllegalCommandError):
             await self._writer.apply_patiently(
@@ -198,58 +305,14 @@ class RequestWorker(Worker):
         return True
 
 
-def begun_with(snapshot: Snapshot, made: Changes, now: datetime) -> Changes:
-    """Return `made` with the request that it stores begun, if nothing else comes before that."""
-    after = snapshot.after(made)
-    first = next_request(after)
-    if first is None or first not in made.requests:
-        return made
-    begins = begun(after, first, now)
-    return replace(
-        made,
-        events=(*made.events, *begins.events),
-        canon_end=made.canon_end if begins.canon_end is None else begins.canon_end,
-        requests=(*(request for request in made.requests if request != first), *begins.requests),
-    )
+def _put_back(stopped: Failed, call_records: CallRecords) -> PutBack:
+    """Return the outcome of a stopped call that waits again; the records have the calls that were sent."""
+    has_begun = any(artifact.output_ref is not None for artifact in call_records.artifacts)
+    return PutBack(is_on_record=bool(call_records.artifacts) or stopped.is_on_record, is_try=has_begun)
 
 
-def next_request(snapshot: Snapshot) -> Request | None:
-    """Return the next open request that can run in the current state.
-
-    Prompts wait for a summary, for further replies to the prompt before them, and for a failed prompt before
-    them, because they may depend on its reply. A request that is stored as processing has not been run yet:
-    the worker settles one before it takes the next.
-    """
-    is_held_up = bool(snapshot.failed(ReplyRequest))
-    further = snapshot.further_reply
-    candidates = [
-        request
-        for request in snapshot.open_requests
-        if snapshot.session.state in request.spec.runs_in
-        and not (is_held_up and isinstance(request, ReplyRequest))
-        and (further is None or request is further or not isinstance(request, ReplyRequest))
-    ]
-    # One that was moved down before it began has a higher number than a new prompt.
-    return min(candidates, key=lambda request: (not request.is_processing, request.order), default=None)
+_UNSTORABLE = "The answer could not be stored as it is; your text is safe, retry, and please report the log."
 
 
-def next_retry(snapshot: Snapshot, now: datetime) -> datetime | None:
-    """Return when a failed summary is retried automatically; only while the chapter is played."""
-    if snapshot.session.state is not SessionState.ACTIVE:
-        return None
-    times = [
-        due
-        for request in snapshot.failed(SummaryRequest)
-        if (due := retry_time(request, now)) is not None and _may_follow(snapshot.session, request)
-    ]
-    return min(times, default=None)
-
-
-def _may_follow(session: Session, request: SummaryRequest) -> bool:
-    """Whether a summary is of the prompts after the boundary, or of a block that is built again.
-
-    The end of the chapter, once it is wanted, goes before the latter, which would call it off.
-    """
-    if is_rebuilt(session, request):
-        return not session.is_ending
-    return request.prompts.first == session.boundary + 1
+class _NotItsTurnError(Exception):
+    """The request was withdrawn, or another goes first now."""

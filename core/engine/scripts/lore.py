@@ -18,4 +18,4 @@ async def attach_lore_of(script: ChapterScript, session: SessionHandle, library:
     present = {book.key for book in session.snapshot.lore}
     wanted = [await library.lore.find(name) for name in script.lore if person_key(name) not in present]
     for book in wanted:
-        await session.attach_lore(await library.lore.copy_of(book))
+        await session.edits.attach_lore(await library.lore.copy_of(book))

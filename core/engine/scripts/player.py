@@ -120,7 +120,7 @@ class ScriptPlayer:
         script = self._script
         self._step("Setting up world and cast", 0)
         await self._keep_what_the_script_did_not_write()
-        await self._session.edit_tab1(tab1_of(script))
+        await self._session.edits.edit_tab1(tab1_of(script))
         await self._use_secrets()
         await self._use_silence()
         await self._define()
@@ -140,7 +140,7 @@ class ScriptPlayer:
         """Give the chapter the prompt blocks of the script; without any, those that the GM made stay."""
         blocks = self._script.prompt_blocks
         if blocks and blocks != self._session.snapshot.prompt_blocks:
-            await self._session.edit_prompt_blocks(blocks)
+            await self._session.edits.edit_prompt_blocks(blocks)
 
     async def _use_secrets(self) -> None:
         """Give the chapter the secrets of the script; those that the GM added after them stay."""
@@ -175,7 +175,7 @@ class ScriptPlayer:
         """Store the script's narrative definition and target, unless they are stored already."""
         session, script = self._session.snapshot.session, self._script
         if (session.definition, session.target_words) != (script.definition, script.target_words):
-            await self._session.define_narrative(script.definition, script.target_words)
+            await self._session.edits.define_narrative(script.definition, script.target_words)
 
     async def _check_played(self) -> None:
         session, length = self._session.snapshot.session, self._script.length
@@ -188,7 +188,9 @@ class ScriptPlayer:
             )
         lines: list[Event] = []
         """Lines of the script before the next prompt to check."""
-        for _, at_index in groupby(await self._session.canon(last=played), key=lambda one: one.prompt_index):
+        for _, at_index in groupby(
+            await self._session.reads.canon(last=played), key=lambda one: one.prompt_index
+        ):
             events = list(at_index)
             self._check_prompt(events, lines, played)
             lines = [event for event in events if is_scripted(event)]
@@ -274,7 +276,7 @@ class ScriptPlayer:
         session = self._session.snapshot.session
         if session.prompt_index != prompt.index or (prompt.takes == 1 and not prompt.is_undone):
             return False
-        newest = await self._session.canon(first=prompt.index)
+        newest = await self._session.reads.canon(first=prompt.index)
         return newest[0].text == prompt.text.strip()
 
     async def _takes_of(self, prompt: ScriptPrompt) -> int:

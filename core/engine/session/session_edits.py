@@ -11,23 +11,19 @@ from core.domain.slot import Slot
 from core.engine.decisions import commands, lore_commands, tab1_commands
 from core.engine.decisions.lore_commands import LoreCopy
 from core.engine.decisions.tab1_commands import Tab1Edit
-from core.engine.session.open_session import OpenSession
 from core.engine.sync.session_writer import SessionWriter
-from core.store import SessionStore
 
 
-class SessionEdits(OpenSession):
-    """An open session whose texts, canon, prompt blocks and lore the GM changes.
+class SessionEdits:
+    """Changes texts, canon, prompt blocks and lore of an open session.
 
     Each change is durable when it returns. It raises IllegalCommandError when the state refuses,
     LimitExceededError when a text is too long, SessionLockedError when another window writes, and
     StorageError when the store cannot save.
     """
 
-    def __init__(
-        self, store: SessionStore, writer: SessionWriter, builder: ContextBuilder, clock: Clock
-    ) -> None:
-        super().__init__(store, writer)
+    def __init__(self, writer: SessionWriter, builder: ContextBuilder, clock: Clock) -> None:
+        self._writer = writer
         self._builder = builder
         self._clock = clock
 
@@ -37,7 +33,7 @@ class SessionEdits(OpenSession):
 
     async def save_unsent(self, slot: Slot, text: str) -> None:
         """Store the unsent text in the composer of `slot`."""
-        if self.snapshot.unsent.get(slot, "") != text:
+        if self._writer.snapshot.unsent.get(slot, "") != text:
             await self._writer.apply(lambda snapshot: commands.save_unsent(snapshot, slot, text))
 
     async def retitle(self, title: str) -> None:
@@ -72,8 +68,9 @@ class SessionEdits(OpenSession):
 
     def outline(self, role: AgentRole, slot: Slot | None = None) -> PromptOutline:
         """Return what every input of an agent begins with now; for a character, `slot` says which."""
-        builder = self._builder.for_chapter(NO_PROMPT_BLOCKS, self.snapshot.tab1.profiles)
-        return builder.outline(self.snapshot.prompt_blocks, role, slot)
+        snapshot = self._writer.snapshot
+        builder = self._builder.for_chapter(NO_PROMPT_BLOCKS, snapshot.tab1.profiles)
+        return builder.outline(snapshot.prompt_blocks, role, slot)
 
     async def attach_lore(self, copy: LoreCopy) -> None:
         """Attach a lorebook, or take its content over again; the next input may have entries of it."""

@@ -1,16 +1,14 @@
 """A session that is open in this window: the commands of the GM, and notifications."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 
-from core.agents.context_builder import ContextBuilder
 from core.changes import Changes
 from core.domain.audience import Audience
-from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.prompt_range import PromptRange
@@ -23,39 +21,35 @@ from core.domain.requests.request import (
     SummaryRequest,
     TrialRequest,
 )
-from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
+from core.domain.story.event import Event
 from core.engine.bank.keeping import BankKeeping
 from core.engine.bank.service import Bank
 from core.engine.changes.absences import paused_in_library, paused_slots, slots_of
+from core.engine.changes.moves import why_not
 from core.engine.decisions import commands
 from core.engine.decisions.recovery import recover, withdraw_queued_prompts
 from core.engine.decisions.transitions import time_of_service
 from core.engine.kinds.trial import record_of_test
-from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.changes import NOT_FAILED
-from core.engine.queue.worker import RequestWorker, begun_with
-from core.engine.save_points.auto_save import AutoSaver
+from core.engine.queue.order import begun_with
 from core.engine.scene import staging
 from core.engine.scene.service import Scene
-from core.engine.session.assist import Assist
-from core.engine.session.cast_work import CastWork
-from core.engine.session.condenser import Condenser
-from core.engine.session.money import Money
+from core.engine.session.earlier_items import EarlierItems
 from core.engine.session.quiesce import apply_when_idle
 from core.engine.session.reset import reset_session
 from core.engine.session.session_edits import SessionEdits
-from core.engine.speaking.heartbeats import Heartbeats
-from core.engine.speaking.service import Afterthoughts
+from core.engine.session.session_parts import SessionParts
+from core.engine.session.session_reader import SessionReader
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import BankChanged, WriterChanged, WriterGone
-from core.engine.sync.session_writer import SessionWriter
+from core.engine.sync.subscriptions import Listener
 from core.engine.takes.service import Takes
 from core.gateway.model_gateway import CallResult
 from core.snapshot import Snapshot
-from core.store import SessionStore, WriterInfo, written_elsewhere
+from core.store import WriterInfo, written_elsewhere
 
 CLOSE_TIMEOUT_SECONDS = 5.0
 """Seconds to wait for the store when a session is closed; the next opening repairs the rest."""
@@ -63,44 +57,65 @@ CLOSE_TIMEOUT_SECONDS = 5.0
 Repair = Callable[[Snapshot], Changes | None]
 
 
-class SessionHandle(SessionEdits):
+class SessionHandle:
     """Commands in, notifications out. Every command is durable when it returns.
 
     Commands raise IllegalCommandError when the state refuses, LimitExceededError when a text is too
     long, SessionLockedError when another window writes, and StorageError when the store cannot save.
     """
 
-    def __init__(
-        self,
-        store: SessionStore,
-        writer: SessionWriter,
-        builder: ContextBuilder,
-        worker: RequestWorker,
-        background: BackgroundWorker,
-        afterthoughts: Afterthoughts,
-        heartbeats: Heartbeats,
-        auto_saver: AutoSaver,
-        clock: Clock,
-        backoffs: Backoffs,
-    ) -> None:
-        super().__init__(store, writer, builder, clock)
-        self._worker, self.background = worker, background
-        self.afterthoughts, self.heartbeats = afterthoughts, heartbeats
+    def __init__(self, parts: SessionParts) -> None:
+        store, writer, clock = parts.store, parts.writer, parts.clock
+        self.id = writer.snapshot.session.id
+        self._parts, self._store, self._writer, self._clock = parts, store, writer, clock
+        self._worker, self.background = parts.worker, parts.background
+        self.afterthoughts, self.heartbeats = parts.afterthoughts, parts.heartbeats
+        self.money, self.assist, self.cast_work = parts.money, parts.assist, parts.cast_work
+        self.fades_at, self.make_vectors = parts.fades_at, parts.make_vectors
+        self.prepare_search = parts.prepare_search
+        self.reads = SessionReader(store, self.id)
+        self.edits = SessionEdits(writer, parts.builder, clock)
+        self.earlier = EarlierItems(store, writer)
+        self.keeping = BankKeeping(store, writer, self.background, clock)
+        self.takes = Takes(store, writer, self._worker, self._ask, clock)
+        self.scene = Scene(writer, parts.builder, clock)
         self._follower, self._watch = Follower(store, writer), LeaseWatch(store, writer)
-        self._auto_saver = auto_saver
-        self._backoffs = backoffs
-        self._is_closed = False
-        self.money: Money | None = None
-        self.assist: Assist | None = None
-        self.cast_work: CastWork | None = None
-        self.condenser: Condenser | None = None
-        self.make_vectors: Callable[[], Awaitable[None]] | None = None
-        self.keeping = BankKeeping(store, writer, background, clock)
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
-        self.takes = Takes(store, writer, worker, self._ask, clock)
-        self.scene = Scene(writer, builder, clock)
+        self._is_closed = False
         writer.on_adopted = self._wake_workers
         writer.on_locked_out = self._follower.start
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The current session."""
+        return self._writer.snapshot
+
+    @property
+    def holder(self) -> WriterInfo | None:
+        """The other window that writes; None when this one writes or the other is known to be gone."""
+        return self._writer.holder
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether this window only reads, because another is, or was, the writer."""
+        return self._writer.lease is None
+
+    def can(self, command: Command) -> bool:
+        """Whether `command` is possible now."""
+        return not (self.is_read_only or self.why_not(command))
+
+    def why_not(self, command: Command, snapshot: Snapshot | None = None) -> str:
+        """Return why `command` is refused in `snapshot` (default: now); empty when it is possible."""
+        return why_not(snapshot or self.snapshot, command)
+
+    def listen(self) -> AbstractContextManager[Listener]:
+        """Return a context with a listener for every notification from now on."""
+        return self._writer.listeners.listen()
+
+    async def newest_canon(self, *, known_to: Slot | None = None) -> Sequence[Event]:
+        """Return the newest events of the story, or those that a character witnessed, for the transcript."""
+        length = self.snapshot.session.limits.transcript
+        return await self._store.newest_canon(self.id, length, known_to=known_to)
 
     @cached_property
     def bank(self) -> Bank:
@@ -114,9 +129,28 @@ class SessionHandle(SessionEdits):
             raise SessionLockedError()
         yield
 
+    async def wait(self, request_id: RequestId) -> Request:
+        """Wait until a request is settled and return it.
+
+        Raises SessionLockedError when another window becomes the writer meanwhile, IllegalCommandError when
+        the session is closed before or has no such request.
+        """
+        for request in self.snapshot.requests:
+            if request.id == request_id:
+                return await self._writer.waiters.wait(request_id) if request.state.is_open else request
+        stored = {request.id: request for request in await self._store.requests(self.id)}
+        if request_id not in stored:
+            raise IllegalCommandError("There is no such call in this chapter.")
+        return stored[request_id]
+
+    async def wait_idle(self) -> None:
+        """Return when no request is open."""
+        while open_requests := self.snapshot.open_requests:
+            await self._writer.waiters.wait(open_requests[0].id)
+
     async def create_save_point(self, occasion: str) -> None:
         """Create an automatic save point before the current state is replaced."""
-        await self._auto_saver.create_now(occasion)
+        await self._parts.auto_saver.create_now(occasion)
 
     async def lock(self) -> RequestId:
         """Lock tab 1 and begin the first summary."""
@@ -159,7 +193,7 @@ class SessionHandle(SessionEdits):
 
     def time_of_service(self, request: Request) -> datetime | None:
         """Return the time before which the service asked not to receive a failed request again."""
-        return time_of_service(request, self._backoffs)
+        return time_of_service(request, self._parts.backoffs)
 
     async def withdraw(self, request_id: RequestId) -> None:
         """Withdraw a queued or failed prompt; its text is in its composer."""
@@ -280,9 +314,8 @@ class SessionHandle(SessionEdits):
         await self._repair(self._recovered)
         await self.end_pauses()
         await self.afterthoughts.begin()
-        self._auto_saver.start()
-        if self.condenser is not None:
-            self.condenser.start()
+        self._parts.auto_saver.start()
+        self._parts.condenser.start()
         self._watch.start()
         self._worker.start()
         self.background.wake()
@@ -302,8 +335,7 @@ class SessionHandle(SessionEdits):
             return
         self._is_closed = True
         await self._watch.aclose()
-        if self.assist is not None:
-            await self.assist.aclose()
+        await self.assist.aclose()
         # A command whose caller was cancelled may still be storing its changes.
         await self._writer.finish(CLOSE_TIMEOUT_SECONDS)
         # Queued prompts before the running one, so that their texts return in the order of play.
@@ -314,9 +346,8 @@ class SessionHandle(SessionEdits):
         await self._repair_at_close(self._recovered)
         await self._follower.aclose()
         self._writer.listeners.close()
-        await self._auto_saver.aclose()
-        if self.condenser is not None:
-            await self.condenser.aclose()
+        await self._parts.auto_saver.aclose()
+        await self._parts.condenser.aclose()
         await self._writer.aclose(IllegalCommandError("The chapter is closed; open it again to go on."))
 
     async def _repair_at_close(self, repair: Repair) -> None:
@@ -329,7 +360,7 @@ class SessionHandle(SessionEdits):
             await self._writer.apply(lambda snapshot: repair(snapshot) or Changes(session_id=self.id))
 
     def _recovered(self, snapshot: Snapshot) -> Changes | None:
-        return recover(snapshot, self._clock(), self._backoffs)
+        return recover(snapshot, self._clock(), self._parts.backoffs)
 
     async def _ask(self, decide: commands.Ask) -> RequestId:
         """Store a new request, which begins in the same transaction if nothing runs and nothing is paused."""

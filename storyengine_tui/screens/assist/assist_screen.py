@@ -115,7 +115,7 @@ class AssistScreen(OverlayScreen[Taken]):
         self._leave_request()
 
     def _leave_request(self) -> None:
-        if self._request is not None and self._session.assist is not None:
+        if self._request is not None:
             self._session.assist.leave(self._request.id)
         self._request = self._failed = None
 
@@ -161,8 +161,6 @@ class AssistScreen(OverlayScreen[Taken]):
 
     async def _propose(self, asked: Asked) -> None:
         work = self._session.assist
-        if work is None:
-            return
         try:
             request = self._failed or work.new(asked)
         except StoryEngineError as error:
@@ -242,7 +240,7 @@ class AssistScreen(OverlayScreen[Taken]):
     @on(BusyLine.CancelRequested)
     def action_stop(self) -> None:
         """Stop the call; what it has cost is on record."""
-        if self._is_asking and self._request is not None and self._session.assist is not None:
+        if self._is_asking and self._request is not None:
             stop = self._session.assist.stop(self._request.id)
             self.run_worker(stop, group="stop", exit_on_error=False)
 

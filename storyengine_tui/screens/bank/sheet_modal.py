@@ -78,8 +78,8 @@ class SheetModal(OverlayModal[None]):
         nothing, bank = self.query_one("#nothing", Static), self._session.bank
         try:
             # The sheet is the one that the input has: of the earlier chapters of a book too.
-            chapters, kinds = await self._session.earlier_chapters(), (ItemKind.STATE,)
-            earlier = await self._session.items_of(chapters, kinds=kinds)
+            chapters, kinds = await self._session.earlier.chapters(), (ItemKind.STATE,)
+            earlier = await self._session.earlier.items(chapters, kinds=kinds)
             items = await bank.items(kinds=kinds)
             accesses = await bank.accesses()
         except StoryEngineError as error:

@@ -40,8 +40,8 @@ class HistoryView(CallsView):
 
     async def reload(self) -> None:
         """Read the calls; raises StoryEngineError."""
-        artifacts = await self._session.artifacts()
-        requests = await self._session.requests()
+        artifacts = await self._session.reads.artifacts()
+        requests = await self._session.reads.requests()
         self._calls = call_rows.calls_of(artifacts, requests)[::-1]
         self._has_costs = call_rows.is_spent(self._calls)
         self.show()

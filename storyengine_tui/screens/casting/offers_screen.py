@@ -182,9 +182,9 @@ class OffersScreen(ListScreen[None, OfferRow]):
     async def _switch(self, row: OfferRow) -> None:
         if row.lore is not None:
             if self._is_taken(row):
-                await self._session.detach_lore(row.lore.book.name)
+                await self._session.edits.detach_lore(row.lore.book.name)
             else:
-                await self._session.attach_lore(row.lore)
+                await self._session.edits.attach_lore(row.lore)
         elif row.offer is not None and self._is_taken(row):
             await self._take_out(row.offer)
         elif row.offer is not None:
@@ -194,7 +194,7 @@ class OffersScreen(ListScreen[None, OfferRow]):
         if offer.is_block:
             blocks = self._session.snapshot.prompt_blocks
             made = with_offer(blocks, offer, self._slot.slot, self._called, text)
-            await self._session.edit_prompt_blocks(made)
+            await self._session.edits.edit_prompt_blocks(made)
             return
         text = text.strip()
         self._write(with_text(self._chapter.text, text))
@@ -204,7 +204,7 @@ class OffersScreen(ListScreen[None, OfferRow]):
         number = self._block_of(offer)
         if number is not None:
             blocks = self._session.snapshot.prompt_blocks
-            await self._session.edit_prompt_blocks(blocks.without_block(number))
+            await self._session.edits.edit_prompt_blocks(blocks.without_block(number))
         elif not offer.is_block:
             self._write(without_text(self._chapter.text, self._put.pop(offer.word, offer.text)))
 

@@ -127,10 +127,10 @@ class Workspace:
         if session is None:
             return
         script = example.script
-        await session.edit_tab1(tab1_of(script))
+        await session.edits.edit_tab1(tab1_of(script))
         if script.secrets:
             await session.scene.edit_secrets(script.secrets)
-        await session.define_narrative(script.definition, script.target_words)
+        await session.edits.define_narrative(script.definition, script.target_words)
         await self._chapter.show_again(is_from_beginning=True)
 
     async def archive(self, session_id: SessionId) -> None:
@@ -178,7 +178,7 @@ class Workspace:
     async def retitle(self, session_id: SessionId, title: str) -> None:
         """Give a session another title."""
         if self.session is not None and self.session.id == session_id:
-            await self.session.retitle(title)
+            await self.session.edits.retitle(title)
         else:
             await self.require_engine().retitle(session_id, title)
 

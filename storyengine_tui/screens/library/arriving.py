@@ -1,12 +1,9 @@
 """A card, a lorebook or a chat that is dropped on a list of the library, or pasted, is offered for import."""
 
 import asyncio
-from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import ClassVar, Final, TypeVar
-
-from textual import events
+from typing import Any, Final
 
 from core.domain.clock import utc_now
 from core.exchange.arrivals import Arrival, ArrivalKind, arrival_of, dropped_paths
@@ -16,7 +13,6 @@ from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
-Row = TypeVar("Row")
 SHELF_OF: Final = {
     ArrivalKind.CHARACTER: "cast",
     ArrivalKind.LOREBOOK: "lore",
@@ -32,26 +28,27 @@ _NAMED: Final = 20
 """Files that are named in the question, of many."""
 
 
-class ArrivingShelf(ListScreen[None, Row]):
-    """A list that takes what is dropped on it or pasted into it, after a question."""
+class DropImport:
+    """Offers what is dropped on a list, or pasted into it, and imports it after a question."""
 
-    SHELF: ClassVar[str]
-    _workspace: Workspace
+    def __init__(
+        self,
+        screen: ListScreen[None, Any],
+        workspace: Workspace,
+        shelf: str,
+        *,
+        say: Callable[[str], None],
+        show: Callable[[str, str], None],
+    ) -> None:
+        """Make it for the list `shelf`; `show` shows a list, with the outcome of the last command above it."""
+        self._screen = screen
+        self._workspace = workspace
+        self._shelf = shelf
+        self._say = say
+        self._show = show
 
-    @abstractmethod
-    def say(self, sentence: str) -> None:
-        """Show a sentence."""
-
-    @abstractmethod
-    def show_shelf(self, name: str, outcome: str) -> None:
-        """Show a list, with the outcome of the last command above it."""
-
-    def on_paste(self, event: events.Paste) -> None:
+    async def look_at(self, text: str) -> None:
         """Check a paste for files; a terminal pastes the paths of files that are dropped on it."""
-        event.stop()
-        self.do(self._look_at(event.text))
-
-    async def _look_at(self, text: str) -> None:
         paths = await asyncio.to_thread(dropped_paths, text)
         if paths:
             files = await asyncio.to_thread(files_in, paths)
@@ -64,10 +61,10 @@ class ArrivingShelf(ListScreen[None, Row]):
             content = text.encode("utf-8", "replace")
             self._offer(await self._arrived(content, PASTED))
         else:
-            self.say(NOTHING)
+            self._say(NOTHING)
 
     async def _arrived(self, content: bytes, name: str) -> Arrival:
-        prefers_lore = self.SHELF == "lore"
+        prefers_lore = self._shelf == "lore"
         return await asyncio.to_thread(
             lambda: arrival_of(content, name, utc_now(), prefers_lore=prefers_lore)
         )
@@ -85,9 +82,9 @@ class ArrivingShelf(ListScreen[None, Row]):
             if is_wanted and arrival.claims:
                 self._ask_for_trust(arrival)
             elif is_wanted:
-                self.do(self._take(arrival))
+                self._screen.do(self._take(arrival))
 
-        self.app.push_screen(question, take)
+        self._screen.app.push_screen(question, take)
 
     def _ask_for_trust(self, arrival: Arrival) -> None:
         """Ask whether to accept the claims of a card; it is imported either way."""
@@ -99,19 +96,19 @@ class ArrivingShelf(ListScreen[None, Row]):
         )
 
         def take(is_trusted: bool | None) -> None:
-            self.do(self._take(arrival, is_trusted=is_trusted is True))
+            self._screen.do(self._take(arrival, is_trusted=is_trusted is True))
 
-        self.app.push_screen(question, take)
+        self._screen.app.push_screen(question, take)
 
     async def _take(self, arrival: Arrival, *, is_trusted: bool = False) -> None:
         name, is_new = await self._store(arrival, is_trusted=is_trusted)
         done = f"“{name}” was imported" if is_new else f"It is in the library already, as “{name}”"
-        self.show_shelf(SHELF_OF[arrival.kind], done)
+        self._show(SHELF_OF[arrival.kind], done)
 
     def _offer_each(self, files: Sequence[Path]) -> None:
         """Ask whether these files are wanted, by their names."""
         if not files:
-            self.say("No file there can be imported here.")
+            self._say("No file there can be imported here.")
             return
         names = [file.name for file in files[:_NAMED]]
         more = [f"… and {len(files) - _NAMED:,} more"] if len(files) > _NAMED else []
@@ -119,14 +116,14 @@ class ArrivingShelf(ListScreen[None, Row]):
 
         def take(is_wanted: bool | None) -> None:
             if is_wanted:
-                self.do(self._take_each(files))
+                self._screen.do(self._take_each(files))
 
-        self.app.push_screen(question, take)
+        self._screen.app.push_screen(question, take)
 
     async def _take_each(self, files: Sequence[Path]) -> None:
         """Import each file as a whole or not at all; say what became of them."""
         taken, known, claims, refused = 0, 0, 0, list[str]()
-        shelf = self.SHELF
+        shelf = self._shelf
         for file in files:
             try:
                 arrival = await self._arrived(await read_file(file, LARGEST_FILE), file.name)
@@ -136,7 +133,7 @@ class ArrivingShelf(ListScreen[None, Row]):
             else:
                 taken, known, shelf = taken + is_new, known + (not is_new), SHELF_OF[arrival.kind]
                 claims += bool(is_new and arrival.claims)
-        self.show_shelf(shelf, outcome_of(taken, known, refused, claims))
+        self._show(shelf, outcome_of(taken, known, refused, claims))
 
     async def _store(self, arrival: Arrival, *, is_trusted: bool = False) -> tuple[str, bool]:
         """Store it; return its name in the library, and whether it is new there."""

@@ -132,7 +132,7 @@ class ChapterLoreScreen(ListScreen[None, LoreRow]):
     async def _take_over(self, row: LoreRow) -> None:
         copy = row.on_card if row.kept is None else await self._library.copy_of(row.kept)
         if copy is not None:
-            await self._session.attach_lore(copy)
+            await self._session.edits.attach_lore(copy)
 
     @on(DataTable.RowSelected)
     def action_attach(self) -> None:
@@ -143,7 +143,7 @@ class ChapterLoreScreen(ListScreen[None, LoreRow]):
     def action_detach(self) -> None:
         """Detach the book under the cursor."""
         if self.chosen is not None and self.chosen.attached is not None:
-            self.do(self._session.detach_lore(self.chosen.name), then_reloads=True)
+            self.do(self._session.edits.detach_lore(self.chosen.name), then_reloads=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible for the book under the cursor."""

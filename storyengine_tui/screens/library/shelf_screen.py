@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
 from rich.text import Text
-from textual import getters, on
+from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -16,7 +16,8 @@ from textual.widgets import DataTable, Input, Static
 
 from core.library_store import LibraryCounts
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.library.arriving import ArrivingShelf
+from storyengine_tui.screens.library.arriving import DropImport
+from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.screens.library.title_modal import NameModal
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import EntryField
@@ -32,7 +33,7 @@ SHELVES: Final = {
 FOUND_NOTHING: Final = "Nothing here has these words; Esc shows all again."
 
 
-class ShelfScreen(ArrivingShelf[Row]):
+class ShelfScreen(ListScreen[None, Row]):
     """A list with the four lists in a line above it, once the library has anything, and a field to find."""
 
     SHELF: ClassVar[str]
@@ -50,6 +51,7 @@ class ShelfScreen(ArrivingShelf[Row]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
+        self._drops = DropImport(self, workspace, self.SHELF, say=self.say, show=self.show_shelf)
         self._shows_archived = False
         self._outcome = ""
         """Outcome of the last command, shown once in place of the heading."""
@@ -66,6 +68,11 @@ class ShelfScreen(ArrivingShelf[Row]):
     def on_mount(self) -> None:
         """Hide what is not wanted yet; the base, which Textual calls as well, reads the list."""
         self._field.display = self.query_one("#shelves").display = False
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Offer what was pasted, or dropped on the list, for import."""
+        event.stop()
+        self.do(self._drops.look_at(event.text))
 
     def show_shelves(self, counts: LibraryCounts, chapters: int | None = None) -> None:
         """Show how much each list has; nothing as long as chapters are all that there is."""

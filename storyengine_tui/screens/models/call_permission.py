@@ -47,7 +47,7 @@ async def repair_after_failure(
     app: App[Any], configuration: "Configuration", session: "SessionHandle"
 ) -> bool:
     """Ask for a missing precondition of a failed call; return whether one was missing and is met now."""
-    if session.money is not None and (reached := session.money.reached) is not None:
+    if (reached := session.money.reached) is not None:
         return await _may_go_on(app, session.money, reached)
     from storyengine_tui.screens.models.local_weights import are_missing
     from storyengine_tui.screens.models.model_labels import without_consent

@@ -131,7 +131,7 @@ class ChapterBuild:
     async def _forecast(self, view: NarrativeView) -> None:
         """Say what a build costs at most, in a chapter that has cost money."""
         session, text = self._page.session, ""
-        if view.can_build and session.snapshot.spent and session.money is not None:
+        if view.can_build and session.snapshot.spent:
             try:
                 amount = await session.money.of_build()
             except StoryEngineError:

@@ -192,7 +192,7 @@ class DefinitionSaver:
         if self._page.has_session and self._is_unsaved:
             typed, session = self._cell.typed, self._page.session
             target = session.snapshot.session.target_words if typed.problem else typed.target_words
-            await session.define_narrative(typed.text, target)
+            await session.edits.define_narrative(typed.text, target)
 
     def _say_unsaved(self, error: StoryEngineError) -> None:
         self._cell.say_saved("not stored")

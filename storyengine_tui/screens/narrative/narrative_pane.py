@@ -88,7 +88,7 @@ class NarrativePane(SessionTab):
         self.build.forget()
         view = narrative_view(self.session)
         self._definition.show_stored(view.session)
-        drafts = await self.session.drafts()
+        drafts = await self.session.reads.drafts()
         self.build.show_drafts(drafts, view.running)
         self._viewpoints.show_stored(view.running, has_drafts=bool(drafts))
         self.view = None

@@ -69,7 +69,7 @@ class Viewpoints:
             self._page.run_worker(self._read(session), group="viewpoints", exit_on_error=False)
 
     async def _read(self, session: "SessionHandle") -> None:
-        requests = await self._page.perform(session.requests())
+        requests = await self._page.perform(session.reads.requests())
         if requests is not None and self._page.shows(session):
             self.name(requests)
 

@@ -18,7 +18,7 @@ async def spent_text(session: "SessionHandle", view: PlayView, area: PromptArea 
     if area is not None:
         slot, typed, then = area.slot, area.text, area.then
     amount = None
-    if view.running is None and not view.why_read_only and session.money is not None:
+    if view.running is None and not view.why_read_only:
         try:
             amount = await session.money.of_prompt(slot, typed, then)
         except StoryEngineError:

@@ -103,7 +103,7 @@ class PlayPane(SessionTab):
         yield TranscriptPanel(id="reading").data_bind(PlayPane.view)
         yield FailureBanners(id="play-notes").data_bind(PlayPane.view)
         yield PromptQueue(id="prompt-queue", classes="grows").data_bind(PlayPane.view)
-        yield Composer(id="composer", classes="grows").data_bind(PlayPane.view)
+        yield Composer(self.sender.send, id="composer", classes="grows").data_bind(PlayPane.view)
         with Horizontal(id="play-actions"):
             yield Static(KEYS, id="play-keys", markup=False)
             yield Button("End Chapter (F8)", id="end-chapter", compact=True)
@@ -283,10 +283,6 @@ class PlayPane(SessionTab):
             return ""
         return self.session.why_not(command) or self.current_view().why_read_only
 
-    def follow_reply(self) -> None:
-        """Scroll the transcript to its end."""
-        self.reading.go("end")
-
     @on(Button.Pressed, "#end-chapter")
     def _handle_end(self) -> None:
         self.ending.action_end_chapter()
@@ -294,11 +290,6 @@ class PlayPane(SessionTab):
     async def flush(self) -> None:
         """Store what is typed and not stored yet."""
         await self.sender.flush()
-
-    @on(PromptArea.Sent)
-    def _send(self, event: PromptArea.Sent) -> None:
-        self.sender.send(event.slot, event.text, event.delivery)
-        self.follow_reply()
 
     @on(Composer.Typed)
     def _touch(self) -> None:

@@ -126,7 +126,7 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
         )
 
     def _store(self, blocks: PromptBlocks) -> None:
-        self.do(self._session.edit_prompt_blocks(blocks))
+        self.do(self._session.edits.edit_prompt_blocks(blocks))
 
     @on(DataTable.RowSelected)
     def action_edit(self) -> None:
@@ -148,7 +148,7 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
 
     async def _add(self) -> None:
         block = PromptBlock(id=self._blocks.next_id, name=NEW_NAME)
-        await self._session.edit_prompt_blocks(self._blocks.with_block(block))
+        await self._session.edits.edit_prompt_blocks(self._blocks.with_block(block))
         self._open(block.id)
 
     def action_drop(self) -> None:

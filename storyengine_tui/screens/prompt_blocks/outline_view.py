@@ -81,5 +81,5 @@ class OutlineView(Vertical):
             return
         role, slot = chosen
         width = max(20, self.size.width - 3)
-        lines = outline_lines(self._session.outline(role, slot), width)
+        lines = outline_lines(self._session.edits.outline(role, slot), width)
         self.query_one("#parts", Static).update(Content("\n".join(lines)))

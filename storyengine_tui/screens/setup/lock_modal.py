@@ -140,7 +140,7 @@ class LockModal(TextDialog):
     async def _say_how_long(self) -> None:
         try:
             choice = self._configuration.choices[AgentRole.WORLD_LOCK]
-            seconds = await self._session.last_duration(0, choice.label)
+            seconds = await self._session.reads.last_duration(0, choice.label)
         except StoryEngineError:
             return  # The lock reports what is wrong with the store.
         account = self._configuration.accounts.of(choice.account)

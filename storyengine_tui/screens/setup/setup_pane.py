@@ -156,7 +156,7 @@ class SetupPane(SessionTab):
     @on(CarriedCell.Marked)
     def _mark_carried(self, event: CarriedCell.Marked) -> None:
         event.stop()
-        self.do(self.session.edit_tab1(Tab1Edit(carried=event.carried)))
+        self.do(self.session.edits.edit_tab1(Tab1Edit(carried=event.carried)))
 
     async def flush(self) -> None:
         """Store what is typed and not stored yet."""
@@ -208,7 +208,7 @@ class SetupPane(SessionTab):
 
     async def _save(self) -> None:
         if self._is_editable and (edit := self._typed().edit_of(self.session.snapshot)) is not None:
-            await self.session.edit_tab1(edit)
+            await self.session.edits.edit_tab1(edit)
 
     def say_saved(self, *, is_complete: bool = True) -> None:
         """Report that what was typed is stored, except for a name that another character has."""

@@ -260,7 +260,7 @@ class SessionTab(VerticalScroll, can_focus=False):
         from storyengine_tui.widgets.elapsed import expected_time
 
         try:
-            seconds = await session.last_duration(call.agent_id, call.model)
+            seconds = await session.reads.last_duration(call.agent_id, call.model)
         except StoryEngineError:
             expected = ""
         else:

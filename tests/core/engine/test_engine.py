@@ -22,7 +22,7 @@ from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions import tab1_commands
 from core.engine.engine import Engine
-from core.engine.queue.performer import Performer
+from core.engine.queue.worker import Worker
 from core.engine.sync.notifications import SessionChanged, StorageTrouble, WriterChanged
 from core.gateway.call_records import BUG
 from core.providers.scripted.provider import ScriptedProvider
@@ -135,16 +135,16 @@ async def test_a_session_gives_everything_that_is_stored_of_it() -> None:
         await session.end_chapter()
         await session.wait_idle()
         await session.wait(await session.build_narrative())
-        [draft] = await session.drafts()
+        [draft] = await session.reads.drafts()
         assert draft.words > 0
-        assert len(await session.requests()) == 3
-        artifacts = await session.artifacts()
+        assert len(await session.reads.requests()) == 3
+        artifacts = await session.reads.artifacts()
         assert len(artifacts) == 3
-        texts = await session.contents([artifacts[0].input_ref])
+        texts = await session.reads.contents([artifacts[0].input_ref])
         assert texts[artifacts[0].input_ref].startswith("[[")
-        assert next(event.text for event in await session.canon()) == "One"
+        assert next(event.text for event in await session.reads.canon()) == "One"
         assert len(await session.newest_canon()) == 2
-        assert [block.last for block in await session.memory_blocks()] == [0, 1]
+        assert [block.last for block in await session.reads.memory_blocks()] == [0, 1]
         with pytest.raises(IllegalCommandError, match="no such call"):
             await session.wait(RequestId(new_uuid()))
 
@@ -222,10 +222,10 @@ async def test_two_resets_at_the_same_moment_make_one_chapter() -> None:
 async def test_an_error_of_our_own_in_the_runner_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     room = Room(active().snapshot)
 
-    async def stumble(_: Performer, __: RequestId) -> None:
+    async def stumble(_: Worker, __: RequestId) -> None:
         raise AWAY
 
-    monkeypatch.setattr(Performer, "perform", stumble)
+    monkeypatch.setattr(Worker, "_perform", stumble)
     async with room.opened() as session:
         request = await session.submit_prompt(Slot.RED, "One")
         with pytest.raises(StoryEngineError) as caught:
@@ -242,10 +242,10 @@ async def test_a_bug_in_the_runner_is_told_and_those_who_wait_hear_of_it(
 ) -> None:
     room = Room(active().snapshot)
 
-    async def stumble(_: Performer, __: RequestId) -> None:
+    async def stumble(_: Worker, __: RequestId) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Performer, "perform", stumble)
+    monkeypatch.setattr(Worker, "_perform", stumble)
     async with room.opened() as session:
         request = await session.submit_prompt(Slot.RED, "One")
         with caplog.at_level(logging.ERROR), pytest.raises(StoryEngineError, match="went wrong"):
@@ -314,6 +314,6 @@ async def test_a_call_that_is_settled_cannot_be_stopped_any_more() -> None:
     room = Room(active().snapshot)
     async with room.opened() as session:
         request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
-        await session.retitle("Something else happens")
+        await session.edits.retitle("Something else happens")
         with pytest.raises(IllegalCommandError, match="settled already"):
             await session.cancel(request.id)

@@ -44,7 +44,7 @@ async def _exported() -> bytes:
             await player.play()
         await player.play()
         await session.wait(await session.build_narrative())
-        await session.save_unsent(Slot.YELLOW, "Not sent: “…” 灯 👩‍🚀")
+        await session.edits.save_unsent(Slot.YELLOW, "Not sent: “…” 灯 👩‍🚀")
     return to_json(await read_body(room.store, room.store.snapshot.session.id))
 
 

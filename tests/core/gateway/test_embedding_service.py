@@ -352,6 +352,6 @@ async def test_a_chapter_that_wants_no_vectors_makes_nothing_that_could() -> Non
     session = await engine.open(store.snapshot.session.id)
     done = await session.wait(await session.submit_prompt(Slot.RED, "Who is there?"))
     assert done.state is RequestState.DONE
-    assert [one.call for one in await session.artifacts()] == [1]
+    assert [one.call for one in await session.reads.artifacts()] == [1]
     await session.aclose()
     await engine.aclose()

@@ -271,7 +271,7 @@ async def test_another_take_is_written_by_a_model_of_another_account(services: S
         await session.wait(await session.submit_prompt(Slot.RED, "Who is there?"))
         again = await session.wait(await session.takes.reroll(model="two:qwen2.5:0.5b"))
         assert again.state is RequestState.DONE, again.error_message
-        assert (await session.canon())[-1].text == "By the other."
+        assert (await session.reads.canon())[-1].text == "By the other."
         await session.wait(await session.submit_prompt(Slot.RED, "And now?"))
         await session.aclose()
     full, small = services.servers["one"].bodies[0], services.servers["two"].bodies[0]

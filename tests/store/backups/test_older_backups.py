@@ -68,7 +68,7 @@ async def test_backups_that_are_taken_while_a_chapter_is_played_are_each_one_ins
             for number in range(PROMPTS):
                 await play(session, 1 + number // PROMPTS)
                 if number % 3:
-                    await session.correct_canon(f"{CORRECTION} So it was after prompt {number}.")
+                    await session.edits.correct_canon(f"{CORRECTION} So it was after prompt {number}.")
 
         playing = asyncio.create_task(play_on())
         files: list[Path] = []
@@ -183,16 +183,16 @@ async def _plays_on(store: PostgresStore, session_id: SessionId) -> None:
     """Play on in a chapter that `make_old` made."""
     model = Recorder()
     async with window(store, model, session_id) as session:
-        assert [event.text for event in await session.canon()] == ["Who is there?", "I am."]
-        assert [block.payload for block in await session.memory_blocks()] == [{"canon_locks": []}]
-        await session.correct_canon(CORRECTION)
+        assert [event.text for event in await session.reads.canon()] == ["Who is there?", "I am."]
+        assert [block.payload for block in await session.reads.memory_blocks()] == [{"canon_locks": []}]
+        await session.edits.correct_canon(CORRECTION)
         await play(session, 1)
         assert session.snapshot.session.prompt_index == 2
         await record_test(session)
-        assert [one.kind for one in await session.requests()] == [RequestKind.REPLY, RequestKind.TEST]
+        assert [one.kind for one in await session.reads.requests()] == [RequestKind.REPLY, RequestKind.TEST]
     assert CORRECTION in str(model.calls[0].messages)
     async with window(store, None, session_id) as session:
-        assert [block.place for block in await session.memory_blocks()] == [(0, 0), (0, 1)]
+        assert [block.place for block in await session.reads.memory_blocks()] == [(0, 0), (0, 1)]
 
 
 async def test_chapters_in_every_state_of_each_schema_without_prompt_blocks_can_be_given_some(

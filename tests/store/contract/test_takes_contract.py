@@ -77,7 +77,7 @@ async def test_an_import_and_a_save_slot_have_canon_as_it_was(store: SessionStor
         await model.step(session, draw.choice(STEPS))
         if number % 6 == 5:
             slot = await engine.save_points.keep(session.id, f"Slot {len(points) % 5}")
-            blocks: list[object] = [(b.type, b.place, b.payload) for b in await session.memory_blocks()]
+            blocks: list[object] = [(b.type, b.place, b.payload) for b in await session.reads.memory_blocks()]
             points = [point for point in points if point[0] != slot.number]
             points.append((slot.number, list(model.story), list(blocks)))
     await session.aclose()
@@ -85,7 +85,7 @@ async def test_an_import_and_a_save_slot_have_canon_as_it_was(store: SessionStor
         fresh = await engine.save_points.restore(session.id, number)
         restored = await engine.open(fresh)
         assert await story(restored) == canon
-        assert [(b.type, b.place, b.payload) for b in await restored.memory_blocks()] == memory
+        assert [(b.type, b.place, b.payload) for b in await restored.reads.memory_blocks()] == memory
         await restored.aclose()
     body = await read_body(store, session.id)
     assert body.takes, "canon has changed"

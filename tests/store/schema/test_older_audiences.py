@@ -102,7 +102,7 @@ async def test_an_older_chapter_is_played_on_with_a_whisper_a_line_and_a_secret(
         while session.snapshot.session.boundary == boundary:
             await done(session, await session.submit_prompt(Slot.ORANGE, "And you?"))
             await session.wait_idle()
-        deltas = [one for one in await session.memory_blocks() if one.type is BlockType.TURN_DELTA]
+        deltas = [one for one in await session.reads.memory_blocks() if one.type is BlockType.TURN_DELTA]
         last = [block for block in deltas if block.last == session.snapshot.session.boundary]
         assert [block.audience for block in last] == [EVERYONE, RED, ORANGE]
         assert all(block.audience.is_everyone for block in deltas if block not in last)

@@ -58,7 +58,7 @@ def rows_of(url: str, query: str) -> dict[object, list[tuple[Any, ...]]]:
 
 
 async def told(session: SessionHandle) -> list[str]:
-    return [event.text for event in await session.canon() if event.role is Role.USER]
+    return [event.text for event in await session.reads.canon() if event.role is Role.USER]
 
 
 async def test_what_was_played_in_any_state_is_the_first_take_and_what_was_remembered_the_first_revision(
@@ -103,7 +103,7 @@ async def test_an_older_chapter_that_is_played_can_be_rolled_again_and_taken_bac
             await session.takes.undo()
         assert await told(session) == before[:5]
         assert session.snapshot.session.boundary == 0, "the block of an older schema is withdrawn"
-        kinds = [(block.type, block.place) for block in await session.memory_blocks()]
+        kinds = [(block.type, block.place) for block in await session.reads.memory_blocks()]
         assert kinds == [(BlockType.WORLD_CHAPTER_LOCK, (0, 0)), (BlockType.CANON_CORRECTION, (0, 1))]
         for _ in before[5:]:
             await session.takes.redo()
@@ -128,9 +128,9 @@ async def test_an_older_chapter_that_has_ended_is_branched_and_not_taken_back(
         branched = await engine.branch(session_id, 8)
     async with window(store, None, branched) as session:
         assert await told(session) == before[:8]
-        places = [block.place for block in await session.memory_blocks()]
+        places = [block.place for block in await session.reads.memory_blocks()]
         assert places == [(0, 0), (7, 0), (7, 1)]
-        third = [event for event in await session.canon() if event.prompt_index == 3]
+        third = [event for event in await session.reads.canon() if event.prompt_index == 3]
         assert [event.role for event in third] == [Role.USER, Role.AGENT, Role.AGENT, Role.SYSTEM]
         await play(session, 1)
     await store.aclose()

@@ -117,7 +117,7 @@ class Gm:
             await asyncio.sleep(SLOWEST)
 
     async def _count(self) -> int:
-        return len(await self._session.requests())
+        return len(await self._session.reads.requests())
 
     async def _insist(self, command: object, *arguments: object, **more: object) -> None:
         assert callable(command)
@@ -190,8 +190,6 @@ class Gm:
         await self._confirm(await self._session.submit_prompt(slot, text, is_typed=False))
 
     async def _ask_for_help(self) -> None:
-        if self._session.assist is None:
-            return
         asked = Asked(task=Task.SUGGEST, field=Field.WORLD, text="A sea of glass.", limit=4_000)
         request = self._session.assist.new(asked)
         level = self._chance.choice((Level.NORMAL, Level.NORMAL, Level.LOW))

@@ -359,7 +359,7 @@ async def test_what_cannot_be_stored_keeps_the_program_open(
         async def fail(*_: object) -> None:
             raise StorageError(ErrorCode.STORAGE_SAVE_FAILED)
 
-        monkeypatch.setattr(app.session, "edit_tab1", fail)
+        monkeypatch.setattr(app.session.edits, "edit_tab1", fail)
         await pilot.press("ctrl+q")
         await until(pilot, lambda: banner(app, "trouble").is_shown)
         assert app.is_running

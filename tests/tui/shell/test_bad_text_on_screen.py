@@ -61,7 +61,7 @@ async def make_bad(engine: Engine, text: str) -> None:
     """Store an ended chapter that has the text in every field, a draft, and a save slot."""
     session_id = await engine.create()
     session = await engine.open(session_id)
-    await session.edit_tab1(
+    await session.edits.edit_tab1(
         Tab1Edit(
             world=text,
             chapter=text,
@@ -71,16 +71,16 @@ async def make_bad(engine: Engine, text: str) -> None:
             profiles={Slot.RED: Profile(short_description=text[:400], aliases=(text[:60],), group=text[:60])},
         )
     )
-    await session.define_narrative(text, 50)
+    await session.edits.define_narrative(text, 50)
     await session.wait(await session.lock())
     await session.wait(await session.submit_prompt(Slot.RED, text))
-    await session.save_unsent(Slot.ORANGE, text)
+    await session.edits.save_unsent(Slot.ORANGE, text)
     slot = await engine.save_points.keep(session_id, text[:60])
     assert slot.label == clean_line(text[:60])
     assert session.snapshot.session.names == {Slot.RED: clean_line(text[:30])}
     await session.end_chapter()
     await session.wait_idle()
-    await session.correct_canon(text[:LONGEST_CORRECTION])
+    await session.edits.correct_canon(text[:LONGEST_CORRECTION])
     await session.wait(await session.build_narrative())
     await session.aclose()
 

@@ -81,7 +81,7 @@ async def make_full(engine: Engine) -> None:
     """Store the example with seven characters."""
     session = await engine.open(await engine.create())
     script = find_examples()[2].script
-    await session.edit_tab1(
+    await session.edits.edit_tab1(
         replace(
             tab1(script.world, script.chapter),
             agent_count=len(script.agents),

@@ -10,7 +10,7 @@ from core.domain.slot import Slot
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
-from storyengine_tui.shell.typing_app import BURST
+from storyengine_tui.shell.typed_text import BURST
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import SlotEntries
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm

@@ -190,7 +190,7 @@ def _told(event: Event) -> str:
 
 
 async def _write(session: SessionHandle, out: Path) -> Path:
-    draft = (await session.drafts())[-1]
+    draft = (await session.reads.drafts())[-1]
     snapshot = session.snapshot
     title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)
     try:

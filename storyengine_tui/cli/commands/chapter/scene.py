@@ -136,7 +136,7 @@ async def write(
             request = await opened.wait(await opened.build_narrative(viewpoint=viewpoint))
             if request.state is not RequestState.DONE and request.error_code is not None:
                 raise StoryEngineError(request.error_code, request.error_message)
-            draft = (await opened.drafts())[-1]
+            draft = (await opened.reads.drafts())[-1]
         finally:
             await opened.aclose()
     say(draft.text)

@@ -74,7 +74,7 @@ async def reroll(
                 request = await opened.wait(further.id)
             if request.state is not RequestState.DONE and request.error_code is not None:
                 raise StoryEngineError(request.error_code, request.error_message)
-            newest = await opened.canon(first=opened.snapshot.session.prompt_index)
+            newest = await opened.reads.canon(first=opened.snapshot.session.prompt_index)
         finally:
             await opened.aclose()
     say(_reply(tuple(newest)))

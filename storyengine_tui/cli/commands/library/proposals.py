@@ -14,7 +14,7 @@ from core.domain.session.session import title_from
 from core.engine.catalog import SessionCatalog
 from core.engine.engine import Engine
 from core.engine.library.proposals import Offered
-from core.engine.session.cast_work import OVER, CastWork
+from core.engine.session.cast_work import OVER
 from core.engine.session.session_handle import SessionHandle
 from core.library.proposals.words import about, origin, proposed, there
 from core.text.cleaning import clean_line
@@ -44,7 +44,7 @@ async def assist(
         character = await engine.library.characters.find(name)
         opened = await engine.open(await find_session(engine, in_))
         try:
-            work = _work(opened)
+            work = opened.cast_work
             asked = await work.fill_gaps(character)
             say(f"Asking {work.model} what “{character.name}” lacks …")
             await _answered(engine, opened, [asked])
@@ -99,7 +99,7 @@ async def ceremony(
     async with running_engine(await unlocked()) as engine:
         opened = await engine.open(await _chapter(engine, chapter))
         try:
-            work = _work(opened)
+            work = opened.cast_work
             say(f"Looking back at “{_title_of(opened)}”.")
             begun = await work.look_back(with_ceremony=not only_changes)
             for line in begun.left_alone:
@@ -132,12 +132,6 @@ async def _chapter(catalog: SessionCatalog, name: str) -> SessionId:
 def _title_of(opened: SessionHandle) -> str:
     snapshot = opened.snapshot
     return clean_line(title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world))
-
-
-def _work(opened: SessionHandle) -> CastWork:
-    if opened.cast_work is None:
-        raise ValueError("a session of an engine can be asked")
-    return opened.cast_work
 
 
 async def _answered(engine: Engine, opened: SessionHandle, asked: Sequence[RequestId]) -> None:

@@ -38,9 +38,9 @@ class CallScreen(TextScreen):
         """Return facts, output and input."""
         artifact = self._call.artifact
         references = [reference for reference in (artifact.input_ref, artifact.output_ref) if reference]
-        texts = dict(await self._session.contents(references))
+        texts = dict(await self._session.reads.contents(references))
         segments = segments_of(texts.get(artifact.input_ref, ""))
-        texts |= await self._session.contents([segment.hash for segment in segments])
+        texts |= await self._session.reads.contents([segment.hash for segment in segments])
         return passages_of_call(self._call, self._session.snapshot.session, segments, texts)
 
     def action_go(self, title: str) -> None:

@@ -52,7 +52,7 @@ class PlotScreen(TextScreen):
 
     async def passages(self) -> Sequence[Passage]:
         """Return the plots."""
-        manifests = await self._session.contents([call.artifact.input_ref for call in self._calls])
+        manifests = await self._session.reads.contents([call.artifact.input_ref for call in self._calls])
         inputs = [segments_of(manifests.get(call.artifact.input_ref, "")) for call in self._calls]
         wanted = {
             part.hash
@@ -60,7 +60,7 @@ class PlotScreen(TextScreen):
             for part in parts
             if part.name == WINDOW_NOTES or call.artifact.usage.input_tokens is None
         }
-        texts = await self._session.contents(wanted)
+        texts = await self._session.reads.contents(wanted)
         return passages_of_plot(
             [length_of(call, parts, texts) for call, parts in zip(self._calls, inputs, strict=True)]
         )

@@ -212,7 +212,7 @@ class CastScreen(KeptShelf[Character]):
 
     async def _fill_gaps(self, row: Character) -> None:
         session = self._workspace.session
-        if session is None or session.cast_work is None:
+        if session is None:
             raise IllegalCommandError(NO_CHAPTER)
         asked = await session.cast_work.fill_gaps(row)
         self.say(f"Asking {session.cast_work.model} what “{row.name}” lacks …")

@@ -22,8 +22,6 @@ async def look_back(
 
     Raises StoryEngineError where a call has failed; what was proposed before it is kept.
     """
-    if session.cast_work is None:
-        return
     begun = await session.cast_work.look_back(with_ceremony=with_ceremony)
     if begun.left_alone:
         app.notify(f"Left alone: {'; '.join(begun.left_alone)}", markup=False)

@@ -72,12 +72,12 @@ class BankPart:
         items = await self._page.perform(session.bank.items(with_all=True))
         counting = await self._page.perform(session.bank.counting())
         accesses = await self._page.perform(session.bank.accesses())
-        chapters = await self._page.perform(session.earlier_chapters())
+        chapters = await self._page.perform(session.earlier.chapters())
         if items is None or counting is None or accesses is None or chapters is None:
             return
         shown_too = chapters if self._cell.is_wide else ()
         # Only this chapter changes those of its own; which of the others still count is asked again.
-        earlier = await self._page.perform(session.items_of(shown_too, read=self._earlier)) or ()
+        earlier = await self._page.perform(session.earlier.items(shown_too, read=self._earlier)) or ()
         # What an undone prompt had is not shown; what the GM took out is, where it is asked for.
         shown = [item for item in items if item.id in counting or item.is_out]
         now = session.snapshot.session.prompt_index

@@ -87,7 +87,7 @@ class MemoryLoader:
 
     async def _load(self, session: "SessionHandle") -> None:
         try:
-            blocks = await session.memory_blocks()
+            blocks = await session.reads.memory_blocks()
         except StoryEngineError as error:
             self._is_read = False
             self._page.post_message(SessionTab.CommandFailed(error))

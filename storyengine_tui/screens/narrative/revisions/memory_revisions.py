@@ -105,7 +105,7 @@ class MemoryRevisions:
             return
         if room > 0:
             kept = KeptText.correction_of(session.id, folder) if folder is not None else None
-            dialog = CorrectionModal(session.correct_canon, room, kept, roster)
+            dialog = CorrectionModal(session.edits.correct_canon, room, kept, roster)
             self._page.ask(dialog, self._show_correction)
         else:
             self._page.notify(NO_ROOM, severity="warning", markup=False)
@@ -170,7 +170,7 @@ class MemoryRevisions:
         rebuilt = 0
         while self._page.shows(session):
             await session.wait_idle()  # A summary that is due comes first.
-            blocks = await session.memory_blocks()
+            blocks = await session.reads.memory_blocks()
             stale = stale_blocks(blocks)
             last = next((block.last for block in blocks if block.id in stale), 0)
             if last <= rebuilt or not await self._rebuild_one(session, last, model):

@@ -34,7 +34,7 @@ class PlaceActions(PageActions):
     async def _show_earlier(
         self, session: "SessionHandle", prompt_index: int, ordinal: int, words: tuple[int, int]
     ) -> None:
-        played = await self.page.perform(session.canon(first=prompt_index, last=prompt_index))
+        played = await self.page.perform(session.reads.canon(first=prompt_index, last=prompt_index))
         if played is None or not self.page.shows(session):
             return
         if all(event.ordinal != ordinal for event in played):

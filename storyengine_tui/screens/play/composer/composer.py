@@ -12,7 +12,7 @@ from textual.reactive import var
 from core.domain.audience import Audience
 from core.domain.session.session import Session
 from core.domain.slot import Slot, slot_after
-from storyengine_tui.screens.play.composer.prompt_area import PromptArea
+from storyengine_tui.screens.play.composer.prompt_area import PromptArea, Send
 from storyengine_tui.screens.play.play_view import PlayView, numbered
 from storyengine_tui.screens.play.scene.hearing_view import USUAL, Delivery, hearers_text, joined
 from storyengine_tui.screens.play.scene.kept_hearers import as_text, read_hearers
@@ -31,8 +31,9 @@ class Composer(Vertical):
 
     _entries = getters.query_one(SlotEntries)
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(self, send: Send, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
+        self._send = send
         self._areas: dict[Slot, PromptArea] = {}
         self._roster: tuple[tuple[Slot, str], ...] = ()
         self._sending_changed = asyncio.Event()
@@ -64,7 +65,7 @@ class Composer(Vertical):
             await self.dismiss_cast()
             self._roster = session.roster
             self._areas = {
-                slot: PromptArea(slot, session.limits, name, unsent.get(slot, ""), leave=self._leave)
+                slot: PromptArea(slot, session.limits, name, unsent.get(slot, ""), send=self._send)
                 for slot, name in self._roster
             }
             for area in self._areas.values():
@@ -117,11 +118,6 @@ class Composer(Vertical):
         self.show(
             self.view.session.speaker_after(after) if self.view else slot_after(after, tuple(self._areas))
         )
-
-    def _leave(self, slot: Slot) -> None:
-        """Go on to the next panel: the text of this one is being sent."""
-        self._show_delivery()
-        self.show_next_present(slot)
 
     def watch_view(self) -> None:
         """Make the panels writable, or say in the empty ones why they are not."""

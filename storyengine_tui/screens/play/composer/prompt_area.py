@@ -18,6 +18,8 @@ from storyengine_tui.theme import slot_class
 from storyengine_tui.widgets.fields.capped_text_area import ComposerTextArea, HelpedText
 from storyengine_tui.widgets.panel_switcher import PanelEntry
 
+Send = Callable[[Slot, str, Delivery], None]
+"""Sends a text to a character; it was removed from its panel."""
 NEARLY_FULL = 0.9
 """The fraction of the limit from which on a counter shows."""
 
@@ -26,8 +28,8 @@ class PromptArea(ComposerTextArea):
     """The GM's next text for the character in `slot`.
 
     A text that is sent is removed at once, so that later typing begins a new text. It is kept in `sending`
-    until the owner calls `accepted`, or `refused`, which puts it back. `leave` is called at once as well: a
-    message would arrive after keys that are queued already.
+    until the owner calls `accepted`, or `refused`, which puts it back. `send` is called at once: a message
+    would arrive after keys that are queued already.
     """
 
     HELP = (
@@ -43,14 +45,6 @@ class PromptArea(ComposerTextArea):
     ]
 
     @dataclass
-    class Sent(Message):
-        """The GM sends `text` to the character in `slot`."""
-
-        slot: Slot
-        text: str
-        delivery: Delivery
-
-    @dataclass
     class TakeRequested(Message):
         """The GM pressed Left (-1) or Right (1) in an empty panel, for the take before or after."""
 
@@ -62,9 +56,7 @@ class PromptArea(ComposerTextArea):
 
         way: str
 
-    def __init__(
-        self, slot: Slot, limits: Limits, name: str, text: str, *, leave: Callable[[Slot], None]
-    ) -> None:
+    def __init__(self, slot: Slot, limits: Limits, name: str, text: str, *, send: Send) -> None:
         super().__init__(
             text, limit=max(limits.prompt, len(text)), id=f"prompt-{slot.colour}", classes=slot_class(slot)
         )
@@ -79,7 +71,7 @@ class PromptArea(ComposerTextArea):
         self.then: tuple[Slot, ...] = ()
         """Those who answer that text after the panel's character, in this order."""
         self._max_length = limits.prompt
-        self._leave = leave
+        self._send = send
         self.character = name
         self._notes: tuple[str, ...] = ("",)
         self.note_mark = ""
@@ -130,10 +122,7 @@ class PromptArea(ComposerTextArea):
             return
         self.sending.append(text)
         self.clear()
-        delivery = self.delivery
-        self.heard_by, self.then = None, ()
-        self._leave((self.slot, *delivery.then)[-1])
-        self.post_message(self.Sent(self.slot, text, delivery))
+        self._send(self.slot, text, self.delivery)
 
     async def on_event(self, event: events.Event) -> None:
         """Pass on keys to the panel that has replaced this one: on a slow line several keys arrive together,

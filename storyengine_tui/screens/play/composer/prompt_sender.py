@@ -14,6 +14,7 @@ from core.text.composer_text import without
 from storyengine_tui.screens.play.composer.composer import Composer
 from storyengine_tui.screens.play.play_view import is_played
 from storyengine_tui.screens.play.scene.hearing_view import USUAL, Delivery, choice_of, delivery_of
+from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
@@ -96,13 +97,16 @@ class PromptSender:
         for area in tuple(self._composer):
             text = area.text
             if not area.sending and text != area.stored:
-                await self._session.save_unsent(area.slot, text)
+                await self._session.edits.save_unsent(area.slot, text)
                 area.stored = text
 
     # Sending
 
     def send(self, slot: Slot, text: str, delivery: Delivery) -> None:
-        """Send a text that was removed from a panel."""
+        """Send a text that was removed from a panel, and scroll the transcript to its end."""
+        self._composer.choose(slot, USUAL)
+        self._composer.show_next_present((slot, *delivery.then)[-1])
+        self._page.query_one(TranscriptPanel).go("end")
         if not self._page.has_session:
             # Enter was pressed while the chapter was closing, after the panel's text was stored.
             self._composer.refused(slot, text, delivery)

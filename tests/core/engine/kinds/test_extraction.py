@@ -13,7 +13,7 @@ from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.engine.kinds.bank.requests import is_extraction
 from core.engine.kinds.outcome import Failed, PutBack
-from core.engine.queue.performer import _put_back
+from core.engine.queue.worker import _put_back
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import CallStarted
 from core.gateway.call_records import CallRecords
@@ -42,7 +42,7 @@ async def test_a_chapter_without_a_bank_asks_nothing_more_and_keeps_nothing() ->
         await read(session)
         assert not await extractions(session)
         assert not await items(session)
-        assert len(await session.artifacts()) == 5  # four replies, one summary
+        assert len(await session.reads.artifacts()) == 5  # four replies, one summary
 
 
 async def test_each_block_is_read_once_and_what_has_evidence_is_kept() -> None:
@@ -187,7 +187,7 @@ def wound(prompt: int, text: str, **fields: object) -> dict[str, object]:
 
 async def inputs(session: SessionHandle, agent: Slot) -> list[str]:
     """Return the whole input of each call of a character, oldest first."""
-    return await texts_of(session, [one for one in await session.artifacts() if one.agent_id == agent])
+    return await texts_of(session, [one for one in await session.reads.artifacts() if one.agent_id == agent])
 
 
 async def test_a_newer_state_takes_the_place_of_the_older_one_in_its_characters_input() -> None:

@@ -128,11 +128,11 @@ async def test_what_is_newer_replaces_it_from_here_on_and_undo_brings_the_earlie
         [older] = await made.store.bank.items(before.id)
         assert older.text == KEY.text, "the first chapter stays as it was"
         assert [one.found.item.id for one in (await recalled(made, session)).recalled] == [newer.id]
-        [(_, lines)] = await session.items_of(await session.earlier_chapters())
+        [(_, lines)] = await session.earlier.items(await session.earlier.chapters())
         assert not lines
         await session.takes.undo()
         assert [one.found.item.id for one in (await recalled(made, session)).recalled] == [KEY.id]
-        [(_, lines)] = await session.items_of(await session.earlier_chapters())
+        [(_, lines)] = await session.earlier.items(await session.earlier.chapters())
         assert [line.item.id for line in lines] == [KEY.id]
 
 

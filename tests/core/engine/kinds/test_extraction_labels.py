@@ -43,7 +43,7 @@ async def test_a_line_that_is_never_sent_is_left_out_of_what_is_read_and_the_res
     made = room(scan(facts=[fact(prompt=2)]))
     async with made.opened() as session:
         await play(session, "The vault is open?")
-        await session.scene.set_status(list(await session.canon()), ContextStatus.NEVER)
+        await session.scene.set_status(list(await session.reads.canon()), ContextStatus.NEVER)
         await play(session, "Two?", "Three?")
         await read(session)
         [text] = await texts_of(session, await calls(session))

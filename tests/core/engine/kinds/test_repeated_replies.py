@@ -11,10 +11,11 @@ from core.config.models.sampling import SMALL_SAMPLING
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import ReplyRequest
 from core.engine.kinds.outcome import Failed, ReplyMade
+from core.engine.kinds.registry import handler_of
 from core.engine.sync.notifications import Notification, StreamRestarted
 from core.gateway.cancellation import Cancellation
 from core.providers.scripted.script import Entry, Fault
-from tests.core.engine.queue.test_executor import Bench, answering
+from tests.core.engine.queue.test_jobs import Bench, answering
 from tests.core.samples import choice
 from tests.core.simulation import Simulation, active
 
@@ -102,7 +103,8 @@ async def test_who_stops_the_second_call_gets_the_prompt_back() -> None:
         if isinstance(notification, StreamRestarted):
             cancellation.request()
 
-    outcome, call_records = await made.executor.run(made.snapshot, request, cancellation, publish)
+    job = await made.jobs.job(made.snapshot, request, cancellation, publish)
+    outcome, call_records = await handler_of(request).carry_out(job, request)
     assert isinstance(outcome, Failed)
     assert outcome.error.code is ErrorCode.LLM_CANCELLED
     assert "because it repeats" in call_records.artifacts[0].left_out[0]

@@ -111,7 +111,7 @@ async def test_the_gm_s_quote_names_the_items_that_its_words_prove() -> None:
         await play(session, "1?", "2?", "3?")
         await read(session)
         [key] = await items(session)
-        said = next(one for one in await session.canon() if (one.prompt_index, one.ordinal) == (1, 1))
+        said = next(one for one in await session.reads.canon() if (one.prompt_index, one.ordinal) == (1, 1))
         chapter = session.snapshot.session
         quote = await session.bank.quote(chapter, said, "the brass key")
         assert quote.details == QuoteDetails(speaker="Agent Red", data_item_ids=(key.id,))

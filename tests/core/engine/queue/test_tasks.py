@@ -8,7 +8,7 @@ import pytest
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.requests.retry_policy import Backoffs
-from core.engine.queue.executor import Executor
+from core.engine.queue.jobs import JobFactory
 from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.worker import RequestWorker
 from core.engine.recall.reading import BankReader
@@ -42,8 +42,8 @@ def worker(scene: Scene) -> RequestWorker:
     bank = BankReader(scene.store)
     embeddings = EmbeddingService(gateway, None, lambda: NOW)
     builder, save = ContextBuilder(made), scene.writer.apply_patiently
-    executor = Executor(scene.store, gateway, builder, save, bank, embeddings)
-    return RequestWorker(scene.writer, executor, lambda: NOW, Backoffs(), QueueSwitch())
+    jobs = JobFactory(scene.store, gateway, builder, save, bank, embeddings)
+    return RequestWorker(scene.writer, jobs, lambda: NOW, Backoffs(), QueueSwitch())
 
 
 TASKS: dict[str, Callable[[Scene], Task]] = {

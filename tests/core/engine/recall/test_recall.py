@@ -27,7 +27,7 @@ from core.domain.story.recall_use import RECALLED, recalled_in
 from core.engine.kinds.bank.nearest import MOST_NEAR, Neighbours, earlier_bank
 from core.engine.kinds.base import Job
 from core.engine.kinds.trial import new_test
-from core.engine.queue.executor import _Calls
+from core.engine.queue.jobs import _Calls
 from core.engine.recall.reading import BankReader
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification
@@ -76,7 +76,7 @@ async def played(scene: Room, *items: Item) -> AsyncIterator[SessionHandle]:
 
 async def section_of(session: SessionHandle) -> str:
     """Return the section of the newest reply's input."""
-    newest = [one for one in await session.artifacts() if one.agent_id == RED and one.call == 1][-1]
+    newest = [one for one in await session.reads.artifacts() if one.agent_id == RED and one.call == 1][-1]
     stored = await session._store.contents(session.id, [newest.input_ref])
     manifest = json.loads(stored[newest.input_ref])
     [*found] = [part for _, name, part in manifest if name == SegmentName.RECALLED]
@@ -93,7 +93,7 @@ async def test_a_reply_has_what_its_character_recalls_and_says_so_in_its_metadat
         section = await section_of(session)
         assert "Kara hid the brass key. (prompt 1)" in section
         assert "A boat" not in section
-        reply = [event for event in await session.canon() if event.role is Role.AGENT][-1]
+        reply = [event for event in await session.reads.canon() if event.role is Role.AGENT][-1]
         assert recalled_in(reply.metadata) == ((ItemId(fact(1).id), 0),)
         await play(session, "And the brass key now?")
         access = (await scene.store.bank.accesses(session.id))[ItemId(fact(1).id)]
@@ -115,8 +115,8 @@ async def test_a_chapter_without_a_bank_asks_no_bank_and_has_the_same_replies(
     async with scene.opened() as session:
         await play(session, *OLD, "Where did you put the brass key?")
         assert await section_of(session) == ""
-        assert not [one for one in await session.requests() if isinstance(one, BackgroundRequest)]
-        assert not any(RECALLED in event.metadata for event in await session.canon())
+        assert not [one for one in await session.reads.requests() if isinstance(one, BackgroundRequest)]
+        assert not any(RECALLED in event.metadata for event in await session.reads.canon())
 
 
 async def settled(session: SessionHandle) -> None:
@@ -126,7 +126,7 @@ async def settled(session: SessionHandle) -> None:
 
 
 async def embeddings(session: SessionHandle) -> list[Request]:
-    return [one for one in await session.requests() if one.kind is RequestKind.EMBEDDING]
+    return [one for one in await session.reads.requests() if one.kind is RequestKind.EMBEDDING]
 
 
 async def test_vectors_are_made_beside_the_play_and_items_are_found_by_meaning() -> None:
@@ -142,10 +142,10 @@ async def test_vectors_are_made_beside_the_play_and_items_are_found_by_meaning()
         assert len(scene.store.bank.vectors) == len(await scene.store.bank.items(session.id))
         # Those that the opening asked for may have made them already.
         makers = {one.id for one in requests}
-        calls = [one for one in await session.artifacts() if one.request_id in makers]
+        calls = [one for one in await session.reads.artifacts() if one.request_id in makers]
         assert {call.prompt_version for call in calls} == {"embedding@1"}
         await play(session, "Under which stone does the key of brass lie?")
-        asked = [one for one in await session.artifacts() if one.agent_id == RED][-2:]
+        asked = [one for one in await session.reads.artifacts() if one.agent_id == RED][-2:]
         assert [one.call for one in asked] == [0, 1], "the query is on record before the call for the reply"
         assert "under a stone" in await section_of(session)
 
@@ -201,10 +201,9 @@ async def test_a_search_has_vectors_made_of_the_texts_of_the_chapter_once() -> N
     async with played(scene) as session:
         await settled(session)
         assert not scene.store.bank.pieces, "nobody has searched"
-        assert session.prepare_search is not None
         await session.prepare_search()
         await settled(session)
-        texts = {event.text for event in await session.canon()}
+        texts = {event.text for event in await session.reads.canon()}
         pieces = [piece.hash for text in texts for piece in pieces_of(text)]
         assert pieces
         assert {*pieces} <= {one for _, one in scene.store.bank.pieces}
@@ -330,9 +329,9 @@ class FakeCalls(_Calls):
     """The calls of a request that is not running."""
 
     def __init__(self, session: SessionHandle) -> None:
-        executor = session.background._performer._executor
+        jobs = session.background._jobs
         request = new_test(session.id, NOW)
-        gateway, embeddings = executor._gateway, executor._embeddings
+        gateway, embeddings = jobs._gateway, jobs._embeddings
         choices = gateway.choices
         super().__init__(gateway, choices, embeddings, request, Cancellation(), lambda _: None)
         self.saved: list[Changes] = []

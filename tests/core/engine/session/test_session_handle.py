@@ -226,5 +226,5 @@ async def test_a_summary_that_failed_in_passing_is_tried_again_by_itself_once_it
         await settled(session, await session.submit_prompt(Slot.RED, "Seven"))
         await room.heard(MemoryAppended)
         assert session.snapshot.session.boundary == 7
-        attempts = [call.attempt for call in await session.artifacts() if call.agent_id == 8]
+        attempts = [call.attempt for call in await session.reads.artifacts() if call.agent_id == 8]
         assert attempts == [1, 2, 3]

@@ -50,11 +50,11 @@ class Evening:
 
     async def asked(self) -> list[int]:
         """After how many seconds of idleness a character was asked, each time."""
-        requests = await self.session.requests()
+        requests = await self.session.reads.requests()
         return [Pause.of(one).seconds for one in requests if isinstance(one, BackgroundRequest)]
 
     async def added(self) -> list[Event]:
-        return [event for event in await self.session.canon() if event.is_unasked]
+        return [event for event in await self.session.reads.canon() if event.is_unasked]
 
 
 @asynccontextmanager
@@ -69,12 +69,12 @@ async def evening(*entries: Entry, slots: tuple[Slot, ...] = (RED,), most: int =
 
 async def inputs(session: SessionHandle) -> dict[str, list[str]]:
     """Return the whole input of every call, by the kind of its request."""
-    kinds = {request.id: request.kind.value for request in await session.requests()}
+    kinds = {request.id: request.kind.value for request in await session.reads.requests()}
     made: dict[str, list[str]] = {}
-    for call in await session.artifacts():
-        manifest = (await session.contents([call.input_ref]))[call.input_ref]
+    for call in await session.reads.artifacts():
+        manifest = (await session.reads.contents([call.input_ref]))[call.input_ref]
         parts = [part for _, _, part in json.loads(manifest)]
-        texts = await session.contents(parts)
+        texts = await session.reads.contents(parts)
         made.setdefault(kinds[call.request_id], []).append("\n".join(texts[part] for part in parts))
     return made
 
@@ -91,7 +91,7 @@ async def test_a_character_that_decides_to_speak_adds_at_the_same_prompt_with_th
         assert (said.slot, said.text) == (RED, "And one thing more.")
         assert said.metadata["unasked_after"] == 10
         assert not night.hours.is_anyone_waiting, "one is the most"
-        assert night.session.snapshot.recent == tuple(await night.session.canon())
+        assert night.session.snapshot.recent == tuple(await night.session.reads.canon())
         await play(night.session, "And now?")
         told = (await inputs(night.session))["reply"][-1]
         assert "Agent Red: And one thing more." in told
@@ -108,7 +108,7 @@ async def test_one_that_decides_to_stay_silent_is_asked_again_at_every_timer_and
         assert await night.asked() == list(TIMERS)
         assert await night.added() == []
         assert not night.hours.is_anyone_waiting
-        kept = [one for one in await night.session.requests() if isinstance(one, BackgroundRequest)]
+        kept = [one for one in await night.session.reads.requests() if isinstance(one, BackgroundRequest)]
         assert {one.state for one in kept} == {RequestState.DONE}
 
 
@@ -144,7 +144,7 @@ async def test_what_is_being_said_is_stopped_and_never_part_of_the_story(stops: 
         first.set_result(None)
         await night.scene.heard(TextArrived, lambda one: one.text.startswith("Slow"))
         [request] = session.snapshot.background
-        [decision] = [one for one in await session.artifacts() if one.request_id == request.id]
+        [decision] = [one for one in await session.reads.artifacts() if one.request_id == request.id]
         assert decision.output_ref is not None, "it was paid for, and is on record before the addition"
         match stops:
             case "typing":
@@ -155,7 +155,7 @@ async def test_what_is_being_said_is_stopped_and_never_part_of_the_story(stops: 
                 settled = await session.wait(request.id)
             case _:
                 await session.aclose()
-                [settled] = [one for one in await session.requests() if one.id == request.id]
+                [settled] = [one for one in await session.reads.requests() if one.id == request.id]
         assert settled.state is RequestState.DONE, "it does not wait, and is not tried again"
         assert await night.added() == []
         assert all("Slow" not in text for text in (await inputs(session))["reply"])
@@ -167,7 +167,7 @@ async def test_without_the_switch_nothing_waits_and_nothing_is_asked() -> None:
         assert night.session.afterthoughts._task is None
         night.session.afterthoughts.touch()
         assert night.session.afterthoughts._task is None
-        assert [one.kind.value for one in await night.session.requests()] == ["reply"]
+        assert [one.kind.value for one in await night.session.reads.requests()] == ["reply"]
 
 
 async def test_a_character_without_the_switch_adds_nothing_and_the_chapter_has_one_of_its_own() -> None:
@@ -189,7 +189,7 @@ async def test_a_whisper_is_added_to_as_a_whisper() -> None:
         session = night.session
         await session.wait(await session.submit_prompt(RED, "Psst.", heard_by=NOBODY))
         await night.idle(10)
-        assert [event.audience for event in await session.canon()] == [Audience.of((RED,))] * 3
+        assert [event.audience for event in await session.reads.canon()] == [Audience.of((RED,))] * 3
         await session.wait(await session.submit_prompt(ORANGE, "And you?"))
         assert "one thing more" not in (await inputs(session))["reply"][-1]
 
@@ -200,13 +200,15 @@ async def test_the_decision_and_its_reason_are_kept_and_no_input_ever_has_them()
         for number in range(1, CHUNK + 2):
             await play(session, f"Prompt {number}")
             await night.idle(10)
-        decisions = [call for call in await session.artifacts() if "+afterthought@" in call.prompt_version]
-        outputs = await session.contents([call.output_ref or "" for call in decisions])
+        decisions = [
+            call for call in await session.reads.artifacts() if "+afterthought@" in call.prompt_version
+        ]
+        outputs = await session.reads.contents([call.output_ref or "" for call in decisions])
         assert len(decisions) == CHUNK + 1
         assert all(REASON in text for text in outputs.values())
         everything = [text for texts in (await inputs(session)).values() for text in texts]
         assert not [text for text in everything if REASON in text]
-        assert REASON not in str([event.metadata for event in await session.canon()])
+        assert REASON not in str([event.metadata for event in await session.reads.canon()])
 
 
 async def test_what_was_added_after_the_last_prompt_of_a_chunk_is_summarised_with_the_next() -> None:
@@ -247,7 +249,7 @@ async def test_a_reroll_asks_those_who_were_called_and_none_that_added_something
         await session.afterthoughts.let_add((), is_on=False)
         await session.wait(await session.takes.reroll())
         await session.wait_idle()
-        assert [event.ordinal for event in await session.canon()] == [0, 1]
+        assert [event.ordinal for event in await session.reads.canon()] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -293,7 +295,7 @@ async def test_after_a_restart_nothing_is_said_until_the_play_goes_on() -> None:
             await play(again, "And now?")
             await night.hours.begun()
             await night.hours.pass_by(10, lambda: again.afterthoughts._task)
-            assert [event.prompt_index for event in await again.canon() if event.is_unasked] == [2]
+            assert [event.prompt_index for event in await again.reads.canon() if event.is_unasked] == [2]
 
 
 def timers_of(stretch: int, room: int, speaks: Callable[[int], bool]) -> tuple[list[int], int]:

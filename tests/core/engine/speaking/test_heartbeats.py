@@ -41,7 +41,7 @@ def watched(*entries: Entry, by_model: bool = True) -> Room:
 
 async def asked(session: SessionHandle) -> list[Slot | None]:
     """Return the characters that were asked, in order."""
-    return [one.slot for one in await session.requests() if one.kind is RequestKind.HEARTBEAT]  # type: ignore[union-attr]
+    return [one.slot for one in await session.reads.requests() if one.kind is RequestKind.HEARTBEAT]  # type: ignore[union-attr]
 
 
 async def looked(session: SessionHandle) -> Sequence[Hint]:
@@ -93,9 +93,9 @@ async def test_no_input_of_a_model_and_no_event_has_what_was_said() -> None:
         await play(session, "Who is there?", "And now?", "And then?")
         await looked(session)
         await play(session, "Well?", "Now?", "So?")
-        sent = [call.input_ref for call in await session.artifacts()]
-        assert not [text for text in (await session.contents(sent)).values() if WISH in text]
-        assert all(WISH not in event.text for event in await session.canon())
+        sent = [call.input_ref for call in await session.reads.artifacts()]
+        assert not [text for text in (await session.reads.contents(sent)).values() if WISH in text]
+        assert all(WISH not in event.text for event in await session.reads.canon())
 
 
 @pytest.mark.parametrize("number", [0, 2])
@@ -118,7 +118,7 @@ async def test_a_call_that_needs_the_gm_is_left_and_the_rule_still_points_out(
         monkeypatch.setattr(ScriptedProvider, "base_url", "https://elsewhere.example/v1")
         assert [hint.wish for hint in await looked(session)] == ["", ""]
         assert await asked(session) == [ORANGE, YELLOW]
-        states = [one.state for one in await session.requests() if isinstance(one, BackgroundRequest)]
+        states = [one.state for one in await session.reads.requests() if isinstance(one, BackgroundRequest)]
         assert states == [RequestState.DONE, RequestState.DONE]
 
 
@@ -175,7 +175,7 @@ async def test_an_answer_is_of_the_silence_in_which_it_was_given() -> None:
         await session.scene.set_hint(2)
         await play(session, "Who is there?", "And now?")
         await looked(session)
-        [first] = [call for call in await session.artifacts() if call.agent_id == ORANGE]
+        [first] = [call for call in await session.reads.artifacts() if call.agent_id == ORANGE]
         later = {ORANGE: (2, first.created_at + timedelta(seconds=1))}
         assert ORANGE not in await answers_of(scene.store, session.id, later)
         assert await answers_of(scene.store, session.id, {}) == {ORANGE: WISH, YELLOW: WISH}

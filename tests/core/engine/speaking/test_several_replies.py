@@ -51,16 +51,16 @@ async def ask(session: SessionHandle, text: str, first: Slot, *then: Slot) -> No
 
 
 async def replies(session: SessionHandle, prompt: int) -> list[tuple[int, Slot | None, str]]:
-    events = await session.canon(first=prompt, last=prompt)
+    events = await session.reads.canon(first=prompt, last=prompt)
     return [(event.ordinal, event.slot, event.text) for event in events if event.role is Role.AGENT]
 
 
 async def input_of(session: SessionHandle, request_id: str) -> str:
     """Return the whole input of the last call of a request."""
-    calls = [one for one in await session.artifacts() if str(one.request_id) == request_id]
-    manifest = (await session.contents([calls[-1].input_ref]))[calls[-1].input_ref]
+    calls = [one for one in await session.reads.artifacts() if str(one.request_id) == request_id]
+    manifest = (await session.reads.contents([calls[-1].input_ref]))[calls[-1].input_ref]
     parts = [part for _, _, part in json.loads(manifest)]
-    texts = await session.contents(parts)
+    texts = await session.reads.contents(parts)
     return "\n".join(texts[part] for part in parts)
 
 
@@ -74,7 +74,7 @@ async def test_all_who_are_called_answer_in_the_order_of_calling_at_one_prompt_n
         ]
         assert session.snapshot.session.prompt_index == 1
         assert session.snapshot.session.next_slot is ORANGE, "the one after the last that was called"
-        asked = [one for one in await session.requests() if isinstance(one, ReplyRequest)]
+        asked = [one for one in await session.reads.requests() if isinstance(one, ReplyRequest)]
         assert [(one.slot, one.follows, one.state) for one in asked] == [
             (ORANGE, False, RequestState.DONE),
             (YELLOW, True, RequestState.DONE),
@@ -82,13 +82,13 @@ async def test_all_who_are_called_answer_in_the_order_of_calling_at_one_prompt_n
         ]
         told = [one.events for one in scene.notifications if isinstance(one, EventsAppended)]
         assert [len(events) for events in told] == [2, 1, 1]
-        assert session.snapshot.recent == tuple(await session.canon())
+        assert session.snapshot.recent == tuple(await session.reads.canon())
 
 
 async def test_each_sees_what_came_before_it() -> None:
     async with table() as (_, session):
         await ask(session, "Who is there?", ORANGE, YELLOW, RED)
-        *_, third, last = await session.canon()
+        *_, third, last = await session.reads.canon()
         seen = await input_of(session, last.request_id)
         assert "Agent Orange: I am Orange." in seen
         assert third.text in seen
@@ -103,9 +103,9 @@ async def test_whoever_is_called_hears_a_whisper_and_nobody_else_does() -> None:
         whisper = Audience.of((RED,))
         await session.wait(await session.submit_prompt(RED, "Between us.", heard_by=whisper, then=(ORANGE,)))
         await session.wait_idle()
-        assert {event.audience for event in await session.canon()} == {Audience.of((RED, ORANGE))}
+        assert {event.audience for event in await session.reads.canon()} == {Audience.of((RED, ORANGE))}
         await ask(session, "And you?", YELLOW)
-        last = (await session.canon())[-1]
+        last = (await session.reads.canon())[-1]
         seen = await input_of(session, last.request_id)
         assert "Between us." not in seen
         assert "I am Orange." not in seen
@@ -172,7 +172,7 @@ async def test_the_summary_waits_for_the_last_reply() -> None:
         await session.retry(further.id)
         await session.wait_idle()
         assert session.snapshot.session.boundary == CHUNK
-        summary = next(one for one in await session.requests() if isinstance(one, SummaryRequest))
+        summary = next(one for one in await session.reads.requests() if isinstance(one, SummaryRequest))
         assert "Agent Yellow: I am Yellow." in await input_of(session, str(summary.id))
 
 
@@ -191,20 +191,20 @@ async def test_the_summary_is_made_when_the_last_reply_is_dropped(way: str) -> N
             await session.end_chapter()
         await session.wait_idle()
         assert session.snapshot.session.boundary == CHUNK
-        delta = (await session.memory_blocks())[-1]
+        delta = (await session.reads.memory_blocks())[-1]
         assert (delta.first, delta.last) == (1, CHUNK)
 
 
 async def test_undo_takes_the_whole_prompt_and_redo_brings_it_back() -> None:
     async with table() as (_, session):
         await ask(session, "All of you.", ORANGE, RED)
-        before = await session.canon()
+        before = await session.reads.canon()
         await session.takes.undo()
-        assert await session.canon() == []
+        assert await session.reads.canon() == []
         assert session.snapshot.unsent == {ORANGE: "All of you."}
         assert session.snapshot.session.next_slot is ORANGE
         await session.takes.redo()
-        assert await session.canon() == before
+        assert await session.reads.canon() == before
         assert session.snapshot.session.next_slot is ORANGE
 
 
@@ -219,11 +219,11 @@ async def test_a_reroll_asks_all_again_in_the_same_order_and_is_one_take() -> No
             ["Both.", "First Orange.", "First Red."],
             ["Both.", "I am Orange.", "I am Red."],
         ]
-        second = (await session.canon())[-1]
+        second = (await session.reads.canon())[-1]
         assert second.take == 2
         assert "First Orange." not in await input_of(session, second.request_id)
         await session.takes.choose(1)
-        assert [event.text for event in await session.canon()] == takes[0]
+        assert [event.text for event in await session.reads.canon()] == takes[0]
         await ask(session, "And now?", YELLOW)
         assert session.snapshot.session.prompt_index == 2
 
@@ -238,10 +238,10 @@ async def test_a_take_whose_second_reply_failed_goes_on_or_gives_way_to_the_firs
         await session.wait_idle()
         further = session.snapshot.further_reply
         assert further is not None
-        assert [event.text for event in await session.canon()] == ["Both again.", "I am Red."]
+        assert [event.text for event in await session.reads.canon()] == ["Both again.", "I am Red."]
         await session.takes.choose(1)
         assert session.snapshot.further_reply is None, "it belonged to the other take"
-        assert [event.text for event in await session.canon()] == ["Both.", "I am Red.", "Once."]
+        assert [event.text for event in await session.reads.canon()] == ["Both.", "I am Red.", "Once."]
 
 
 async def test_a_failed_take_of_several_is_retried_with_all_of_them() -> None:
@@ -254,22 +254,22 @@ async def test_a_failed_take_of_several_is_retried_with_all_of_them() -> None:
         assert again == failed.id, "the request is used again"
         await session.wait(again)
         await session.wait_idle()
-        assert [event.text for event in await session.canon()] == ["Both.", "I am Red.", "I am Orange."]
+        assert [event.text for event in await session.reads.canon()] == ["Both.", "I am Red.", "I am Orange."]
 
 
 async def test_the_last_reply_is_corrected_or_continued_and_the_others_stay() -> None:
     async with table() as (_, session):
         await ask(session, "Both.", RED, ORANGE)
         await session.takes.correct_reply("I am nobody.")
-        assert [event.text for event in await session.canon()] == ["Both.", "I am Red.", "I am nobody."]
+        assert [event.text for event in await session.reads.canon()] == ["Both.", "I am Red.", "I am nobody."]
         await session.wait(await session.takes.continue_reply())
         await session.wait_idle()
-        assert [event.text for event in await session.canon()] == [
+        assert [event.text for event in await session.reads.canon()] == [
             "Both.",
             "I am Red.",
             "I am nobody. I am Orange.",
         ]
-        assert [event.ordinal for event in await session.canon()] == [0, 1, 2]
+        assert [event.ordinal for event in await session.reads.canon()] == [0, 1, 2]
 
 
 async def test_what_came_of_a_stopped_further_reply_is_kept_and_the_next_answers() -> None:
@@ -349,7 +349,6 @@ async def paid(ceilings: Ceilings | None = None) -> AsyncIterator[tuple[Room, Se
     names = {choice.model for choice in scene.choices.values()}
     scene.options = {"prices": PriceBook(dict.fromkeys(names, OWN)), "ceilings": ceilings}
     async with scene.opened() as session:
-        assert session.money is not None
         alone = await session.money.of_prompt(RED, "Who is there?")
         assert alone is not None
         yield scene, session, alone
@@ -357,7 +356,6 @@ async def paid(ceilings: Ceilings | None = None) -> AsyncIterator[tuple[Room, Se
 
 async def test_a_prompt_to_several_is_forecast_with_all_replies_each_given_those_before_it() -> None:
     async with paid() as (scene, session, alone):
-        assert session.money is not None
         choice = scene.choices[AgentRole.CHARACTER]
         answer = choice.max_output_tokens
         # Their inputs are alike but for the names, so a token or two apart; each has one answer more.
@@ -369,16 +367,14 @@ async def test_a_prompt_to_several_is_forecast_with_all_replies_each_given_those
 
 async def test_all_replies_of_a_prompt_are_asked_about_before_the_first_of_them() -> None:
     async with paid() as (_, session, _alone):
-        assert session.money is not None
         whole = await session.money.of_prompt(RED, "Who is there?", (ORANGE, YELLOW))
         assert whole is not None
     async with paid(Ceilings(chapter=whole - Decimal("0.000001"))) as (_, session, _):
-        assert session.money is not None
         refused = await session.wait(await session.submit_prompt(RED, "Who is there?", then=(ORANGE, YELLOW)))
         assert (refused.state, refused.error_code) == (RequestState.FAILED, ErrorCode.CEILING_REACHED)
         assert "These 3 replies may cost up to" in refused.error_message
         assert "they could pass your ceiling" in refused.error_message
-        assert await session.canon() == []
+        assert await session.reads.canon() == []
         assert len(session.snapshot.requests) == 1, "nobody else is asked"
         session.money.go_on()
         await session.wait(await session.retry(refused.id))

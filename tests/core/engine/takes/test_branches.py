@@ -46,7 +46,7 @@ async def test_a_branch_has_canon_and_memory_up_to_its_prompt_and_says_where_it_
     session = await engine.open(snapshot.session.id)
     await play(session, *(f"Prompt {number}" for number in range(1, CHUNK + 2)))
     await session.takes.correct_reply("By hand.")
-    await session.correct_canon("Made after prompt 4.")
+    await session.edits.correct_canon("Made after prompt 4.")
     await play(session, "Prompt 5")
     before = to_json(await read_body(store, session.id))
     branched = await engine.branch(session.id, CHUNK + 1)
@@ -83,7 +83,7 @@ async def test_a_script_rolls_again_and_takes_back_and_a_second_run_does_nothing
     scene = room()
     scene.store = type(scene.store)(Simulation().snapshot)
     session = await played(scene)
-    canon = [event.text for event in await session.canon() if event.role is Role.USER]
+    canon = [event.text for event in await session.reads.canon() if event.role is Role.USER]
     assert canon == ["Who is there?", "What now?"]
     log = await scene.store.log(session.id)
     takes = [(event.prompt_index, event.take, event.text) for event in log if event.ordinal == 0]

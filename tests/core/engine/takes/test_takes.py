@@ -42,14 +42,14 @@ async def test_a_reply_is_rolled_again_and_the_newest_take_counts() -> None:
     entries = (says("First.", "Who?", times=1), says("Second.", "Who?"))
     async with played("Who?", entries=entries) as (scene, session):
         await done(session, await session.takes.reroll())
-        assert [event.text for event in await session.canon()] == ["Who?", "Second."]
+        assert [event.text for event in await session.reads.canon()] == ["Who?", "Second."]
         assert [[event.text for event in take] for take in await session.takes.listed()] == [
             ["Who?", "First."],
             ["Who?", "Second."],
         ]
         assert session.snapshot.session.prompt_index == 1
         await session.takes.choose(1)
-        assert [event.text for event in await session.canon()] == ["Who?", "First."]
+        assert [event.text for event in await session.reads.canon()] == ["Who?", "First."]
         assert (await scene.heard(CanonChanged)).first == 1
 
 
@@ -59,7 +59,9 @@ async def test_another_take_is_given_exactly_what_the_first_one_was_also_at_the_
         for number in range(1, 2 * CHUNK + 1):
             await play(session, f"Prompt {number}")
             await done(session, await session.takes.reroll())
-            first, again = [call for call in await session.artifacts() if call.agent_id == Slot.RED][-2:]
+            first, again = [call for call in await session.reads.artifacts() if call.agent_id == Slot.RED][
+                -2:
+            ]
             assert again.input_hash == first.input_hash, f"prompt {number}"
             await session.scene.narrate(f"A line after prompt {number}.")
 
@@ -69,7 +71,7 @@ async def test_another_take_is_asked_of_another_model_for_once() -> None:
     async with played("Who?", entries=(other,)) as (_, session):
         await done(session, await session.takes.reroll(model="other"))
         await play(session, "And now?")
-        replies = [event.text for event in await session.canon() if event.role is Role.AGENT]
+        replies = [event.text for event in await session.reads.canon() if event.role is Role.AGENT]
         assert [text == "By the other." for text in replies] == [True, False]
 
 
@@ -81,7 +83,7 @@ async def test_a_prompt_is_edited_and_sent_again() -> None:
 
 async def test_an_undone_prompt_is_back_in_front_of_what_was_typed_and_redo_takes_it_out_again() -> None:
     async with played("Who?", "Where?") as (scene, session):
-        await session.save_unsent(Slot.RED, "typed")
+        await session.edits.save_unsent(Slot.RED, "typed")
         await session.takes.undo()
         assert await story(session) == ["Who?"]
         assert session.snapshot.unsent == {Slot.RED: "Where?\n\ntyped"}
@@ -114,10 +116,10 @@ async def test_a_new_prompt_ends_redo_and_is_a_take_of_its_own() -> None:
 async def test_the_last_prompt_of_a_chunk_is_undone_with_its_block_and_corrections_stay() -> None:
     async with played("One", "Two", "Three") as (scene, session):
         assert session.snapshot.session.boundary == CHUNK
-        await session.correct_canon("The gate is open.")
+        await session.edits.correct_canon("The gate is open.")
         await session.takes.undo()
         assert (session.snapshot.session.boundary, session.snapshot.session.prompt_index) == (0, 2)
-        blocks = await session.memory_blocks()
+        blocks = await session.reads.memory_blocks()
         assert [(block.type, block.place) for block in blocks] == [
             (BlockType.WORLD_CHAPTER_LOCK, (0, 0)),
             (BlockType.CANON_CORRECTION, (0, 1)),
@@ -128,7 +130,7 @@ async def test_the_last_prompt_of_a_chunk_is_undone_with_its_block_and_correctio
         ]
         await play(session, "Drei")
         assert session.snapshot.session.boundary == CHUNK, "the summary is made again"
-        await session.correct_canon("And the sea is low.")
+        await session.edits.correct_canon("And the sea is low.")
 
 
 async def test_withdrawn_memory_has_older_prompts_read_again_for_the_next_input() -> None:
@@ -185,11 +187,11 @@ async def test_a_stopped_reply_is_kept_as_far_as_it_came_and_then_continued() ->
         assert request.has_failed
         await session.takes.keep_partial(request.id)
         assert session.snapshot.unsent == {}
-        [_, partial] = await session.canon()
+        [_, partial] = await session.reads.canon()
         assert "I am the keeper of the lamp.".startswith(partial.text)
         assert partial.metadata["origin"] == "partial"
         await done(session, await session.takes.continue_reply())
-        [_, whole] = await session.canon()
+        [_, whole] = await session.reads.canon()
         assert whole.text == f"{partial.text} of the lamp."
         assert whole.metadata["origin"] == "continued"
 
@@ -197,27 +199,27 @@ async def test_a_stopped_reply_is_kept_as_far_as_it_came_and_then_continued() ->
 async def test_the_gm_corrects_a_reply_by_hand() -> None:
     async with played("Who?") as (_, session):
         await session.takes.correct_reply("I am nobody.")
-        [prompt, reply] = await session.canon()
+        [prompt, reply] = await session.reads.canon()
         assert (prompt.text, reply.text, reply.metadata["origin"]) == ("Who?", "I am nobody.", "corrected")
 
 
 async def test_a_rebuilt_block_makes_later_ones_stale_until_they_are_rebuilt_in_order() -> None:
     async with played(*(f"Prompt {number}" for number in range(2 * CHUNK))) as (_, session):
-        assert stale_blocks(await session.memory_blocks()) == frozenset()
+        assert stale_blocks(await session.reads.memory_blocks()) == frozenset()
         await done(session, await session.takes.rebuild_block(CHUNK))
-        blocks = await session.memory_blocks()
+        blocks = await session.reads.memory_blocks()
         assert stale_blocks(blocks) == {blocks[-1].id}
         assert session.snapshot.session.boundary == 2 * CHUNK
         await done(session, await session.takes.rebuild_block(2 * CHUNK))
-        assert stale_blocks(await session.memory_blocks()) == frozenset()
+        assert stale_blocks(await session.reads.memory_blocks()) == frozenset()
 
 
 async def test_the_gm_edits_a_block_and_the_text_before_is_in_no_later_input() -> None:
     async with played(*(f"Prompt {number}" for number in range(CHUNK))) as (_, session):
-        before = (await session.memory_blocks())[-1]
+        before = (await session.reads.memory_blocks())[-1]
         text = compact_json({**before.payload, "canon_locks": ["The gate is shut."], "range": None})
         await session.takes.edit_block(CHUNK, text)
-        [_, block] = await session.memory_blocks()
+        [_, block] = await session.reads.memory_blocks()
         assert (block.is_by_gm, block.payload["canon_locks"]) == (True, ["The gate is shut."])
         assert block.payload["range"] == before.payload["range"], "the engine's truth"
         [past] = await session.takes.revisions()
@@ -230,7 +232,7 @@ async def test_the_gm_edits_a_block_and_the_text_before_is_in_no_later_input() -
 
 async def test_pinned_and_struck_canon_survives_every_revision() -> None:
     async with played(*(f"Prompt {number}" for number in range(CHUNK))) as (_, session):
-        before = (await session.memory_blocks())[-1]
+        before = (await session.reads.memory_blocks())[-1]
         text = compact_json({**before.payload, "canon_locks": ["The gate is shut.", "Joss is dead."]})
         await session.takes.edit_block(CHUNK, text)
         await session.takes.mark_lock("The gate is shut.", LockMark.PINNED)
@@ -248,9 +250,9 @@ async def test_pinned_and_struck_canon_survives_every_revision() -> None:
 
 async def last_input(session: SessionHandle) -> str:
     """Return the input of the newest call of a character."""
-    call = [call for call in await session.artifacts() if call.agent_id == 1][-1]
-    manifest = (await session.contents([call.input_ref]))[call.input_ref]
-    return "\n".join((await session.contents([part for _, _, part in json.loads(manifest)])).values())
+    call = [call for call in await session.reads.artifacts() if call.agent_id == 1][-1]
+    manifest = (await session.reads.contents([call.input_ref]))[call.input_ref]
+    return "\n".join((await session.reads.contents([part for _, _, part in json.loads(manifest)])).values())
 
 
 async def test_what_makes_no_sense_is_refused_with_a_sentence() -> None:

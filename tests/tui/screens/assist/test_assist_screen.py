@@ -105,8 +105,10 @@ async def test_a_rewrite_needs_a_note_and_replaces_the_text_when_it_is_taken(des
         await until(pilot, lambda: app.screen is app.chapter)
         assert world_of(app).text == ANSWER
         assert app.session is not None
-        [call] = [one for one in await app.session.artifacts() if one.prompt_version.startswith("assist/")]
-        [manifest] = (await app.session.contents([call.input_ref])).values()
+        [call] = [
+            one for one in await app.session.reads.artifacts() if one.prompt_version.startswith("assist/")
+        ]
+        [manifest] = (await app.session.reads.contents([call.input_ref])).values()
         assert '"NOTE"' in manifest
 
 
@@ -131,7 +133,7 @@ async def test_esc_stops_a_call_and_it_is_on_record(desktop: Desktop, gate: Gate
         await until(pilot, lambda: "The call was stopped" in said(screen))
         assert app.screen is screen
         assert app.session is not None
-        [call] = await app.session.artifacts()
+        [call] = await app.session.reads.artifacts()
         assert call.error_code == "LLM_CANCELLED"
         gate.open()
         await pilot.press("ctrl+r")
@@ -148,7 +150,7 @@ async def test_one_that_failed_says_why_and_is_tried_again(desktop: Desktop) -> 
         await pilot.press("ctrl+r")
         await until(pilot, lambda: can_take(screen))
         assert app.session is not None
-        assert [call.attempt for call in await app.session.artifacts()] == [1, 2]
+        assert [call.attempt for call in await app.session.reads.artifacts()] == [1, 2]
 
 
 async def test_what_could_act_on_a_terminal_is_gone_from_a_proposal(desktop: Desktop) -> None:
@@ -215,7 +217,7 @@ async def make_long(engine: Engine) -> None:
     session = await engine.open(await make_draft(engine))
 
     text = "The lighthouse [/b] is on a rock, and nobody has seen its keeper since the storm. " * 12
-    await session.edit_tab1(Tab1Edit(world=text))
+    await session.edits.edit_tab1(Tab1Edit(world=text))
     await session.aclose()
 
 

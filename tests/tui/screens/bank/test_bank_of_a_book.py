@@ -51,7 +51,7 @@ async def make_second(engine: Engine, items: Sequence[Item] = ITEMS) -> SessionI
 async def make_played(engine: Engine) -> None:
     """Store the same, where the second chapter is locked and has a newer line of a sheet."""
     session = await engine.open(await make_second(engine))
-    await session.edit_tab1(Tab1Edit(chapter="The relief boat is gone."))
+    await session.edits.edit_tab1(Tab1Edit(chapter="The relief boat is gone."))
     await session.wait(await session.lock())
     lost = StateDetails(aspect=Aspect.POSSESSION)
     here = session.snapshot.session

@@ -120,12 +120,12 @@ async def test_every_call_is_listed_and_shown_in_full_by_keyboard_and_mouse(desk
         await pilot.press("enter")
         text = await _in_full(pilot)
         assert app.session is not None
-        newest = (await app.session.artifacts())[-1]
-        contents = await app.session.contents([newest.input_ref, newest.output_ref or ""])
+        newest = (await app.session.reads.artifacts())[-1]
+        contents = await app.session.reads.contents([newest.input_ref, newest.output_ref or ""])
         assert contents[newest.output_ref or ""] in text
         parts = {name: digest for _, name, digest in json.loads(contents[newest.input_ref])}
         assert len(parts) >= 4
-        stored = await app.session.contents(parts.values())
+        stored = await app.session.reads.contents(parts.values())
         for name, digest in parts.items():
             assert name in text
             if name == "SYSTEM_PROMPT":
@@ -170,7 +170,7 @@ async def test_a_long_list_is_filled_as_the_cursor_goes(
 
     async with desktop.window() as (pilot, app):
         assert app.session is not None
-        monkeypatch.setattr(app.session, "artifacts", artifacts)
+        monkeypatch.setattr(app.session.reads, "artifacts", artifacts)
         screen = await calls_shown(pilot)
         table = screen.query_one(DataTable)
         assert table.row_count == BATCH

@@ -47,8 +47,8 @@ def result_of(app: StoryEngineApp) -> str:
 
 
 async def outcomes(session: SessionHandle) -> list[ErrorCode | None]:
-    tests = {one.id for one in await session.requests() if one.kind is RequestKind.TEST}
-    return [one.error_code for one in await session.artifacts() if one.request_id in tests]
+    tests = {one.id for one in await session.reads.requests() if one.kind is RequestKind.TEST}
+    return [one.error_code for one in await session.reads.artifacts() if one.request_id in tests]
 
 
 async def test_a_test_is_listed_with_the_calls_of_the_chapter_also_when_it_fails(desktop: Desktop) -> None:

@@ -36,7 +36,7 @@ async def make_cast(engine: Engine) -> None:
     await characters.save(replace(kara, short_description="The keeper.", group="Lamp", aliases=("Kay",)))
     await characters.create("Joss", "A sailor who owes money.\n\nHe has a boat.")
     session = await engine.open(await engine.create())
-    await session.edit_tab1(
+    await session.edits.edit_tab1(
         Tab1Edit(world="A cold sea.", names={Slot.ORANGE: "joss"}, identities={Slot.ORANGE: OLDER})
     )
     await session.aclose()

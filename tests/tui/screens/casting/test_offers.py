@@ -30,7 +30,7 @@ async def make(engine: Engine, **fields: object) -> None:
     card = {**V3, "data": {**V3["data"], "nickname": "", **fields}}
     await engine.library.characters.import_card(text_of(card), "kara.json")
     session = await engine.open(await engine.create())
-    await session.edit_tab1(Tab1Edit(world="A cold sea.", chapter="It begins."))
+    await session.edits.edit_tab1(Tab1Edit(world="A cold sea.", chapter="It begins."))
     await session.aclose()
 
 
@@ -155,7 +155,7 @@ async def test_it_is_offered_after_a_comparison_and_later_from_the_palette(deskt
     async def other(engine: Engine) -> None:
         await make(engine)
         session = await engine.open((await engine.sessions())[0].id)
-        await session.edit_tab1(Tab1Edit(identities={Slot.RED: "Older."}))
+        await session.edits.edit_tab1(Tab1Edit(identities={Slot.RED: "Older."}))
         await session.aclose()
 
     async with desktop.window(other) as (pilot, app):
@@ -186,7 +186,7 @@ async def test_once_the_cast_is_locked_the_text_of_the_chapter_takes_nothing_mor
         await make(engine)
         [kara] = await engine.library.characters.listed()
         session = await engine.open((await engine.sessions())[0].id)
-        await session.edit_tab1(Tab1Edit(names={Slot.RED: "Kara"}, profiles={Slot.RED: kara.profile}))
+        await session.edits.edit_tab1(Tab1Edit(names={Slot.RED: "Kara"}, profiles={Slot.RED: kara.profile}))
         await session.wait(await session.lock())
         await session.aclose()
 

@@ -47,7 +47,7 @@ async def make_books(engine: Engine) -> None:
     guild = (await library.import_lore(GUILD, "Guild.json")).book
     await library.save(replace(guild, groups=("Guild",)))
     session = await engine.open(await engine.create())
-    await session.edit_tab1(
+    await session.edits.edit_tab1(
         Tab1Edit(world="A cold sea.", names=NAMES, profiles={Slot.ORANGE: Profile(group="Guild")})
     )
     await session.aclose()
@@ -59,7 +59,7 @@ async def make_played(engine: Engine) -> None:
     [listed] = await engine.sessions()
     session = await engine.open(listed.id)
     for book in await engine.library.lore.listed():
-        await session.attach_lore(await engine.library.lore.copy_of(book))
+        await session.edits.attach_lore(await engine.library.lore.copy_of(book))
     await session.wait(await session.lock())
     await session.wait(await session.submit_prompt(Slot.ORANGE, "Who minds the lamp?"))
     await session.aclose()
@@ -110,7 +110,7 @@ async def make_card(engine: Engine) -> None:
     card = {**V2, "data": {**V2["data"], "character_book": {"entries": entries, "extensions": {}}}}
     kara = (await engine.library.characters.import_card(text_of(card), "kara.json")).character
     session = await engine.open(await engine.create())
-    await session.edit_tab1(Tab1Edit(world="A sea.", names=NAMES, profiles={Slot.RED: kara.profile}))
+    await session.edits.edit_tab1(Tab1Edit(world="A sea.", names=NAMES, profiles={Slot.RED: kara.profile}))
     await session.aclose()
 
 
@@ -150,7 +150,7 @@ async def test_f7_and_the_next_input_say_of_every_entry_why(desktop: Desktop) ->
         session, engine = app.session, app.engine
         assert session is not None
         assert engine is not None
-        calls = calls_of(await session.artifacts(), await session.requests())
+        calls = calls_of(await session.reads.artifacts(), await session.reads.requests())
         app.push_screen(CallScreen(session, calls[-1]))
         await until(pilot, lambda: isinstance(app.screen, CallScreen) and bool(lore_of(app)))
         shown = lore_of(app)
@@ -183,7 +183,7 @@ def test_what_a_call_says_of_lore(desktop: Desktop, pictures_match: PicturesMatc
     async def run_before(pilot: Pilot[Any]) -> None:
         app = await opened(pilot)
         assert app.session is not None
-        calls = calls_of(await app.session.artifacts(), await app.session.requests())
+        calls = calls_of(await app.session.reads.artifacts(), await app.session.reads.requests())
         app.push_screen(CallScreen(app.session, calls[-1]))
         await until(pilot, lambda: isinstance(app.screen, CallScreen) and bool(lore_of(app)))
         await pilot.press("end")

@@ -30,7 +30,7 @@ LORE = {"name": "Harbour [/x]", "entries": {"0": {"uid": 0, "key": ["lamp"], "co
 async def ended(engine: Engine, title: str) -> Any:
     session_id = await make_active(engine, 1)
     session = await engine.open(session_id)
-    await session.retitle(title)
+    await session.edits.retitle(title)
     await session.end_chapter()
     await session.wait_idle()
     await session.aclose()

@@ -13,7 +13,7 @@ from core.domain.ids import SessionId
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.session.session_handle import SessionHandle
+from core.engine.session.session_reader import SessionReader
 from core.providers.scripted.script import Fault
 from storyengine_tui.screens.narrative.definition_cell import DEFAULT_DEFINITION, typed_definition
 from storyengine_tui.screens.narrative.draft_view import LiveDraft
@@ -145,14 +145,14 @@ async def test_the_picker_shows_date_words_and_model_in_80_columns(desktop: Desk
         )
 
 
-async def took_long(_: SessionHandle, agent_id: int, model: str) -> float:
+async def took_long(_: SessionReader, agent_id: int, model: str) -> float:
     return 100.0
 
 
 async def test_the_draft_streams_in_beside_the_versions_that_exist(
     desktop: Desktop, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(SessionHandle, "last_duration", took_long)
+    monkeypatch.setattr(SessionReader, "last_duration", took_long)
     desktop.script = HELD
     gate.open()
     async with chapter_page(desktop, make_written) as page:
@@ -297,7 +297,7 @@ async def test_a_second_window_reads_along_and_changes_nothing(desktop: Desktop)
             assert page.build.disabled
             assert page.definition.read_only
             assert page.target.disabled
-            await writer.define_narrative("Seen from elsewhere.", 300)
+            await writer.edits.define_narrative("Seen from elsewhere.", 300)
             await page.until(lambda: page.definition.text == "Seen from elsewhere.")
             assert page.target.value == "300"
             await writer.wait(await writer.build_narrative())

@@ -124,7 +124,7 @@ def test_picture_of_a_memory_with_a_correction(desktop: Desktop, shown: Shown) -
 
     async def correct(page: ChapterPage) -> None:
         page.memory.view.focus()
-        await page.session.correct_canon("Jonas holds the lamp [/x], not Mira.\nIt was never lit.")
+        await page.session.edits.correct_canon("Jonas holds the lamp [/x], not Mira.\nIt was never lit.")
         await page.until(lambda: "never lit" in page.memory_text)
         await settled(page.pilot)
 
@@ -137,7 +137,7 @@ async def make_remembered(engine: Engine) -> SessionId:
     session = await engine.open(session_id)
     await session.wait(await session.submit_prompt(session.snapshot.session.next_slot, "And now?"))
     await session.wait_idle()
-    block = (await session.memory_blocks())[1]
+    block = (await session.reads.memory_blocks())[1]
     other = {**block.payload, "canon_locks": ["A seal was in the boat."]}
     await session.takes.edit_block(7, json.dumps(other))
     await session.takes.mark_lock("Canon: the log is false.", LockMark.PINNED)

@@ -55,7 +55,7 @@ async def make_whispered(engine: Engine) -> SessionId:
     await session.wait(await session.submit_prompt(Slot.RED, WHISPER, heard_by=MIRA))
     await session.end_chapter()
     await session.wait_idle()
-    assert [block.audience for block in await session.memory_blocks()][1:] == [EVERYONE, MIRA]
+    assert [block.audience for block in await session.reads.memory_blocks()][1:] == [EVERYONE, MIRA]
     await session.aclose()
     return session_id
 
@@ -140,8 +140,8 @@ async def test_a_pin_that_only_one_character_may_know_is_not_shown_as_another_se
 async def test_new_memory_is_shown_only_to_who_may_know_it(desktop: Desktop) -> None:
     async with whispered_page(desktop) as page:
         page.pane.memory.view_as(Slot.ORANGE)
-        await page.session.correct_canon("Only Mira: the clock is wrong.", audience=MIRA)
-        await page.session.correct_canon("All: it is noon.")
+        await page.session.edits.correct_canon("Only Mira: the clock is wrong.", audience=MIRA)
+        await page.session.edits.correct_canon("All: it is noon.")
         await page.until(lambda: "All: it is noon." in page.memory_text)
         assert "the clock is wrong" not in page.memory_text
         page.pane.memory.view_as(None)
@@ -161,7 +161,7 @@ async def test_the_chapter_is_written_from_one_viewpoint_and_says_so_also_later(
         await page.write()
         await build_as(page, "down")
         await page.until(lambda: len(page.draft.drafts) == 2)
-        requests = [one for one in await page.session.requests() if isinstance(one, NarrativeRequest)]
+        requests = [one for one in await page.session.reads.requests() if isinstance(one, NarrativeRequest)]
         assert [one.viewpoint for one in requests] == [None, Slot.ORANGE]
         newer, older = page.versions
         assert newer.startswith("Version 2 · as Jonas [/x] sees it · ")
@@ -182,7 +182,7 @@ async def test_a_build_from_a_viewpoint_that_failed_is_retried_from_there(deskto
         await page.until(lambda: page.banner)
         await page.pilot.press("ctrl+r")
         await page.until(lambda: page.draft.drafts)
-        requests = [one for one in await page.session.requests() if isinstance(one, NarrativeRequest)]
+        requests = [one for one in await page.session.reads.requests() if isinstance(one, NarrativeRequest)]
         assert {one.viewpoint for one in requests} == {Slot.RED}
 
 
@@ -206,7 +206,7 @@ async def test_a_chapter_without_audiences_reads_no_requests_for_its_versions(
         async def never() -> None:
             raise AssertionError("every request is read for nothing")
 
-        monkeypatch.setattr(session, "requests", never)
+        monkeypatch.setattr(session.reads, "requests", never)
         await page.pane.attach(session)
         await page.until(lambda: page.versions and page.memory.is_known)
         assert "sees it" not in page.versions[0]
@@ -233,7 +233,7 @@ async def test_a_correction_is_given_to_everyone_or_to_those_who_are_chosen(desk
         await page.pilot.press("1", "tab", "tab", "enter")
         await page.until(lambda: page.app.screen is not dialog)
         await page.until(lambda: f"{MARK}Correction by the GM" in page.memory_text)
-        block = (await page.session.memory_blocks())[-1]
+        block = (await page.session.reads.memory_blocks())[-1]
         assert (block.type, block.audience) == (BlockType.CANON_CORRECTION, MIRA)
 
 

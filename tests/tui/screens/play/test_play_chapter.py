@@ -12,6 +12,7 @@ from core.domain.session.session import SessionState
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.session.session_handle import SessionHandle
+from core.engine.session.session_reader import SessionReader
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.models.consent_modal import ConsentModal
@@ -38,14 +39,14 @@ def summaries(**values: object) -> Script:
 # Summaries
 
 
-async def took_long(_: SessionHandle, agent_id: int, model: str) -> float:
+async def took_long(_: SessionReader, agent_id: int, model: str) -> float:
     return 100.0
 
 
 async def test_a_summary_runs_quietly_and_then_the_dashed_line_is_there(
     desktop: Desktop, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(SessionHandle, "last_duration", took_long)
+    monkeypatch.setattr(SessionReader, "last_duration", took_long)
     desktop.script = summaries(first_token=1)
     async with at_table(desktop, prompts=6) as table:
         assert LINE not in table.transcript.text
@@ -83,7 +84,7 @@ async def test_a_failed_summary_counts_down_and_can_be_tried_at_once(desktop: De
 async def test_a_failed_summary_is_tried_again_by_itself(desktop: Desktop) -> None:
     desktop.script = summaries(fault=Fault.SERVER_ERROR, times=1)
     async with at_table(desktop, prompts=6) as table:
-        table.session._worker._performer._backoffs = waiting(0.01)
+        table.session._worker._backoffs = waiting(0.01)
         await table.send("The seventh")
         await table.until(lambda: table.transcript.text.endswith(LINE))
         assert table.banner("summary-failed") == ""
@@ -184,7 +185,7 @@ async def test_a_second_window_reads_along_and_goes_on_when_it_is_the_writer(des
         assert not any(
             table.pane.check_action(action, ()) for action in ("cancel", "retry", "take_back", "end_chapter")
         )
-        await writer.save_unsent(Slot.ORANGE, "typed there")
+        await writer.edits.save_unsent(Slot.ORANGE, "typed there")
         await table.until(lambda: table.text(Slot.ORANGE) == "typed there")
         await writer.submit_prompt(Slot.ORANGE, "typed there")
         await table.until(lambda: table.transcript.text.endswith("2) typed there\n\nJonas [/x]: I see."))

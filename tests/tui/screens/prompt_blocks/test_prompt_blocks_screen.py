@@ -44,7 +44,7 @@ BLOCKS = PromptBlocks(
 
 async def make_blocks(engine: Engine) -> None:
     session = await engine.open(await make_active(engine, 1))
-    await session.edit_prompt_blocks(BLOCKS)
+    await session.edits.edit_prompt_blocks(BLOCKS)
     await session.aclose()
 
 
@@ -103,7 +103,7 @@ async def test_the_outline_shows_the_tokens_of_what_the_chosen_agent_is_given(de
         assert names[1:-1] == ["+ Nobody laughs", "+ Weather [/b]", "+ The house"]
         counts = [int(count.replace(",", "")) for _, count in shown]
         assert sum(counts[:-1]) == counts[-1]
-        made = session_of(app).outline(AgentRole.CHARACTER, Slot.RED)
+        made = session_of(app).edits.outline(AgentRole.CHARACTER, Slot.RED)
         assert [part.tokens for part in made.parts] == counts[:-1]
         screen.query_one("#agent", Select).value = (AgentRole.CONTEXT_SUMMARY, None)
         await until(pilot, lambda: outline(screen)[0][0].startswith("context_summary/full@"))
@@ -285,7 +285,7 @@ async def test_a_window_that_only_reads_shows_and_follows_and_edits_nothing(desk
         session = await writer.open(summary.id)
         async with desktop.window() as (pilot, app):
             screen = await list_shown(pilot)
-            await session.edit_prompt_blocks(BLOCKS.with_variant("all ages").without_block(2))
+            await session.edits.edit_prompt_blocks(BLOCKS.with_variant("all ages").without_block(2))
             await until(pilot, lambda: len(rows(screen)) == 4)
             await pilot.press("space", "s", "n", "d")
             assert app.screen is screen

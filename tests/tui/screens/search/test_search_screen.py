@@ -29,7 +29,7 @@ from tests.tui.narrative_desk import PROSE, make_ended
 async def tell(engine: Engine) -> None:
     """Play a chapter of two prompts."""
     session = await engine.open(await engine.create())
-    await session.edit_tab1(Tab1Edit(world="A cold sea.", names={Slot.RED: "Kara"}))
+    await session.edits.edit_tab1(Tab1Edit(world="A cold sea.", names={Slot.RED: "Kara"}))
     await session.wait(await session.lock())
     for text in ("Where is the brass [/x] key?", "And the boat?"):
         await session.wait(await session.submit_prompt(Slot.RED, text))
@@ -102,7 +102,7 @@ async def test_enter_goes_to_the_words_in_memory(desktop: Desktop) -> None:
     desktop.script = SCRIPT
     async with desktop.window(lambda engine: make_active(engine, 8)) as (pilot, app):
         assert app.session is not None
-        blocks = await app.session.memory_blocks()
+        blocks = await app.session.reads.memory_blocks()
         text = next(text for text in texts_of(blocks[-1].payload) if len(text) > 20)
         screen = await searching(pilot, app, text.split()[-1].strip("."))
         await choose(pilot, screen, f"Memory, prompt {blocks[-1].last}")

@@ -29,7 +29,7 @@ async def make_later(engine: Engine) -> None:
     """Store a chapter to which something comes over."""
     session_id = await engine.create(carried=CarryOver(budget=400, lines=LINES))
     session = await engine.open(session_id)
-    await session.edit_tab1(
+    await session.edits.edit_tab1(
         Tab1Edit(
             world="A cold sea.",
             names={Slot.RED: "Mira", Slot.ORANGE: "Jonas", Slot.YELLOW: "Pell"},

@@ -17,7 +17,7 @@ from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.session.session_handle import SessionHandle
+from core.engine.session.session_reader import SessionReader
 from core.engine.sync.notifications import Notification, SessionChanged
 from core.providers.scripted.script import Entry, Fault, Pace, Script, ScriptMatch
 from storyengine_tui.screens.chapter.session_listener import SessionListener
@@ -142,14 +142,14 @@ async def test_a_running_lock_says_how_long_it_took_last_time_and_invents_no_num
 ) -> None:
     asked: list[tuple[int, str]] = []
 
-    async def last(_: SessionHandle, agent_id: int, model: str) -> float | None:
+    async def last(_: SessionReader, agent_id: int, model: str) -> float | None:
         asked.append((agent_id, model))
         return seconds
 
     async def none_are(*_: object) -> bool:
         return False
 
-    monkeypatch.setattr(SessionHandle, "last_duration", last)
+    monkeypatch.setattr(SessionReader, "last_duration", last)
     monkeypatch.setattr("storyengine_tui.screens.models.local_weights.are_missing", none_are)
     desktop.script = Script(pace=Pace(first_token=60))
     desktop.settings = Settings(provider=provider, _env_file=None)
@@ -245,7 +245,7 @@ async def test_the_dialog_says_who_sees_which_group_and_who_is_paused(desktop: D
         characters = engine.library.characters
         mira = replace((await characters.create("Mira")).profile, group="Harbour [/x]", groups_visible=())
         await characters.pause(await characters.find("Mira"))
-        await session.edit_tab1(Tab1Edit(profiles={Slot.RED: mira}))
+        await session.edits.edit_tab1(Tab1Edit(profiles={Slot.RED: mira}))
         await session.aclose()
 
     async with desktop.window(make) as (pilot, app):
@@ -264,7 +264,7 @@ async def test_the_dialog_says_who_sees_which_group_and_who_is_paused(desktop: D
 async def make_models_of_the_library(engine: Engine) -> None:
     session = await engine.open(await make_draft(engine))
     brought = {Slot.RED: Profile(model="near:big"), Slot.ORANGE: Profile(model="gone:big [/x]")}
-    await session.edit_tab1(Tab1Edit(profiles=brought))
+    await session.edits.edit_tab1(Tab1Edit(profiles=brought))
     await session.aclose()
 
 

@@ -25,7 +25,7 @@ async def make_grouped(engine: Engine) -> None:
     session = await engine.open((await engine.sessions())[0].id)
     harbour = Profile(group="Harbour [/x]", groups_visible=())
     guest = Profile(groups_visible=("General", "Harbour [/x]"))
-    await session.edit_tab1(Tab1Edit(profiles={Slot.RED: harbour, Slot.ORANGE: guest}))
+    await session.edits.edit_tab1(Tab1Edit(profiles={Slot.RED: harbour, Slot.ORANGE: guest}))
     await session.aclose()
 
 
@@ -58,7 +58,7 @@ async def test_a_secret_is_for_those_who_see_a_group_whoever_that_is(desktop: De
         rows = app.chapter.query_one("#secret-list", OptionList)
         first = str(rows.get_option_at_index(0).prompt)
         assert "those who see General are among them" in first
-        await session_of(app).edit_tab1(
+        await session_of(app).edits.edit_tab1(
             Tab1Edit(profiles={Slot.ORANGE: Profile(group="Far", groups_visible=())})
         )
         await until(pilot, lambda: first != str(rows.get_option_at_index(0).prompt))

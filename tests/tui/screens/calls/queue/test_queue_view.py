@@ -312,5 +312,5 @@ async def test_the_queue_follows_what_happens_in_the_open_chapter(desktop: Deskt
         assert len(shown.rows) == 4
         shown.queue.listed.pop()
         assert shown.app.session is not None
-        await shown.app.session.retitle("Another title")
+        await shown.app.session.edits.retitle("Another title")
         await until(shown.pilot, lambda: len(shown.rows) == 3)

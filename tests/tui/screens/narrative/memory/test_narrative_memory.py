@@ -214,7 +214,7 @@ def _styles(cell: MemoryCell) -> dict[str, Any]:
 async def test_both_views_show_what_is_stored_can_be_searched_and_copied(desktop: Desktop) -> None:
     desktop.script = SCRIPT
     async with chapter_page(desktop, make_ended) as page:
-        pilot, stored = page.pilot, [block.payload for block in await page.session.memory_blocks()]
+        pilot, stored = page.pilot, [block.payload for block in await page.session.reads.memory_blocks()]
         assert "World and chapter, as they were locked" in page.memory_text
         assert "Prompts 1–2" in page.memory_text
         page.memory.view.focus()

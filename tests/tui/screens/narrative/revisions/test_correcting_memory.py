@@ -11,7 +11,7 @@ from core.domain.errors import ErrorCode, SessionLockedError, StorageError, Stor
 from core.domain.prompt_range import PromptRange
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.session.state_machine import Command
-from core.engine.session.session_handle import SessionHandle
+from core.engine.session.session_edits import SessionEdits
 from storyengine_tui.screens.narrative.revisions.correction_modal import EFFECT, CorrectionModal
 from storyengine_tui.screens.shared.kept_text import BEGUN, KeptText
 from storyengine_tui.screens.system.help_screen import keys_of
@@ -92,7 +92,7 @@ async def test_a_correction_is_written_stored_and_shown_as_the_newest_block(desk
         assert str(page.memory.query_one("#memory-count", Static).content) == "2 blocks"
         top = page.memory.view.lines.paragraphs[page.memory.view.pinned or 0].text
         assert top.startswith("Correction by the GM"), "it is in sight"
-        [*_, block] = await page.session.memory_blocks()
+        [*_, block] = await page.session.reads.memory_blocks()
         assert block.payload["correction"] == "Jonas\ndid it"
 
 
@@ -113,7 +113,7 @@ async def test_escape_asks_before_a_written_text_is_discarded_and_an_empty_dialo
         await page.pilot.click("#cancel")
         await dialog.answer_question("confirm")
         await page.until(lambda: not dialog.is_open)
-        assert len(await page.session.memory_blocks()) == 1
+        assert len(await page.session.reads.memory_blocks()) == 1
 
 
 @pytest.mark.parametrize(
@@ -124,15 +124,15 @@ async def test_escape_asks_before_a_written_text_is_discarded_and_an_empty_dialo
 async def test_what_was_typed_stays_when_it_cannot_be_stored_and_can_be_added_again(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch, error: StoryEngineError
 ) -> None:
-    whole = SessionHandle.correct_canon
+    whole = SessionEdits.correct_canon
     failures = [error]
 
-    async def fail_once(session: SessionHandle, text: str, prompts: PromptRange | None = None) -> None:
+    async def fail_once(edits: SessionEdits, text: str, prompts: PromptRange | None = None) -> None:
         if failures:
             raise failures.pop()
-        await whole(session, text, prompts)
+        await whole(edits, text, prompts)
 
-    monkeypatch.setattr(SessionHandle, "correct_canon", fail_once)
+    monkeypatch.setattr(SessionEdits, "correct_canon", fail_once)
     async with active_page(desktop) as (page, dialog):
         await dialog.begin()
         await dialog.write(SAID)
@@ -151,7 +151,7 @@ async def test_two_presses_of_add_store_one_correction(desktop: Desktop) -> None
         dialog.add.press()
         dialog.add.press()
         await page.until(lambda: not dialog.is_open and SAID in page.memory_text)
-        assert len(await page.session.memory_blocks()) == 2
+        assert len(await page.session.reads.memory_blocks()) == 2
 
 
 async def test_a_text_stops_at_the_bound_of_one_and_at_what_is_left_for_all(desktop: Desktop) -> None:
@@ -163,8 +163,8 @@ async def test_a_text_stops_at_the_bound_of_one_and_at_what_is_left_for_all(desk
         await page.pilot.press("tab", "tab", "enter")
         await page.until(lambda: not dialog.is_open)
         for _ in range(LONGEST_CORRECTIONS // LONGEST_CORRECTION - 2):
-            await page.session.correct_canon("x" * LONGEST_CORRECTION)
-        await page.session.correct_canon("x" * (LONGEST_CORRECTION - 5))
+            await page.session.edits.correct_canon("x" * LONGEST_CORRECTION)
+        await page.session.edits.correct_canon("x" * (LONGEST_CORRECTION - 5))
         await page.until(lambda: len(page.memory.blocks) == 5)
         await dialog.begin()
         assert str(page.app.screen.query_one(CharCounter).content) == "0/5"
@@ -209,7 +209,7 @@ async def test_a_window_that_reads_along_is_not_offered_it_and_sees_what_the_oth
             assert not page.memory.check_action("correct", ())
             await page.pilot.press("plus")
             assert not Correcting(page).is_open
-            await writer.correct_canon(SAID)
+            await writer.edits.correct_canon(SAID)
             await page.until(lambda: SAID in page.memory_text)
         await reader.aclose()
         await writer.aclose()

@@ -133,7 +133,7 @@ async def test_an_empty_line_leaves_the_rebuilding_to_the_model_that_summarises(
     async with at_memory(desktop) as (page, revising):
         await revising.rebuild("Prompts 8–14")
         [past] = await page.session.takes.revisions()
-        now = (await page.session.memory_blocks())[-1]
+        now = (await page.session.reads.memory_blocks())[-1]
         assert (past.payload, now.payload["canon_locks"]) == (now.payload, DELTA["canon_locks"])
 
 
@@ -150,7 +150,7 @@ async def test_older_memory_is_rebuilt_in_order_until_no_block_is_from_older_mem
         assert dialog.heading == "Rebuild 2 blocks made from older memory, in order"
         await page.pilot.press("enter")
         await page.until(lambda: "older memory" not in page.memory_text)
-        blocks = await page.session.memory_blocks()
+        blocks = await page.session.reads.memory_blocks()
         assert stale_blocks(blocks) == frozenset()
         assert [block.made_from for block in blocks[1:]] == [block.id for block in blocks[:-1]]
 
@@ -158,7 +158,7 @@ async def test_older_memory_is_rebuilt_in_order_until_no_block_is_from_older_mem
 async def test_a_rebuild_shows_that_it_runs_and_escape_stops_it(desktop: Desktop, gate: Gate) -> None:
     slow = Entry(match=AGAIN, payload=OTHER, between_tokens=1)
     async with at_memory(desktop, Script(reply=(slow, *MEMORY, REPLIES))) as (page, revising):
-        before = await page.session.memory_blocks()
+        before = await page.session.reads.memory_blocks()
         await revising.press_at("Prompts 1–7", "r")
         await revising.dialog(RebuildModal)
         await page.pilot.press(*"other", "enter")
@@ -167,18 +167,18 @@ async def test_a_rebuild_shows_that_it_runs_and_escape_stops_it(desktop: Desktop
         await page.pilot.press("escape", "escape")
         await page.until(lambda: revising.said("Not rebuilt; the revision before counts as it did."))
         await page.until(lambda: "rebuilding" not in page.said("memory-count"))
-        assert await page.session.memory_blocks() == before
+        assert await page.session.reads.memory_blocks() == before
 
 
 async def test_a_rebuild_that_fails_says_why_and_leaves_memory_as_it_was(desktop: Desktop) -> None:
     bad = Entry(match=AGAIN, fault=Fault.CUT, payload=OTHER)
     async with at_memory(desktop, Script(reply=(bad, *MEMORY, REPLIES))) as (page, revising):
-        before = await page.session.memory_blocks()
+        before = await page.session.reads.memory_blocks()
         await revising.press_at("Prompts 1–7", "r")
         await revising.dialog(RebuildModal)
         await page.pilot.press(*"other", "enter")
         await page.until(lambda: revising.said("Not rebuilt; the revision before counts as it did."))
-        assert await page.session.memory_blocks() == before
+        assert await page.session.reads.memory_blocks() == before
         assert "older memory" not in page.memory_text
 
 
@@ -280,7 +280,7 @@ async def test_two_revisions_are_compared_line_by_line(desktop: Desktop) -> None
         await revising.press_at("Prompts 1–7", "equals_sign")
         await page.until(lambda: revising.said("There is one revision of prompts 1–7 so far"))
         await revising.rebuild("Prompts 1–7", "other")
-        block = (await page.session.memory_blocks())[1]
+        block = (await page.session.reads.memory_blocks())[1]
         edited = json.dumps({**block.payload, "canon_locks": ["By hand."]})
         await page.session.takes.edit_block(7, edited)
         await page.until(lambda: "By hand." in page.memory_text)

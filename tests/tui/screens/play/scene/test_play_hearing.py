@@ -77,7 +77,7 @@ async def test_a_chapter_that_uses_no_audiences_reads_the_story_once(
         reads.clear()
         await table.play("Who is there?")
         assert reads == ["memory"], "the engine needs memory for its first call, and the screen nothing"
-        assert [one.agent_id for one in await table.session.artifacts()] == [0, 1, 2]
+        assert [one.agent_id for one in await table.session.reads.artifacts()] == [0, 1, 2]
 
 
 async def test_a_whisper_is_said_on_the_panel_and_is_for_one_prompt(desktop: Desktop) -> None:
@@ -364,10 +364,10 @@ async def test_models_and_the_counter_know_nothing_of_marks(desktop: Desktop) ->
         await table.until(lambda: table.played(1))
         assert table.counter == "21/60,000"
         await table.play("And you?")
-        calls = await table.session.artifacts()
-        manifests = dict(await table.session.contents([one.input_ref for one in calls if one.input_ref]))
+        reads = table.session.reads
+        manifests = dict(await reads.contents([one.input_ref for one in await reads.artifacts()]))
         parts = [part.hash for manifest in manifests.values() for part in segments_of(manifest)]
-        sent = dict(await table.session.contents(parts))
+        sent = dict(await reads.contents(parts))
         assert any("Psst" in text for text in sent.values())
         assert not any("⟨" in text for text in sent.values())
 

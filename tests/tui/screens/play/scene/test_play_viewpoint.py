@@ -193,10 +193,10 @@ async def test_the_exact_next_input_is_shown_with_the_text_of_the_panel(
         assert table.text(ORANGE) == "What now, Jonas?"
         await table.pilot.press("enter")
         await table.until(lambda: table.played(3))
-        calls = await table.session.artifacts()
-        manifest = dict(await table.session.contents([calls[-1].input_ref or ""]))
+        calls = await table.session.reads.artifacts()
+        manifest = dict(await table.session.reads.contents([calls[-1].input_ref or ""]))
         parts = segments_of("".join(manifest.values()))
-        sent = dict(await table.session.contents([part.hash for part in parts]))
+        sent = dict(await table.session.reads.contents([part.hash for part in parts]))
         told = [sent[part.hash] for part in parts if part.name not in SEGMENTS]
         assert told
         assert all(text in shown for text in told), "what was sent then is what was shown"

@@ -91,7 +91,7 @@ class Reader:
         view = self.app.chapter.query_one(TranscriptView)
         lines = TranscriptLines()
         lines.set_width(view.scrollable_content_region.width)
-        window = render_window(await session.canon(), session.snapshot.session)
+        window = render_window(await session.reads.canon(), session.snapshot.session)
         lines.show([paragraph_of(piece) for piece in window.pieces])
         top = round(view.scroll_y)
         assert painted(self.app, view) == [_row(lines, top + y) for y in range(view.size.height)]

@@ -13,8 +13,9 @@ from core.domain.errors import ErrorCode
 from core.domain.requests.request import ReplyRequest, Request
 from core.domain.slot import Slot
 from core.engine.kinds.outcome import Failed, LockMade, Outcome, ReplyMade, SummaryMade
+from core.engine.kinds.registry import handler_of
 from core.engine.kinds.trial import new_test
-from core.engine.queue.executor import Executor
+from core.engine.queue.jobs import JobFactory
 from core.engine.recall.reading import BankReader
 from core.engine.sync.notifications import Notification, StreamRestarted
 from core.gateway.call_records import CallRecords
@@ -36,7 +37,7 @@ async def save(decide: Callable[[Snapshot], Changes]) -> Changes:
 
 
 class Bench:
-    """An executor with a scripted model, and what it published."""
+    """The jobs of a scripted model, and what it published."""
 
     def __init__(
         self, simulation: Simulation, *entries: Entry, style: PromptStyle = PromptStyle.FULL, **more: Any
@@ -50,13 +51,14 @@ class Bench:
         gateway = ModelGateway(model, self.choices, None, lambda: NOW)
         builder = ContextBuilder(self.choices)
         store = FaultyStore(self.snapshot)
-        self.executor = Executor(
+        self.jobs = JobFactory(
             store, gateway, builder, save, BankReader(store), EmbeddingService(gateway, None, lambda: NOW)
         )
         self.notifications: list[Notification] = []
 
     async def run(self, request: Request) -> tuple[Outcome, CallRecords]:
-        return await self.executor.run(self.snapshot, request, Cancellation(), self.notifications.append)
+        job = await self.jobs.job(self.snapshot, request, Cancellation(), self.notifications.append)
+        return await handler_of(request).carry_out(job, request)
 
 
 def locking() -> tuple[Simulation, Request]:
@@ -189,7 +191,7 @@ async def test_a_prompt_needs_room_only_where_what_is_not_in_memory_would_be_sho
     simulation.begin()
     request = simulation.only(ReplyRequest)
     wide = Bench(simulation)
-    assert not await wide.executor.needs_room(simulation.snapshot, request)
+    assert not await wide.jobs.needs_room(simulation.snapshot, request)
     needed = (
         ContextBuilder(wide.choices)
         .character(
@@ -199,11 +201,9 @@ async def test_a_prompt_needs_room_only_where_what_is_not_in_memory_would_be_sho
         .tokens
     )
     tight = Bench(simulation, max_input_tokens=needed - 1)
-    assert await tight.executor.needs_room(simulation.snapshot, request)
+    assert await tight.jobs.needs_room(simulation.snapshot, request)
     hopeless = Bench(simulation, max_input_tokens=100)
-    assert not await hopeless.executor.needs_room(simulation.snapshot, request), (
-        "no summary makes enough room"
-    )
+    assert not await hopeless.jobs.needs_room(simulation.snapshot, request), "no summary makes enough room"
 
 
 async def test_a_reply_that_is_nothing_but_the_character_s_name_is_a_failure() -> None:

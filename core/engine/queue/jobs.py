@@ -1,4 +1,4 @@
-"""Carries out requests by the handlers of their kinds; numbers and announces their calls (design 6)."""
+"""Makes what handlers of requests need: the builder, and calls that are numbered and announced (design 6)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,12 +9,10 @@ from core.config.models.assignments import AgentRole, ModelAssignments, ModelCon
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import ReplyRequest, Request
 from core.engine.kinds.base import Job, Save, input_of
-from core.engine.kinds.outcome import Failed, Outcome
-from core.engine.kinds.registry import handler_of
 from core.engine.recall.asking import Meaning
 from core.engine.recall.reading import BankReader
 from core.engine.sync.notifications import CallStarted, Notification, StreamRestarted, TextArrived
-from core.gateway.call_records import CallRecords, failure_of
+from core.gateway.call_records import CallRecords
 from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import Following, nothing_follows
 from core.gateway.embedding_service import Embedded, EmbeddingService
@@ -27,8 +25,8 @@ QUERY_CALL: Final = 0
 """Number of the call for the vector of an input's query: the calls for an answer begin with 1."""
 
 
-class Executor:
-    """Carries out requests of one session, one at a time."""
+class JobFactory:
+    """Makes the jobs of one session."""
 
     def __init__(
         self,
@@ -46,28 +44,15 @@ class Executor:
         self._bank = bank
         self._embeddings = embeddings
 
-    async def run(
+    async def job(
         self, snapshot: Snapshot, request: Request, cancellation: Cancellation, publish: Publish
-    ) -> tuple[Outcome, CallRecords]:
-        """Return the outcome of `request` and the provenance that is not stored yet.
-
-        Raises:
-            StorageError: The store cannot be read or written.
-            StoryEngineError: `LLM_CONTEXT_OVERFLOW`; the input does not fit.
-        """
-        handler = handler_of(request)
-        choices = await self._gateway.choices_for(snapshot.tab1.profiles)
+    ) -> Job:
+        """Return the job of one attempt of `request`; what its calls do is published."""
+        profiles = snapshot.tab1.profiles
+        choices = await self._gateway.choices_for(profiles)
         calls = _Calls(self._gateway, choices, self._embeddings, request, cancellation, publish)
-        try:
-            builder = self._builder.for_chapter(snapshot.prompt_blocks, snapshot.tab1.profiles)
-            job = Job(snapshot, builder, calls, self._store, self._save, self._bank)
-            return await handler.run(job, request)
-        except Exception as bug:
-            # Answers were paid for, so their provenance is kept when processing them fails.
-            if handler.stores_its_calls or not calls.call_records.artifacts:
-                raise
-            error = failure_of(bug, f"request {request.id}")
-            return Failed(error), calls.call_records.marked(error)
+        builder = self._builder.for_chapter(snapshot.prompt_blocks, profiles)
+        return Job(snapshot, builder, calls, self._store, self._save, self._bank)
 
     @property
     def makes_vectors(self) -> bool:

@@ -1,0 +1,46 @@
+"""The objects that an open session consists of, made by the engine before the session itself."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.agents.context_builder import ContextBuilder
+from core.domain.clock import Clock
+from core.domain.requests.retry_policy import Backoffs
+from core.engine.queue.background import BackgroundWorker
+from core.engine.queue.worker import RequestWorker
+from core.engine.save_points.auto_save import AutoSaver
+from core.engine.session.assist import Assist
+from core.engine.session.cast_work import CastWork
+from core.engine.session.condenser import Condenser
+from core.engine.session.money import Money
+from core.engine.speaking.heartbeats import Heartbeats
+from core.engine.speaking.service import Afterthoughts
+from core.engine.sync.session_writer import SessionWriter
+from core.store import SessionStore
+
+
+@dataclass(frozen=True, slots=True)
+class SessionParts:
+    """The services and workers of one open session."""
+
+    store: SessionStore
+    writer: SessionWriter
+    builder: ContextBuilder
+    worker: RequestWorker
+    background: BackgroundWorker
+    afterthoughts: Afterthoughts
+    heartbeats: Heartbeats
+    auto_saver: AutoSaver
+    condenser: Condenser
+    money: Money
+    assist: Assist
+    cast_work: CastWork
+    clock: Clock
+    backoffs: Backoffs
+    fades_at: Callable[[], datetime | None]
+    """Returns the current time where items of the memory bank fade by hours, else None."""
+    make_vectors: Callable[[], Awaitable[None]]
+    """Asks for the vectors that items lack."""
+    prepare_search: Callable[[], Awaitable[None]]
+    """Asks for the vectors that a search by meaning lacks; does nothing in a chapter that keeps no bank."""
