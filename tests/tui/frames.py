@@ -1,5 +1,6 @@
 """Paint the frames that a test looks at, and no others: a third of its processor time went into the rest."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -7,15 +8,21 @@ from typing import Any
 import pytest
 from textual._compositor import Compositor
 from textual.pilot import Pilot
+from textual.timer import Timer
 
 from storyengine_tui.textual_ext.painting.compositor import FrontCompositor
+from tests.tui.idle import nothing_ready
+
+LATE = 0.5
+"""Seconds by which a frame is late at most, however busy the loop is."""
 
 
 @contextmanager
 def frames_on_pause() -> Iterator[None]:
     """Have screens drop frames as they would on a slow line: what changed is painted at the next pause.
 
-    The text of a screen and its pictures are taken from its layout, and always new.
+    The text of a screen and its pictures are taken from its layout, and always new. A layout waits until all
+    is done that can be done at once: how many there are does not depend on the speed of the machine.
     """
     is_painting = False
 
@@ -26,6 +33,12 @@ def frames_on_pause() -> Iterator[None]:
         return render_update
 
     pause = Pilot.pause
+    tick = Timer._tick
+
+    async def tick_when_idle(self: Timer, *, next_timer: float, count: int) -> None:
+        if self.name == "screen_update":
+            await nothing_ready(asyncio.get_running_loop().time() + LATE, but_waits=True)
+        await tick(self, next_timer=next_timer, count=count)
 
     async def pause_and_paint(self: Pilot[Any], delay: float | None = None) -> None:
         nonlocal is_painting
@@ -42,4 +55,5 @@ def frames_on_pause() -> Iterator[None]:
         for kind in (Compositor, FrontCompositor):
             patch.setattr(kind, "render_update", dropping(kind.render_update))
         patch.setattr(Pilot, "pause", pause_and_paint)
+        patch.setattr(Timer, "_tick", tick_when_idle)
         yield

@@ -50,6 +50,9 @@ class NarrativePane(SessionTab):
         Binding("ctrl+r", "retry", "Retry"),
     ]
 
+    # At first: a class that comes later styles all of the page again.
+    DEFAULT_CLASSES = "-unwritten"
+
     view: var[NarrativeView | None] = var(None, init=False)
     can_download: var[bool] = var(False, init=False, bindings=True)
     """Whether the text that shows is a version, which can be downloaded."""

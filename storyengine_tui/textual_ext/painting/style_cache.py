@@ -6,7 +6,7 @@ of tab asks for it six times. Uses private parts of Textual's style sheet (`Part
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from textual.css.model import RuleSet, SelectorType
@@ -26,6 +26,9 @@ OF_PLACE: Final = frozenset(
     {"first-of-type", "last-of-type", "first-child", "last-child", "odd", "even", "empty"}
 )
 """Pseudo classes that depend on sibling or child widgets; where a rule does, nothing is cached."""
+
+_STATES: Final = ("states",)
+"""The key of the states in the cache that Textual has for widgets which are styled at once."""
 
 State = tuple[object, ...]
 """State of a widget and its ancestors that the rules test."""
@@ -132,19 +135,19 @@ class CachingStylesheet(Stylesheet):
         """The same rules by their selectors."""
         return super().rules_map if self._narrow is None else self._narrow.by_name
 
-    def update_nodes(self, nodes: Iterable[DOMNode], animate: bool = False) -> None:
-        """Style the nodes; their ancestors must not change during the call."""
-        outer, self._states = self._states, {}
-        try:
-            super().update_nodes(nodes, animate)
-        finally:
-            self._states = outer
-
     def apply(
         self, node: DOMNode, *, animate: bool = False, cache: dict[tuple[Any, ...], RulesMap] | None = None
     ) -> None:
-        """Style one widget, from the cache where it, or one like it, was in this state before."""
+        """Style one widget, from the cache where it, or one like it, was in this state before.
+
+        `cache` is the same for all widgets that are styled, or mounted, at once; what lies around them must
+        not change meanwhile.
+        """
         outer, self._narrow = self._narrow, None
+        outer_states = self._states
+        if cache is not None:
+            # Textual keeps it for as long as that takes, and its own keys there begin with a widget's parent.
+            self._states = cast(Any, cache).setdefault(_STATES, {})
         try:
             self._forget_other_rules()
             narrow = self._narrow_for(node)
@@ -164,7 +167,24 @@ class CachingStylesheet(Stylesheet):
             else:
                 self._restore(node, look, animate=animate)
         finally:
-            self._narrow = outer
+            self._narrow, self._states = outer, outer_states
+
+    @classmethod
+    def replace_rules(cls, node: DOMNode, rules: RulesMap, animate: bool = False) -> None:
+        """Set the rules of a widget that are others; only a transition asks for those that stay."""
+        base = node.styles.base
+        if "transitions" in rules:
+            super().replace_rules(node, rules, animate)
+            return
+        known = base._rules
+        for name in [name for name in known.keys() | rules.keys() if known.get(name) != rules.get(name)]:
+            setattr(base, name, rules.get(name))
+        # The background may look different; scroll bars show it, and only here are they told.
+        node.notify_style_update()
+        if isinstance(node, Widget):
+            for bar in (node._vertical_scrollbar, node._horizontal_scrollbar):
+                if bar is not None:
+                    bar.refresh()
 
     @staticmethod
     def _is_worth_caching(node: DOMNode) -> bool:
@@ -266,15 +286,7 @@ class CachingStylesheet(Stylesheet):
 
     def _restore(self, node: DOMNode, look: _CachedStyles, *, animate: bool) -> None:
         look.flags.restore(node)
-        if node.styles.base._rules != look.rules:
-            self.replace_rules(node, look.rules, animate=animate)
-        else:
-            # The background may look different; scroll bars show it, and only here are they told.
-            node.notify_style_update()
-            if isinstance(node, Widget):
-                for bar in (node._vertical_scrollbar, node._horizontal_scrollbar):
-                    if bar is not None:
-                        bar.refresh()
+        self.replace_rules(node, look.rules, animate=animate)
         if node._component_styles.keys() != look.components.keys() or any(
             node._component_styles[name] != styles for name, styles in look.components.items()
         ):

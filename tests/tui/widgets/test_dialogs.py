@@ -65,6 +65,7 @@ async def test_no_way_leads_from_a_question_to_another_chapter(desktop: Desktop)
         assert app.screen is question
 
 
+@pytest.mark.paints  # The button loses the focus in the frames without it, while the lock runs.
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_a_lock_that_was_begun_by_its_button_and_failed_is_seen_and_mended_by_keys(
     desktop: Desktop, size: tuple[int, int]
