@@ -50,10 +50,9 @@ class ModelFields(Vertical):
         names: Mapping[Slot, str],
         *,
         id: str | None = None,
-        classes: str | None = None,
     ) -> None:
         """Make the fields of this connection; `names` are what the open chapter calls its characters."""
-        super().__init__(id=id, classes=classes)
+        super().__init__(id=id)
         self._connection = connection
         self._names = names
 
