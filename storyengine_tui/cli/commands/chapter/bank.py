@@ -97,7 +97,7 @@ async def language(
         session_id = await find_session(catalog, session)
         if (language := read_language(wanted)) is not None:
             await catalog.set_language(session_id, language)
-        stored = (await catalog.store.load(session_id)).session.language
+        stored = (await catalog.reader(session_id).load()).session.language
     say(f"The language of the chapter is {stored.value}.")
 
 
@@ -105,7 +105,7 @@ async def _keep(session: str, *, is_on: bool) -> list[BackgroundRequest]:
     async with running_catalog(await unlocked()) as catalog:
         session_id = await find_session(catalog, session)
         await catalog.keep_bank(session_id, is_on=is_on)
-        snapshot = await catalog.store.load(session_id)
+        snapshot = await catalog.reader(session_id).load()
     return [one for one in snapshot.background if is_extraction(one)]
 
 
@@ -217,8 +217,9 @@ async def quote(
     """Keep words of the story as a quote, for those who heard them."""
     async with running_catalog(await unlocked()) as catalog:
         session_id = await find_session(catalog, session)
-        chapter = (await catalog.store.load(session_id)).session
-        listed = await catalog.store.canon(session_id, first=prompt, last=prompt)
+        reader = catalog.reader(session_id)
+        chapter = (await reader.load()).session
+        listed = await reader.canon(first=prompt, last=prompt)
         events = [event for event in listed if line in (None, event.ordinal)]
         said = next((event for event in events if find_words(event.text, words)), None)
         if said is None:

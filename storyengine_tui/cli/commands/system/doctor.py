@@ -158,9 +158,7 @@ def _pgvector(offered: str, installed: str, can_be_made: bool) -> Finding:
 async def _verify() -> AsyncIterator[Finding]:
     """Yield what does not hold of all that is stored, or one finding that all of it does."""
     async with running_catalog(await unlocked()) as catalog:
-        from core.engine.verification import Verification
-
-        found = Verification(catalog.store, catalog.save_points, lambda next_: say_wrong(f"Checking {next_}"))
+        found = catalog.verification(lambda next_: say_wrong(f"Checking {next_}"))
         is_whole = True
         async for fault in found.faults():
             is_whole = False
