@@ -265,7 +265,7 @@ async def look_back(engine: Engine, session: SessionHandle, model: Spreader) -> 
         model.in_library[name] = slot.value
         await engine.library.characters.create(name, "Waits.")
     assert session.cast_work is not None
-    begun = await session.cast_work.look_back()
+    begun = await session.cast_work.propose_changes()
     assert len(begun.asked) == len(roster)
     for asked in begun.asked:
         await session.wait(asked)

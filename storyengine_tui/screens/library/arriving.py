@@ -81,13 +81,13 @@ class ArrivingShelf(ListScreen[None, Row]):
             confirm="Import",
         )
 
-        def take(is_wanted: bool | None) -> None:
+        def answered(is_wanted: bool | None) -> None:
             if is_wanted and arrival.claims:
                 self._ask_for_trust(arrival)
             elif is_wanted:
-                self.do(self._take(arrival))
+                self.do(self._import_arrival(arrival))
 
-        self.app.push_screen(question, take)
+        self.app.push_screen(question, answered)
 
     def _ask_for_trust(self, arrival: Arrival) -> None:
         """Ask whether a card is given what it says of itself; it is imported either way."""
@@ -98,12 +98,12 @@ class ArrivingShelf(ListScreen[None, Row]):
             cancel="Leave it out",
         )
 
-        def take(is_trusted: bool | None) -> None:
-            self.do(self._take(arrival, is_trusted=is_trusted is True))
+        def answered(is_trusted: bool | None) -> None:
+            self.do(self._import_arrival(arrival, is_trusted=is_trusted is True))
 
-        self.app.push_screen(question, take)
+        self.app.push_screen(question, answered)
 
-    async def _take(self, arrival: Arrival, *, is_trusted: bool = False) -> None:
+    async def _import_arrival(self, arrival: Arrival, *, is_trusted: bool = False) -> None:
         name, is_new = await self._store(arrival, is_trusted=is_trusted)
         done = f"“{name}” was imported" if is_new else f"It is in the library already, as “{name}”"
         self.show_shelf(SHELF_OF[arrival.kind], done)
@@ -117,11 +117,11 @@ class ArrivingShelf(ListScreen[None, Row]):
         more = [f"… and {len(files) - _NAMED:,} more"] if len(files) > _NAMED else []
         question = ConfirmModal(f"Import {len(files):,} files?", "\n".join([*names, *more]), confirm="Import")
 
-        def take(is_wanted: bool | None) -> None:
+        def answered(is_wanted: bool | None) -> None:
             if is_wanted:
                 self.do(self._take_each(files))
 
-        self.app.push_screen(question, take)
+        self.app.push_screen(question, answered)
 
     async def _take_each(self, files: Sequence[Path]) -> None:
         """Import each file as a whole or not at all; say what became of them."""

@@ -28,7 +28,7 @@ from core.domain.requests.request import BackgroundRequest
 from core.domain.session.language import LANGUAGES, read_language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.bank.hands import Hands
+from core.engine.bank.provenance import ItemProvenance
 from core.engine.bank.service import NO_BANK, Bank
 from core.engine.kinds.bank.requests import is_extraction
 from core.text.cleaning import clean_line
@@ -129,10 +129,10 @@ async def list_(
         shown = [item for item in items if slot is None or slot in item.label]
         groups = [[item for item in group if item in shown] for group in await bank.alike()] if alike else []
         shown = [item for group in groups if len(group) > 1 for item in group] if alike else shown
-        hands = await bank.hands(shown) if is_json else {}
+        provenance = await bank.provenance(shown) if is_json else {}
     ids = {item.id for item in counting}
     if is_json:
-        typer.echo(_json(shown, chapter, hands))
+        typer.echo(_json(shown, chapter, provenance))
     elif not console.is_terminal:
         for item in shown:
             typer.echo("\t".join(_cells(item, chapter, ids)))
@@ -358,14 +358,14 @@ def _cells(item: Item, session: Session, counting: Collection[ItemId]) -> tuple[
     )
 
 
-def _json(items: Sequence[Item], session: Session, hands: Mapping[ItemId, Hands]) -> str:
+def _json(items: Sequence[Item], session: Session, provenance: Mapping[ItemId, ItemProvenance]) -> str:
     from pydantic import TypeAdapter  # Only for this.
 
     plain = TypeAdapter(list[Item]).dump_python(list(items), mode="json")
-    made = TypeAdapter(Hands)
+    made = TypeAdapter(ItemProvenance)
     for item, fields in zip(items, plain, strict=True):
         fields["known_to"] = names_of(item.label, session)
         fields["source_origin"] = item.source_origin.value
-        if item.id in hands:
-            fields |= made.dump_python(hands[item.id], mode="json")
+        if item.id in provenance:
+            fields |= made.dump_python(provenance[item.id], mode="json")
     return json.dumps(plain, ensure_ascii=False, indent=2)

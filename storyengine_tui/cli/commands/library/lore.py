@@ -131,11 +131,11 @@ async def import_(
     async with running_catalog(await unlocked()) as catalog:
         lore_library = catalog.library.lore
 
-        async def take(content: bytes, name: str) -> tuple[str, tuple[str, ...], bool]:
+        async def import_one(content: bytes, name: str) -> tuple[str, tuple[str, ...], bool]:
             done = await lore_library.import_lore(content, name)
             return done.book.name, done.report, done.is_new
 
-        await import_each(found, take)
+        await import_each(found, import_one)
 
 
 @command(app)
