@@ -13,10 +13,10 @@ from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import Level
 from core.domain.session.session import SessionState, title_from
 from core.queue_store import QueuedRequest, QueueMessage, QueueSignal, parse_message
-from db.reads.queries import KEPT_STATES
 from db.reads.session_list import beginning
 from db.rows import mapping
 from db.tables import LANE_CALL, LLM_REQUEST, QUEUE_STATE, SESSION, TAB1_INPUT
+from db.tables.request import KEPT_STATES
 from db.writes.change_listener import CHANNEL
 from db.writes.writer_lock import held_locks, lock_key
 

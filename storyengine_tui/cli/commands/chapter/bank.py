@@ -35,7 +35,8 @@ from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command, console, say
+from storyengine_tui.cli.running import command
+from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.bank.bank_rows import mark_of, spoken
 from storyengine_tui.screens.bank.item_numbers import (
     has_id,

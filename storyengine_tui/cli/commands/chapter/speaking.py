@@ -22,7 +22,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     silence_line,
 )
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import say
+from storyengine_tui.cli.words import say
 
 Names = Annotated[
     list[str] | None,

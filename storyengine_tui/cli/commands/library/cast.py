@@ -30,7 +30,8 @@ from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_
 from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command, console, say
+from storyengine_tui.cli.running import command
+from storyengine_tui.cli.words import console, say
 
 app = typer.Typer(help="Characters: cards of version 1 to 3, as JSON, PNG or CHARX, and the library of them.")
 _SHOWN = 200

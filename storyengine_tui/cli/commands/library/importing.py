@@ -8,7 +8,7 @@ import typer
 from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.cli.commands.library.files import PASTE, read_any
 from storyengine_tui.cli.exit_codes import ExitCode
-from storyengine_tui.cli.running import say, say_error
+from storyengine_tui.cli.words import say, say_error
 
 ImportOne = Callable[[bytes, str], Awaitable[tuple[str, tuple[str, ...], bool]]]
 """Stores a file; returns the name in the library, the lines of the report, and whether it is new."""

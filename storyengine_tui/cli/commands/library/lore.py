@@ -26,7 +26,8 @@ from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_
 from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command, console, print_bytes, say
+from storyengine_tui.cli.running import command, print_bytes
+from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.shared.kept_text import KeptText
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.play import PAUSED
 from storyengine_tui.cli.commands.chapter.sessions import find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import say, say_wrong
+from storyengine_tui.cli.words import say, say_wrong
 
 Name = Annotated[str, typer.Argument(help="A name of the character, or the beginning of its id.")]
 Numbers = Annotated[
