@@ -15,8 +15,6 @@ from core.domain.session.language import Language
 from core.domain.slot import Slot
 from core.domain.story.context_status import Statuses
 
-CHANGED: Final = "Another window changed that item meanwhile; nothing was stored from here."
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierChapter:

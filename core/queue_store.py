@@ -10,11 +10,11 @@ from core.domain.ids import RequestId
 from core.domain.requests.request import Request
 from core.domain.session.session_state import SessionState
 
-LONGEST_NEWS: Final = 100
+MAX_MESSAGE_CHARACTERS: Final = 100
 """Characters of a message between windows; anything longer is not ours."""
 
 
-class Word(StrEnum):
+class QueueSignal(StrEnum):
     """Subject of a message between windows."""
 
     PAUSED = "paused"
@@ -33,14 +33,16 @@ class Word(StrEnum):
     """All work beside the play that waits is to be given up."""
 
 
-_OF_REQUESTS: Final = frozenset({Word.BACK, Word.STOP, Word.DROP, Word.RETRY, Word.UP})
+_OF_REQUESTS: Final = frozenset(
+    {QueueSignal.BACK, QueueSignal.STOP, QueueSignal.DROP, QueueSignal.RETRY, QueueSignal.UP}
+)
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class QueueMessage:
     """A message between windows: what, and of which request or account."""
 
-    word: Word
+    signal: QueueSignal
     request_id: RequestId | None = None
     account: str = ""
 
@@ -48,23 +50,23 @@ class News:
     def payload(self) -> str:
         """The message as it is sent."""
         about = self.account or (str(self.request_id) if self.request_id else "")
-        return f"{self.word}:{about}" if about else str(self.word)
+        return f"{self.signal}:{about}" if about else str(self.signal)
 
 
-def read_news(payload: str) -> News | None:
+def parse_message(payload: str) -> QueueMessage | None:
     """Return the message of a payload, which any program can send; None for one that is not ours."""
-    if len(payload) > LONGEST_NEWS:
+    if len(payload) > MAX_MESSAGE_CHARACTERS:
         return None
     name, _, about = payload.partition(":")
-    if name not in list(Word):
+    if name not in list(QueueSignal):
         return None
-    word = Word(name)
-    if word in _OF_REQUESTS:
+    signal = QueueSignal(name)
+    if signal in _OF_REQUESTS:
         try:
-            return News(word, request_id=RequestId(UUID(about)))
+            return QueueMessage(signal, request_id=RequestId(UUID(about)))
         except ValueError:
             return None
-    return News(word, account=about) if word is Word.FREE else News(word)
+    return QueueMessage(signal, account=about) if signal is QueueSignal.FREE else QueueMessage(signal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +99,7 @@ class SharedPlaces(Protocol):
 class QueueStore(SharedPlaces, Protocol):
     """The queue of one database. Every method raises `StorageError` when it cannot be reached."""
 
-    def hear(self, listener: Callable[[str], None]) -> None:
+    def subscribe(self, listener: Callable[[str], None]) -> None:
         """Call `listener` with each message between windows, while a chapter is open for writing here.
 
         In a window that only reads, those of a pause alone.
@@ -112,5 +114,5 @@ class QueueStore(SharedPlaces, Protocol):
     async def requests(self) -> Sequence[QueuedRequest]:
         """Return every request that is open, failed or dead, of the chapters that are not archived."""
 
-    async def tell(self, news: News) -> None:
+    async def send(self, message: QueueMessage) -> None:
         """Send a message to all windows."""

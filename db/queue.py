@@ -12,11 +12,11 @@ from core.domain.ids import SessionId
 from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import Level
 from core.domain.session.session import SessionState, title_from
-from core.queue_store import News, QueuedRequest, Word, read_news
-from db.reads.queries import KEPT_STATES
+from core.queue_store import QueuedRequest, QueueMessage, QueueSignal, parse_message
 from db.reads.session_list import beginning
 from db.rows import mapping
 from db.tables import LANE_CALL, LLM_REQUEST, QUEUE_STATE, SESSION, TAB1_INPUT
+from db.tables.request import KEPT_STATES
 from db.writes.change_listener import CHANNEL
 from db.writes.writer_lock import held_locks, lock_key
 
@@ -53,23 +53,23 @@ class PostgresQueue:
         self._epochs = epochs
         self._listener: Callable[[str], None] = _ignore
 
-    def hear(self, listener: Callable[[str], None]) -> None:
+    def subscribe(self, listener: Callable[[str], None]) -> None:
         """Call `listener` with each message between windows."""
         self._listener = listener
 
-    def told(self, payload: str) -> None:
+    def on_message(self, payload: str) -> None:
         """Pass on a message that the connection of a lock received."""
         self._listener(payload)
 
-    def overheard(self, payload: str) -> None:
+    def on_message_as_reader(self, payload: str) -> None:
         """Pass on a message of a pause; what else windows tell each other is for those that write."""
-        news = read_news(payload)
-        if news is not None and news.word in (Word.PAUSED, Word.RESUMED):
+        message = parse_message(payload)
+        if message is not None and message.signal in (QueueSignal.PAUSED, QueueSignal.RESUMED):
             self._listener(payload)
 
-    def learn(self, *, is_paused: bool) -> None:
+    def on_pause_state(self, *, is_paused: bool) -> None:
         """Pass on the state that was read when a lock was acquired, or listening began."""
-        self._listener(News(Word.PAUSED if is_paused else Word.RESUMED).payload)
+        self._listener(QueueMessage(QueueSignal.PAUSED if is_paused else QueueSignal.RESUMED).payload)
 
     async def is_paused(self) -> bool:
         """Whether the queue is paused."""
@@ -86,7 +86,9 @@ class PostgresQueue:
 
         async def work(connection: AsyncConnection) -> None:
             await connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=replaced))
-            await connection.execute(_told(News(Word.PAUSED if is_paused else Word.RESUMED)))
+            await connection.execute(
+                _notification(QueueMessage(QueueSignal.PAUSED if is_paused else QueueSignal.RESUMED))
+            )
 
         await self._change(work)
 
@@ -100,9 +102,9 @@ class PostgresQueue:
 
         return await self._read(work)
 
-    async def tell(self, news: News) -> None:
+    async def send(self, message: QueueMessage) -> None:
         """Send a message to all windows."""
-        await self._change(lambda connection: connection.execute(_told(news)))
+        await self._change(lambda connection: connection.execute(_notification(message)))
 
     async def take_place(self, account: str, most: int, request: Request) -> bool:
         """Take a place of an account; see `core.queue_store.SharedPlaces.take_place`."""
@@ -127,15 +129,15 @@ class PostgresQueue:
         """Leave the place, or stop waiting; other windows are told."""
         its = (LANE_CALL.c.session_id == request.session_id) & (LANE_CALL.c.request_id == request.id)
         left = delete(LANE_CALL).where(its).cte("left_place")
-        await self._at_once(_told(News(Word.FREE, account=account)).add_cte(left))
+        await self._at_once(_notification(QueueMessage(QueueSignal.FREE, account=account)).add_cte(left))
 
 
 def _ignore(_: str) -> None:
-    """Hear nothing: no engine listens."""
+    """Ignore a message: no engine has subscribed."""
 
 
-def _told(news: News) -> Select[Any]:
-    return select(func.pg_notify(CHANNEL, news.payload))
+def _notification(message: QueueMessage) -> Select[Any]:
+    return select(func.pg_notify(CHANNEL, message.payload))
 
 
 def _listed() -> Select[Any]:

@@ -5,7 +5,6 @@ needed: the screen paints before its settings are read.
 """
 
 import asyncio
-import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from core.ledger.prices import PriceBook
     from db.embedded.server import EmbeddedServer
     from db.store import PostgresStore
-
-log = logging.getLogger(__name__)
 
 HEAVY = ("uuid6", "db.store", "core.engine.engine", "core.providers.factory")
 """Modules of an engine, which are slow to load."""

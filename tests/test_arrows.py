@@ -6,6 +6,7 @@ a fresh interpreter, which sees what an import drags in.
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -115,7 +116,9 @@ def test_only_the_bootstrap_puts_core_and_store_together() -> None:
 def test_screens_and_commands_reach_the_store_through_the_engine() -> None:
     found = {path for path in sources("storyengine_tui") if "core.store.SessionStore" in imported(path)}
     opened = {path for path in sources("storyengine_tui") if "running_store" in path.read_text()}
+    asked = {path for path in sources("storyengine_tui") if re.search(r"\.store\.\w", path.read_text())}
     assert not found
+    assert {path.name for path in asked} == {"bootstrap.py"}
     # `db upgrade` brings the schema up to date by opening the store, and does nothing with it.
     assert {path.name for path in opened} == {"bootstrap.py", "database.py"}
 
@@ -125,7 +128,7 @@ def test_screens_and_commands_reach_the_store_through_the_engine() -> None:
     [
         ("openai", "core/providers/openai/provider.py"),
         ("xllamacpp", "core/providers/local/child.py"),
-        ("genai_prices", "core/ledger/library.py"),
+        ("genai_prices", "core/ledger/price_list.py"),
     ],
 )
 def test_a_heavy_library_has_one_door(library: str, door: str) -> None:

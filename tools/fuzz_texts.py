@@ -25,7 +25,7 @@ from core.providers.embedding.base import MOST_DIMENSIONS
 from core.providers.local.catalogue import is_address_allowed, read_catalogue
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Script, load_script
-from core.queue_store import LONGEST_NEWS, read_news
+from core.queue_store import MAX_MESSAGE_CHARACTERS, parse_message
 from core.text.cleaning import clean, clean_line, has_controls, is_blank
 from storyengine_tui.screens.chapter.last_session import read_last_panel, read_last_session
 from storyengine_tui.screens.shared.kept_text import KeptText
@@ -189,10 +189,10 @@ def check_last_session(content: bytes) -> None:
 def check_news(content: bytes) -> None:
     """A message between windows says one thing or is none of ours; any program can send one."""
     payload = content.decode("utf-8", errors="replace")
-    news = read_news(payload)
-    if news is None:
+    message = parse_message(payload)
+    if message is None:
         return
-    assert len(payload) <= LONGEST_NEWS, "a message that is too long was read"
-    assert read_news(news.payload) == news, "what is read is not what is sent"
-    assert news.payload.partition(":")[0] == payload.partition(":")[0], "it says something else"
-    assert not (news.request_id and news.account), "it is of a request and of an account"
+    assert len(payload) <= MAX_MESSAGE_CHARACTERS, "a message that is too long was read"
+    assert parse_message(message.payload) == message, "what is read is not what is sent"
+    assert message.payload.partition(":")[0] == payload.partition(":")[0], "it says something else"
+    assert not (message.request_id and message.account), "it is of a request and of an account"

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.voices.measures import Played, Turn
-from core.agents import narrative
 from core.agents.role.prompt_file import prompt_for, render_prompt
 from core.config.models.assignments import AgentRole, ModelAssignments
 from core.domain.requests.request import ReplyRequest
@@ -74,7 +73,8 @@ async def _played(
     choice = choices[AgentRole.CHARACTER]
     prompt = prompt_for(AgentRole.CHARACTER, choice)
     drafts = await session.reads.drafts()
-    parts = [artifact.output_ref or "" for artifact in artifacts if artifact.agent_id == narrative.AGENT_ID]
+    narrator = AgentRole.NARRATIVE.agent_id
+    parts = [artifact.output_ref or "" for artifact in artifacts if artifact.agent_id == narrator]
     written = await store.contents(snapshot.id, parts)
     return Played(
         turns=_turns(snapshot, events),

@@ -22,7 +22,6 @@ from core.text.cleaning import clean, clean_line, cut_in_words, is_blank, to_las
 from core.text.delimiters import SegmentName
 from core.text.graphemes import head
 
-AGENT_ID: Final = 9
 PROMPT: Final = "assist"
 """The name of the prompt files, and how the version of the prompt begins on an artifact."""
 LONGEST_NOTE: Final = 500
@@ -155,7 +154,7 @@ def build_context(setup: AgentSetup, session: Session, tab1: Tab1Inputs, asked: 
     cue = setup.cue()
     fixed = total((*setup.beginning, text, *note, task, *cue))
     around, left_out = _around(setup, session, tab1, asked, setup.budget - fixed)
-    return setup.context(AGENT_ID, (*around, text, *note, task, *cue), left_out=left_out)
+    return setup.context((*around, text, *note, task, *cue), left_out=left_out)
 
 
 def _around(

@@ -83,7 +83,7 @@ def build_context(
     segments = (identity, *secrets, *sheet, memory, context, *told, *remembered, *others, prompt, *cue)
     if lore is not None:
         left_out = (*left_out, *lore.left_out)
-    made = setup.context(own.slot.value, segments, left_out=left_out, is_shortened=bool(short.left_out))
+    made = setup.context(segments, slot=own.slot, left_out=left_out, is_shortened=bool(short.left_out))
     made = replace(made, lore=recalled.notes(), recalled=recalled.uses)
     return made if lore is None else replace(made, lore=(*lore.notes(), *made.lore), lore_uses=lore.uses)
 

@@ -85,7 +85,7 @@ class ContextBuilder:
         """The builder without prompt blocks, of one that has some."""
         self._newest_cast: tuple[Mapping[Slot, ModelConfig], ContextBuilder] | None = None
         self._newest_input: tuple[_Asked, Context] | None = None
-        self._lore = _LoreDoor(choices.lore_percent)
+        self._lore = _LazyLoreReader(choices.lore_percent)
         self._setups = {
             role: AgentSetup.load(role, choice, digesters[choice.style]) for role, choice in choices.items()
         }
@@ -297,7 +297,7 @@ class ContextBuilder:
 _Asked = tuple[AgentSetup, CharacterKnowledge, str, bool, bool]
 
 
-class _LoreDoor:
+class _LazyLoreReader:
     """Loads the lore reader on first use; shared by all builders of a chapter."""
 
     def __init__(self, percent: float) -> None:

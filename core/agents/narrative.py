@@ -21,8 +21,6 @@ from core.domain.story.transcript import SEPARATOR, in_order, render_event, rend
 from core.text.delimiters import SegmentName, escape_delimiters
 from core.text.graphemes import head, tail
 
-AGENT_ID = 9
-
 _TAIL_TOKENS = {PromptStyle.FULL: 600, PromptStyle.SMALL: 120}
 """Tokens of the previous part that the next one is shown; about 2,000 and 360 characters."""
 _OUTPUT_TOKENS_PER_WORD = 2
@@ -105,7 +103,7 @@ def build_context(
     fixed = total((*setup.beginning, *before, empty, *cue))
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, transcript.tokens))
     memory = setup.memory(SegmentName.STRUCTURED_MEMORY, digest)
-    return setup.context(AGENT_ID, (*before, transcript, memory, *cue), left_out=digest.left_out)
+    return setup.context((*before, transcript, memory, *cue), left_out=digest.left_out)
 
 
 def _instructions(

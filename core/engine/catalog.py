@@ -17,7 +17,7 @@ from core.domain.ids import SessionId, new_uuid
 from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.language import Language
 from core.domain.session.profile import without_models
-from core.domain.session.session import SessionSummary
+from core.domain.session.session import Session, SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus
 from core.domain.story.event import Event
@@ -41,6 +41,8 @@ from core.store import Lease, SessionStore, WriterInfo, written_elsewhere
 
 if TYPE_CHECKING:
     from core.engine.library.service import Library
+    from core.engine.speaking.hints import Hint, HintRules
+    from core.engine.verification import Verification
     from core.library.lore.kept import KeptLorebook
 
 
@@ -271,6 +273,22 @@ class SessionCatalog:
         snapshot = await self.store.load(session_id, recent_prompts=recent_prompts)
         blocks = tuple(await self.store.memory(session_id))
         return await with_lore(self.store, replace(snapshot, blocks=blocks, is_memory_known=True))
+
+    async def hints(self, session_id: SessionId, rules: "HintRules") -> "tuple[Session, Sequence[Hint]]":
+        """Return a stored session, and its characters that were silent for long; asks no model."""
+        from core.engine.speaking.heartbeats import answers_of, with_wishes
+        from core.engine.speaking.hints import hints_of
+
+        snapshot = await self.load_with_memory(session_id)
+        replies = await self.store.last_replies(session_id)
+        hints = hints_of(snapshot.session, replies, snapshot.blocks, rules)
+        return snapshot.session, with_wishes(hints, await answers_of(self.store, session_id, replies))
+
+    def verification(self, progress: Callable[[str], None]) -> "Verification":
+        """Return a check of every hash and chain of the library; `progress` is told what is next."""
+        from core.engine.verification import Verification
+
+        return Verification(self.store, self.save_points, progress)
 
     async def ledger(self, session_id: SessionId | None = None) -> tuple[list[Entry], int]:
         """Return every call of a chapter, or of all chapters, archived ones included, oldest chapter first.

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from core.domain.requests.request import Content
 from core.domain.session import lore
+from core.domain.session.limits import LONGEST_NAME
 from core.domain.session.lore import ChapterLorebook
 from core.library.book import LONGEST_DESCRIPTION, MOST_CHAPTERS
-from core.library.names import LONGEST_NAME
 from core.library.refusal import FileRefusedError
 from core.text.cleaning import clean_line, is_blank
 

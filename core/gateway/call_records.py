@@ -64,7 +64,7 @@ def failure_of(error: BaseException, what: str) -> StoryEngineError:
 def agent_of(request: Request) -> int:
     """Return the id of the agent, or of the character, that a request is carried out by."""
     slot = request.slot if isinstance(request, ReplyRequest | BackgroundRequest) else None
-    return slot or request.spec.agent_id or 0
+    return slot or request.spec.role.agent_id or 0
 
 
 def records_without_call(request: Request, error: StoryEngineError, now: datetime) -> CallRecords:

@@ -61,7 +61,7 @@ class PriceBook:
 
 
 def _kept(address: str, model: str, at: datetime, input_tokens: int) -> tuple[UnitPrices, str] | None:
-    from core.ledger.library import kept_prices
+    from core.ledger.price_list import kept_prices
 
     return kept_prices(address, model, at, input_tokens)
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
+from core.domain.agent_role import AGENT_NAMES
 from core.domain.errors import ErrorCode
 from core.domain.requests.cost import FREE, LOCAL, YOURS
 from core.domain.requests.request import Artifact, Request
@@ -28,8 +29,7 @@ class By(StrEnum):
     DAY = "day"
 
 
-AGENTS: Final = {0: "World & Chapter", 8: "Context Summary", 9: "Narrative"}
-"""The names of the agents that are no characters."""
+_AGENTS: Final = {role.agent_id: name for role, name in AGENT_NAMES.items()}
 _ON_THIS_MACHINE: Final = frozenset({"local", "scripted"})
 """Providers whose calls cost nothing, also those that were stored before costs were."""
 _NOT_SENT: Final = frozenset({ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED})
@@ -160,7 +160,7 @@ def entries_of(
 
 def agent_name(session: Session, number: int) -> str:
     """Return the name of one of the ten agents; a character's is the one it has in the chapter."""
-    return AGENTS.get(number) or (session.name_of(Slot(number)) if number in list(Slot) else "?")
+    return _AGENTS.get(number) or (session.name_of(Slot(number)) if number in list(Slot) else "?")
 
 
 NO_CHARACTER: Final = "no character"

@@ -27,7 +27,6 @@ class MacroNames:
     char: str = "{{char}}"
     user: str = "{{user}}"
     values: Mapping[str, str] = field(default_factory=dict)
-    outlets: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +128,6 @@ class _Expansion:
                 return plain[::-1]
             case "hidden_key":
                 return plain if self._shows_hidden else ""
-            case "outlet":
-                return self._names.outlets.get(plain.strip())
             case _:
                 return None
 

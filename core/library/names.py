@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 from uuid import UUID
 
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.session.limits import LONGEST_NAME as LONGEST_NAME
+from core.domain.session.limits import LONGEST_NAME
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 

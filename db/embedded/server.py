@@ -17,7 +17,7 @@ from db.embedded.machine.access import DATABASE, role_of
 from db.embedded.machine.binaries import Binaries, find_binaries
 from db.embedded.machine.directories import PORT, make_private, refuse_long_path, refuse_network_file_system
 from db.embedded.machine.failure import EmbeddedError, explain_os_error
-from db.embedded.machine.locks import POLL, FileLock, is_locked
+from db.embedded.machine.locks import POLL_SECONDS, FileLock, is_locked
 from db.embedded.machine.postmaster import LOG_FILE
 from db.embedded.machine.probe import is_accepting
 from db.embedded.state import Phase, ServerState
@@ -133,7 +133,7 @@ class EmbeddedServer:
                 attempts += 1
             if time.monotonic() >= deadline:
                 raise self._too_late()
-            time.sleep(POLL)
+            time.sleep(POLL_SECONDS)
         if attempts and state.notification:
             log.warning(state.notification)
 
@@ -165,7 +165,8 @@ class EmbeddedServer:
                 start_new_session=True,  # no Ctrl-C and no hang-up from the terminal
             )
         try:
-            supervisor.wait(max(deadline - time.monotonic(), POLL))  # it continues in a child of its own
+            # It continues in a child of its own.
+            supervisor.wait(max(deadline - time.monotonic(), POLL_SECONDS))
         except subprocess.TimeoutExpired as error:
             supervisor.kill()
             supervisor.wait()

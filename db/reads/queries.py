@@ -55,9 +55,8 @@ from db.tables import (
     TAB1_INPUT,
     UNSENT_TEXT,
 )
+from db.tables.request import KEPT_STATES
 
-KEPT_STATES: Final = ("pending", "processing", "failed", "dead")
-"""States of the requests in a snapshot, as in the partial index `ix_llm_request_kept`."""
 _BATCH: Final = 128
 """Prompts that are read at first; each further batch has twice as many."""
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import CheckConstraint, Index, SmallInteger, Text, UniqueConstraint
@@ -12,6 +13,12 @@ from sqlmodel import Field
 from core.domain.requests.request import RequestState
 from db.tables import columns as column
 from db.tables.columns import Row
+
+KEPT_STATES: Final = tuple(
+    state.value
+    for state in (RequestState.PENDING, RequestState.PROCESSING, RequestState.FAILED, RequestState.DEAD)
+)
+"""The states of requests that a snapshot has: those that are not settled."""
 
 
 class LlmRequestRow(Row, table=True):
@@ -49,7 +56,7 @@ class LlmRequestRow(Row, table=True):
             "ix_llm_request_kept",
             "session_id",
             "request_id",
-            postgresql_where=sql("state IN ('pending', 'processing', 'failed', 'dead')"),
+            postgresql_where=sql(f"state IN ({', '.join(map(repr, KEPT_STATES))})"),
         ),
     )
 

@@ -34,17 +34,17 @@ async def notifications(connection: Connection) -> AsyncIterator[str]:
             await connection.execute("SELECT 1")
 
 
-class Overhears(Protocol):
+class ReadersQueueListener(Protocol):
     """The listener to the queue in a window that only reads a session."""
 
-    def overheard(self, payload: str) -> None:
+    def on_message_as_reader(self, payload: str) -> None:
         """Pass on a message between windows as far as it concerns a reader."""
 
-    def learn(self, *, is_paused: bool) -> None:
+    def on_pause_state(self, *, is_paused: bool) -> None:
         """Pass on whether the queue was paused when listening began."""
 
 
-class _News:
+class _PendingChange:
     """Messages received since the last look."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class _News:
         self.of_bank = self.of_bank or of_bank
         self.has_come.set()
 
-    def take(self) -> bool:
+    def collect(self) -> bool:
         """Return whether items of the memory bank changed, and wait for more."""
         self.has_come.clear()
         of_bank, self.of_bank = self.of_bank, False
@@ -64,27 +64,27 @@ class _News:
 
 @asynccontextmanager
 async def follow_session(
-    url: URL, session_id: SessionId, queue: Overhears
+    url: URL, session_id: SessionId, queue: ReadersQueueListener
 ) -> AsyncIterator[AsyncIterator[bool]]:
     """Listen from before the block is entered until it is left; see `core.store.SessionStore.follow`."""
-    news = _News()
+    pending = _PendingChange()
     async with guarded(LOAD):
         connection = await _listen(url, session_id, queue)
-    listening = _keep_listening(url, session_id, connection, news, queue)
+    listening = _keep_listening(url, session_id, connection, pending, queue)
     task = asyncio.create_task(listening, name=f"follow {session_id}")
     try:
-        yield _each(news, task)
+        yield _each(pending, task)
     finally:
         task.cancel()
         await asyncio.wait([task])
 
 
-async def _each(news: _News, task: asyncio.Task[None]) -> AsyncIterator[bool]:
+async def _each(pending: _PendingChange, task: asyncio.Task[None]) -> AsyncIterator[bool]:
     """Yield after each notification; end when the listener ends, raising its exception if it has one."""
-    task.add_done_callback(lambda _: news.put(of_bank=False))
+    task.add_done_callback(lambda _: pending.put(of_bank=False))
     while True:
-        await news.has_come.wait()
-        of_bank = news.take()
+        await pending.has_come.wait()
+        of_bank = pending.collect()
         if task.done():
             if not task.cancelled():
                 task.result()
@@ -96,8 +96,8 @@ async def _keep_listening(
     url: URL,
     session_id: SessionId,
     connection: Connection | None,
-    news: _News,
-    queue: Overhears,
+    pending: _PendingChange,
+    queue: ReadersQueueListener,
 ) -> None:
     """Report every commit, and every new connection: notifications may have been missed before it."""
     failures = 0
@@ -107,12 +107,12 @@ async def _keep_listening(
                 async with asyncio.timeout(_ANSWER):
                     connection = await _listen(url, session_id, queue)
                 failures = 0
-                news.put(of_bank=True)
+                pending.put(of_bank=True)
             async for payload in notifications(connection):
                 if payload and payload != BANK_CHANGED:
-                    queue.overheard(payload)
+                    queue.on_message_as_reader(payload)
                 else:
-                    news.put(of_bank=bool(payload))
+                    pending.put(of_bank=bool(payload))
         except _LOST:
             await asyncio.sleep(_BACKOFF[min(failures, len(_BACKOFF) - 1)])
             failures += 1
@@ -122,7 +122,7 @@ async def _keep_listening(
                 connection = None
 
 
-async def _listen(url: URL, session_id: SessionId, queue: Overhears) -> Connection:
+async def _listen(url: URL, session_id: SessionId, queue: ReadersQueueListener) -> Connection:
     connection = await open_connection(url)
     try:
         channels = map(sql.Identifier, (channel_of(session_id), CHANNEL))
@@ -130,7 +130,7 @@ async def _listen(url: URL, session_id: SessionId, queue: Overhears) -> Connecti
         while cursor.nextset():
             pass
         row = await cursor.fetchone()
-        queue.learn(is_paused=bool(row and row[0]))
+        queue.on_pause_state(is_paused=bool(row and row[0]))
     except BaseException:  # cancelled too: the connection has no other owner yet
         await close_quietly(connection)
         raise

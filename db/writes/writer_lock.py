@@ -56,13 +56,13 @@ class WriterLease:
         session_id: SessionId,
         epoch: int,
         on_close: Callable[["WriterLease"], None],
-        on_news: Callable[[str], None],
+        on_message: Callable[[str], None],
     ) -> None:
         self.session_id: Final = session_id
         self.epoch: Final = epoch
         self._connection = connection
         self._on_close = on_close
-        self._on_news = on_news
+        self._on_message = on_message
         self._is_closed = False
         self._watch = asyncio.create_task(self._until_lost(), name=f"lease of {session_id}")
 
@@ -97,23 +97,23 @@ class WriterLease:
     async def _until_lost(self) -> None:
         with suppress(psycopg.Error, OSError):
             async for payload in notifications(self._connection):
-                self._on_news(payload)
+                self._on_message(payload)
         self._on_close(self)
         await close_quietly(self._connection)
 
 
-class Heard(Protocol):
+class QueueListener(Protocol):
     """Receives messages about the queue while a lock is held."""
 
-    def told(self, payload: str) -> None:
+    def on_message(self, payload: str) -> None:
         """Pass on a message between windows."""
 
-    def learn(self, *, is_paused: bool) -> None:
+    def on_pause_state(self, *, is_paused: bool) -> None:
         """Pass on whether the queue was paused when the lock was acquired."""
 
 
 async def acquire(
-    url: URL, session_id: SessionId, label: str, on_close: Callable[[WriterLease], None], queue: Heard
+    url: URL, session_id: SessionId, label: str, on_close: Callable[[WriterLease], None], queue: QueueListener
 ) -> WriterLease | WriterInfo:
     """Acquire the lock, or return its holder; raise StorageError when the session does not exist."""
     connection = await open_connection(url)
@@ -121,8 +121,8 @@ async def acquire(
         if await _is_locked(connection, lock_key(session_id)):
             row = await _row(connection, _TAKE, label, session_id) or _refuse(session_id)
             epoch, is_paused = row
-            queue.learn(is_paused=bool(is_paused))
-            return WriterLease(connection, session_id, epoch, on_close, queue.told)
+            queue.on_pause_state(is_paused=bool(is_paused))
+            return WriterLease(connection, session_id, epoch, on_close, queue.on_message)
         holder, since = await _row(connection, _WHO, session_id) or _refuse(session_id)
     except BaseException:  # cancelled too: the lock goes with its connection
         await close_quietly(connection)

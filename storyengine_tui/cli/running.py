@@ -20,12 +20,7 @@ from core.exchange.scripts.chapter_script import ChapterScriptError
 from core.exchange.session_export import ImportRefusedError
 from core.library.refusal import FileRefusedError
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
-from storyengine_tui.cli.words import LOG_NAME as LOG_NAME
-from storyengine_tui.cli.words import console as console
-from storyengine_tui.cli.words import say as say
-from storyengine_tui.cli.words import say_error as say_error
-from storyengine_tui.cli.words import say_wrong as say_wrong
-from storyengine_tui.cli.words import start_log as start_log
+from storyengine_tui.cli.words import LOG_NAME, say_error, say_wrong, start_log
 
 log = logging.getLogger(__name__)
 

@@ -212,12 +212,12 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
     def action_look_back(self, with_ceremony: bool) -> None:
         """Ask what the chapter that has ended means for its characters."""
-        from storyengine_tui.screens.library.proposals.look_back import look_back
+        from storyengine_tui.screens.library.proposals.proposing import propose_changes
 
         engine, session = self.engine, self.session
         if engine is not None and session is not None:
             proposals = engine.library.proposals
-            self.do(look_back(self, proposals, session, with_ceremony=with_ceremony), group="look back")
+            self.do(propose_changes(self, proposals, session, with_ceremony=with_ceremony), group="look back")
 
     def action_model(self, found: "FoundModel | None" = None) -> None:
         """Show who answers, and how to connect another model, such as one that was found here."""

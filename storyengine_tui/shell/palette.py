@@ -207,13 +207,13 @@ def _keep_bank(app: "OverlayApp", is_on: bool) -> None:
 
 def _ask_language(app: "OverlayApp") -> None:
     """Ask for the language of the chapter that is open."""
-    from storyengine_tui.screens.chapter.bank_switch import LanguageModal, tell_in
+    from storyengine_tui.screens.chapter.bank_switch import LanguageModal, set_language
 
     if (session := app.session) is not None:
 
         def typed(line: str | None) -> None:
             if language := read_language(line or ""):
-                app.do(tell_in(app, session, language))
+                app.do(set_language(app, session, language))
 
         app.push_screen(LanguageModal(session.snapshot.session.language.value), typed)
 

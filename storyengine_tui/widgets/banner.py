@@ -85,9 +85,8 @@ class Banner(Vertical):
         clock: Callable[[], float] = time.monotonic,
         scrolls_into_view: bool = False,
         id: str | None = None,
-        classes: str | None = None,
     ) -> None:
-        super().__init__(id=id, classes=classes)
+        super().__init__(id=id)
         self._clock = clock
         self._scrolls_into_view = scrolls_into_view
         self._timer: Timer | None = None

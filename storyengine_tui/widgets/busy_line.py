@@ -32,9 +32,8 @@ class BusyLine(Widget):
         *,
         clock: Callable[[], float] = time.monotonic,
         id: str | None = None,
-        classes: str | None = None,
     ) -> None:
-        super().__init__(id=id, classes=classes)
+        super().__init__(id=id)
         self._clock = clock
         self._what = ""
         self._style = ""

@@ -107,9 +107,8 @@ class PanelSwitcher(Widget, can_focus=True):
         *,
         active: str = "",
         id: str | None = None,
-        classes: str | None = None,
     ) -> None:
-        super().__init__(id=id, classes=classes)
+        super().__init__(id=id)
         self.entries = tuple(entries)
         self.set_reactive(PanelSwitcher.active, active or (entries[0].key if entries else ""))
 

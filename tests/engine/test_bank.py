@@ -99,7 +99,7 @@ async def test_the_next_chapter_keeps_a_bank_too_and_its_cast_has_its_sheets(sto
     names = {Slot.RED: "Kara", Slot.ORANGE: "Joss"}
     await session.edits.edit_tab1(Tab1Edit(world="Glass.", chapter="The lamp.", names=names, agent_count=2))
     await session.keeping.keep(is_on=True)
-    await session.keeping.tell_in(Language.DANISH)
+    await session.keeping.set_language(Language.DANISH)
     await done(session, await session.lock())
     await done(session, await session.submit_prompt(Slot.RED, "Who is there?"))
     await session.end_chapter()

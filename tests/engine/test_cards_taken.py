@@ -12,8 +12,7 @@ from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS
 from core.domain.slot import Slot
-from core.engine.decisions.card_commands import TakenCard, slot_for
-from core.engine.decisions.card_commands import take as take_card
+from core.engine.decisions.card_commands import TakenCard, apply_card, slot_for
 from core.engine.engine import Engine
 from core.library.cards.card import CardVersion, version_of
 from core.library.cards.card_file import CardFormat, read_card
@@ -97,7 +96,7 @@ async def take(engine: Engine, session_id: SessionId, one: Character, words: str
     )
     builder = ContextBuilder(engine.choices)
     await engine.change(
-        session_id, lambda now: take_card(now, taken, builder, utc_now()), "there", needs_memory=True
+        session_id, lambda now: apply_card(now, taken, builder, utc_now()), "there", needs_memory=True
     )
     return await engine.load_with_memory(session_id)
 

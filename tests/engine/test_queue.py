@@ -333,7 +333,7 @@ async def test_a_message_that_is_not_ours_changes_nothing(url: str) -> None:
     async with a_window(url) as here:
         asked = await here.add()
         for payload in ("", "drop", "drop:", "drop:x", f"paint:{asked}", "x" * 7_000, "free:", "back:\n"):
-            here.engine.queue.hear(payload)
+            here.engine.queue.on_message(payload)
         assert (await here.session.wait(asked)).state is RequestState.DONE
         assert not here.engine.queue.is_paused
 

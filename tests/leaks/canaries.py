@@ -264,7 +264,7 @@ async def look_back(engine: Engine, session: SessionHandle, model: Spreader) -> 
     for slot, name in roster:
         model.in_library[name] = slot.value
         await engine.library.characters.create(name, "Waits.")
-    begun = await session.cast_work.look_back()
+    begun = await session.cast_work.propose_changes()
     assert len(begun.asked) == len(roster)
     for asked in begun.asked:
         await session.wait(asked)

@@ -62,7 +62,7 @@ async def _speak_up(engine: Engine, session: SessionHandle) -> None:
     """Send a prompt, let the character that answers it add something, and wait for the addition."""
     request = await session.submit_prompt(Slot.RED, f"Is that all, {new_uuid()}?")
     require_done(await session.wait(request))
-    await session.afterthoughts.let_add((Slot.RED, Slot.ORANGE))
+    await session.afterthoughts.set_unasked_speakers((Slot.RED, Slot.ORANGE))
     await until(session, lambda: _additions(session) > 0)
 
 
@@ -145,7 +145,7 @@ async def _ask_paused(engine: Engine, session: SessionHandle) -> None:
 async def _tidy(engine: Engine, session: SessionHandle) -> None:
     """Finish the open requests, and restore the chapter to its state before the operations."""
     await engine.queue.resume()
-    await session.afterthoughts.let_add((), is_on=False)
+    await session.afterthoughts.set_unasked_speakers((), is_on=False)
     await session.scene.set_hint(0)
     await session.wait_idle()
     for failed in session.snapshot.failed(ReplyRequest):

@@ -27,7 +27,7 @@ async def _change(engine: Engine, session: SessionHandle) -> None:
 async def _tell_in(engine: Engine, session: SessionHandle) -> None:
     """Set the language of the story to another one, or back to English."""
     is_english = session.snapshot.session.language is Language.ENGLISH
-    await session.keeping.tell_in(Language.GERMAN if is_english else Language.ENGLISH)
+    await session.keeping.set_language(Language.GERMAN if is_english else Language.ENGLISH)
 
 
 OPERATIONS_OF_BANK: Final[dict[str, Callable[[Engine, SessionHandle], Awaitable[None]]]] = {

@@ -11,7 +11,6 @@ from typing import Final
 
 from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.answers.schema import one_of, record
-from core.agents.bank.scan import AGENT_ID
 from core.agents.bank.scan_answer import LONGEST_TEXT, line
 from core.agents.role.setup import AgentSetup, total
 from core.config.models.assignments import PromptStyle
@@ -120,7 +119,7 @@ def _update(entry: object, new: Item) -> Update:
 
 def _context(setup: AgentSetup, listed: Sequence[str], schema: OutputSchema) -> Context:
     task = setup.fenced(SegmentName.TASK, "\n".join(listed))
-    return setup.context(AGENT_ID, (task, *setup.cue()), schema=schema)
+    return setup.context((task, *setup.cue()), schema=schema)
 
 
 def _choices(number: int, one: Question) -> str:

@@ -23,7 +23,6 @@ from core.providers.base import OutputSchema
 from core.text.cleaning import clean_line
 from core.text.delimiters import SegmentName
 
-AGENT_ID: Final = 8
 SCAN: Final = "bank_scan"
 """The name of the prompt files, and of the schema."""
 MOST_NAMES: Final = 60
@@ -114,7 +113,7 @@ def build_context(setup: AgentSetup, knowledge: Knowledge, part: Part, known: Kn
         left_out = (*left_out, *short.left_out)
     schema = OutputSchema(SCAN, scan_schema(session, part.analyse))
     segments = (names, memory, before, source, *setup.cue())
-    return setup.context(AGENT_ID, segments, schema=schema, left_out=left_out)
+    return setup.context(segments, schema=schema, left_out=left_out)
 
 
 def _newest(setup: AgentSetup, session: Session, events: Sequence[Event], room: int) -> list[Event]:

@@ -14,7 +14,7 @@ from core.agents.answers.extract import addressed, asks, clauses, pick, question
 from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.answers.schema import Schema, fixed, one_of, record
 from core.agents.bank.findings import Finding
-from core.agents.bank.scan import AGENT_ID, SCAN, Known, Part
+from core.agents.bank.scan import SCAN, Known, Part
 from core.agents.bank.scan_answer import MOST_READ, line, short_name
 from core.agents.role.setup import AgentSetup, total
 from core.agents.role.shortening import fit_events
@@ -64,7 +64,7 @@ def _context(setup: AgentSetup, knowledge: Knowledge, part: Part, known: Known, 
         source = setup.fenced(name, render_events(short.events, session))
         left_out = short.left_out
     segments = (names, source, *setup.cue())
-    return setup.context(AGENT_ID, segments, schema=OutputSchema(SCAN, schema), left_out=left_out)
+    return setup.context(segments, schema=OutputSchema(SCAN, schema), left_out=left_out)
 
 
 def _happened(part: Part) -> Schema | None:

@@ -73,7 +73,7 @@ def build_context(task: Task) -> Context:
     """Return the input; raise StoryEngineError (`LLM_CONTEXT_OVERFLOW`) where two deltas are too long."""
     setup = _setup(task.choice)
     segments = (*_segments(setup, task), *setup.cue())
-    return setup.context(context_summary.AGENT_ID, segments, schema=_output_schema(task))
+    return setup.context(segments, schema=_output_schema(task))
 
 
 def parse(text: str, task: Task) -> ParsedMemory:

@@ -19,8 +19,6 @@ from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName
 from core.text.numbers import read_count
 
-AGENT_ID = 8
-
 OUTSIDER = 0
 """The slot of an action of someone outside the cast."""
 _LONGEST_SLOT = 20
@@ -43,7 +41,6 @@ def build_context(setup: AgentSetup, knowledge: Knowledge, chunk: PromptRange) -
         short = fit_events(events, session, room - setup.fenced(name, "").tokens, setup.style)
         source = setup.fenced(name, render_events(short.events, session)).shortened(source.tokens)
     return setup.context(
-        AGENT_ID,
         (memory, source),
         schema=output_schema(session, chunk, short.events, setup.choice),
         left_out=(*digest.left_out, *short.left_out),

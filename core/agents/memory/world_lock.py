@@ -13,15 +13,13 @@ from core.domain.story.memory import BlockType, WorldChapterLock
 from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName
 
-AGENT_ID = 0
-
 _LORE, _CANON, _ENVIRONMENT = 3, 2, 2
 
 
 def build_context(setup: AgentSetup, session: Session, tab1: Tab1Inputs) -> Context:
     """Return the input of agent 0: system prompt, world, chapter, roster."""
     schema = output_schema(session, tab1, setup.choice)
-    return setup.context(AGENT_ID, _material(setup, session, tab1), schema=schema)
+    return setup.context(_material(setup, session, tab1), schema=schema)
 
 
 def tokens_beside_beginning(setup: AgentSetup, session: Session, tab1: Tab1Inputs) -> int:

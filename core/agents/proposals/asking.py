@@ -21,7 +21,6 @@ from core.domain.story.transcript import in_order, render_events
 from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName
 
-AGENT_ID: Final = 8
 ENOUGH: Final = 3
 """So many traits, and so many topics, are no gap."""
 LONGEST_NAME: Final = 60
@@ -128,7 +127,6 @@ def changes(choice: ModelConfig, sheet: Sheet, knowledge: CharacterKnowledge) ->
         left_out += tuple(line.replace(_NO_ROOM, " (no room)") for line in short.left_out)
     quoted = [event.text for event in events if event.prompt_index]
     return setup.context(
-        AGENT_ID,
         (identity, memory, transcript, task, *cue),
         schema=OutputSchema(Question.CHANGES, record(changes=_changes(setup.style, sheet, quoted))),
         left_out=left_out,
@@ -159,7 +157,6 @@ def _alone(choice: ModelConfig, question: Question, sheet: Sheet, task: str, sch
     setup = _setup(choice, question)
     identity, note = _identity(setup, sheet)
     return setup.context(
-        AGENT_ID,
         (identity, setup.fenced(SegmentName.TASK, task), *setup.cue()),
         schema=OutputSchema(question, schema),
         left_out=note,

@@ -15,13 +15,13 @@ from core.agents.proposals.asking import LONGEST_NAME, LONGEST_QUOTE, LONGEST_TE
 from core.domain.story.event import Event
 from core.text.cleaning import clean, clean_line, is_blank
 from core.text.graphemes import head
+from core.text.quotes import QUOTE_MARKS
 from core.text.repetition import words_of
 
 MOST_READ: Final = 20
 """Entries of a list that are read; no question asks for as many."""
 LEAST_WORDS: Final = 3
 """A quote of fewer words says nothing, unless it is the whole event."""
-_QUOTES: Final = "\"'`´“”„‟‘’‚‛«»‹›「」『』"
 Value = str | float
 
 
@@ -182,7 +182,7 @@ def _number(value: object, least: float) -> float:
 
 
 def _bare(text: str) -> str:
-    kept = "".join(char for char in unicodedata.normalize("NFKC", text) if char not in _QUOTES)
+    kept = "".join(char for char in unicodedata.normalize("NFKC", text) if char not in QUOTE_MARKS)
     return " ".join(kept.split())
 
 

@@ -134,19 +134,19 @@ class AgentSetup:
 
     def context(
         self,
-        agent_id: int,
         segments: Sequence[Segment],
         *,
+        slot: Slot | None = None,
         schema: OutputSchema | None = None,
         left_out: tuple[str, ...] = (),
         is_shortened: bool = False,
     ) -> Context:
-        """Return the input made of the beginning and `segments`.
+        """Return the input made of the beginning and `segments`; `slot` is that of a character.
 
         Raise StoryEngineError (`LLM_CONTEXT_OVERFLOW`) when it is over budget all the same.
         """
         context = Context(
-            agent_id=agent_id,
+            agent_id=(self.role.agent_id or 0) if slot is None else slot.value,
             role=self.role,
             style=self.style,
             prompt_version=self.prompt.label,

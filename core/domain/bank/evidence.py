@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.text.composition import Span, composed_with_places
+from core.text.quotes import QUOTE_MARKS
 from core.text.repetition import UNSPACED
 
 LONGEST_WORDS: Final = 500
 """Characters of the quoted words."""
 FEWEST_LETTERS: Final = 3
 """Letters or digits that quoted words have at least: less would be found anywhere."""
-_QUOTES: Final = frozenset("\"'`´‘’‚‛“”„‟«»‹›「」『』")
 _ENDS: Final = " .,;:…"
 _OF_WORDS: Final = re.compile(rf"(?!{UNSPACED})\w")
 
@@ -78,7 +78,7 @@ def _bare(text: str) -> tuple[str, list[Span]]:
     kept: list[str] = []
     places: list[Span] = []
     for place, character in enumerate(composed):
-        if character in _QUOTES:
+        if character in QUOTE_MARKS:
             # An apostrophe within a word is part of it, in one form.
             before = kept[-1] if places and places[-1][1] == sources[place][0] else " "
             if not (before.isalnum() and place < len(composed) - 1 and composed[place + 1].isalnum()):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
 from core.domain.requests.retry_policy import NEEDS_THE_GM, PASSING, RetryPolicy
 from core.domain.session.session import SessionState
@@ -77,8 +78,12 @@ class KindSpec:
 
     priority: int
     """Lower runs first: a due summary before a queued prompt. `Level` says which of them are urgent."""
-    agent_id: int | None
-    """The agent that answers; None for the character in the request's slot."""
+    role: AgentRole
+    """The agent that answers."""
+    purpose: str
+    """Its purpose in words for the GM; `{prompts}` is replaced by the prompts that it covers."""
+    word: str = ""
+    """A word for it where others have the number of a prompt; empty for a kind that has one."""
     runs_in: frozenset[SessionState] = frozenset()
     """The states in which a request can begin."""
     waits_in: frozenset[SessionState] = frozenset()
@@ -103,7 +108,8 @@ class KindSpec:
 KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     RequestKind.LOCK: KindSpec(
         priority=0,
-        agent_id=0,
+        role=AgentRole.WORLD_LOCK,
+        purpose="lock",
         runs_in=frozenset({SessionState.LOCKING}),
         may_precede_lock=True,
         failed=Command.LOCK_FAILED,
@@ -111,7 +117,8 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     ),
     RequestKind.SUMMARY: KindSpec(
         priority=10,
-        agent_id=8,
+        role=AgentRole.CONTEXT_SUMMARY,
+        purpose="summary of prompts {prompts}",
         runs_in=frozenset({SessionState.SUMMARIZING}),
         failed=Command.SUMMARY_FAILED,
         retry=_AUTOMATIC,
@@ -120,7 +127,8 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     ),
     RequestKind.REPLY: KindSpec(
         priority=20,
-        agent_id=None,
+        role=AgentRole.CHARACTER,
+        purpose="reply",
         runs_in=frozenset({SessionState.ACTIVE}),
         waits_in=frozenset({SessionState.SUMMARIZING}),
         failed=Command.REPLY_FAILED,
@@ -128,15 +136,21 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     ),
     RequestKind.NARRATIVE: KindSpec(
         priority=30,
-        agent_id=9,
+        role=AgentRole.NARRATIVE,
+        purpose="the chapter as text",
+        word="all",
         runs_in=frozenset({SessionState.NARRATING}),
         failed=Command.NARRATIVE_FAILED,
         when_stopped="The writing of the chapter is stopped; the finished parts are kept for Retry.",
     ),
-    RequestKind.TEST: KindSpec(priority=40, agent_id=None, may_precede_lock=True),
+    RequestKind.TEST: KindSpec(
+        priority=40, role=AgentRole.CHARACTER, purpose="test", word="test", may_precede_lock=True
+    ),
     RequestKind.ASSIST: KindSpec(
         priority=Level.NORMAL.first,
-        agent_id=9,
+        role=AgentRole.NARRATIVE,
+        purpose="help with a text of yours",
+        word="assist",
         runs_in=frozenset(SessionState),
         may_precede_lock=True,
         is_background=True,
@@ -144,21 +158,27 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     ),
     RequestKind.AFTERTHOUGHT: KindSpec(
         priority=Level.LOW.first,
-        agent_id=None,
+        role=AgentRole.CHARACTER,
+        purpose="afterthought",
+        word="afterthought",
         runs_in=frozenset({SessionState.ACTIVE}),
         is_background=True,
         retry=_AUTOMATIC,
     ),
     RequestKind.HEARTBEAT: KindSpec(
         priority=Level.LOW.first + 10,
-        agent_id=None,
+        role=AgentRole.CHARACTER,
+        purpose="heartbeat",
+        word="heartbeat",
         runs_in=frozenset({SessionState.ACTIVE}),
         is_background=True,
         retry=_AUTOMATIC,
     ),
     RequestKind.GAPS: KindSpec(
         priority=Level.NORMAL.first + 10,
-        agent_id=8,
+        role=AgentRole.CONTEXT_SUMMARY,
+        purpose="missing details of a character of the library",
+        word="gaps",
         runs_in=frozenset(SessionState),
         may_precede_lock=True,
         is_background=True,
@@ -166,14 +186,18 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     ),
     RequestKind.CEREMONY: KindSpec(
         priority=Level.LOW.first + 20,
-        agent_id=8,
+        role=AgentRole.CONTEXT_SUMMARY,
+        purpose="changes of a character of the library after a chapter",
+        word="ceremony",
         runs_in=frozenset({SessionState.ENDED, SessionState.NARRATING}),
         is_background=True,
         retry=_UNLESS_OF_NO_USE,
     ),
     RequestKind.CONDENSE: KindSpec(
         priority=Level.LOW.first + 30,
-        agent_id=8,
+        role=AgentRole.CONTEXT_SUMMARY,
+        purpose="memory of prompts {prompts} in fewer words",
+        word="memory",
         # Once the chapter has ended it is done without a call.
         runs_in=frozenset({SessionState.ACTIVE, SessionState.ENDED}),
         is_background=True,
@@ -181,14 +205,18 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     ),
     RequestKind.EXTRACTION: KindSpec(
         priority=Level.LOW.first + 30,
-        agent_id=8,
+        role=AgentRole.CONTEXT_SUMMARY,
+        purpose="memory bank: items of prompts {prompts}",
+        word="bank",
         runs_in=_LOCKED,
         is_background=True,
         retry=_READS_AS_IT_GOES,
     ),
     RequestKind.EMBEDDING: KindSpec(
         priority=Level.LOW.first + 40,
-        agent_id=8,
+        role=AgentRole.CONTEXT_SUMMARY,
+        purpose="memory bank: vectors of its items",
+        word="vector",
         runs_in=_LOCKED,
         is_background=True,
         retry=_AUTOMATIC,

@@ -45,7 +45,7 @@ class BankKeeping:
                 await self._background.stop(running.id)
         return len(self.unread)
 
-    async def tell_in(self, language: Language) -> None:
+    async def set_language(self, language: Language) -> None:
         """Make and look for the words of its items in this language from here on."""
         now = self._clock()
         await self._writer.apply(lambda snapshot: set_language(snapshot, language, now))

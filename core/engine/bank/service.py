@@ -19,7 +19,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.bank import changes
-from core.engine.bank.hands import Hands, hands_of
+from core.engine.bank.provenance import ItemProvenance, provenance_of
 from core.engine.bank.undo import redone, undone
 
 TRIES: Final = 3
@@ -82,7 +82,7 @@ class Bank:
         items = await self._store.items(item.session_id, with_all=True)
         return {one.id: one for one in items}
 
-    async def hands(self, items: Sequence[Item]) -> Mapping[ItemId, Hands]:
+    async def provenance(self, items: Sequence[Item]) -> Mapping[ItemId, ItemProvenance]:
         """Return the authors of items of this chapter: of the first version, and of the last change."""
         if not items:
             return {}
@@ -91,7 +91,7 @@ class Bank:
         versions: dict[ItemId, list[Item]] = {}
         for version in await self._store.history(self._session_id, ids):
             versions.setdefault(version.id, []).append(version)
-        return {item.id: hands_of(versions[item.id], others) for item in items if item.id in versions}
+        return {item.id: provenance_of(versions[item.id], others) for item in items if item.id in versions}
 
     async def accesses(self) -> Mapping[ItemId, ItemAccess]:
         """Return which items this chapter recalled, and how often."""

@@ -60,7 +60,7 @@ def slot_for(snapshot: Snapshot, character: Character, wanted: Slot | None) -> W
     )
 
 
-def take(snapshot: Snapshot, taken: TakenCard, builder: ContextBuilder, now: datetime) -> Changes:
+def apply_card(snapshot: Snapshot, taken: TakenCard, builder: ContextBuilder, now: datetime) -> Changes:
     """Store a character in its slot, with the chosen texts; all of it or nothing. Memory is known.
 
     One that is there already stays as it is. Refused is what the commands of tab 1, of prompt blocks and of

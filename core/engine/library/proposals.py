@@ -49,15 +49,15 @@ class ProposalLibrary:
             if session_id is None or one.is_after(session_id)
         ]
 
-    async def take(self, proposal: Proposal) -> Character:
+    async def accept(self, proposal: Proposal) -> Character:
         """Make the change that is proposed, and return the character as it is stored.
 
         Raises IllegalCommandError where the character has changed so that it does not fit any more.
         """
         character = await self._character(proposal.character_id)
-        return await self._take(character, [proposal])
+        return await self._accept(character, [proposal])
 
-    async def take_all(self, proposals: Sequence[Proposal]) -> tuple[int, int]:
+    async def accept_all(self, proposals: Sequence[Proposal]) -> tuple[int, int]:
         """Take all that fit, those of a character at once; return how many, and how many are outdated."""
         by_character: dict[CharacterId, list[Proposal]] = {}
         for one in proposals:
@@ -71,7 +71,7 @@ class ProposalLibrary:
                     changed = taken(changed, one)
                     fitting.append(one)
             if fitting:
-                await self._take(character, fitting)
+                await self._accept(character, fitting)
             count += len(fitting)
         return count, len(proposals) - count
 
@@ -99,7 +99,7 @@ class ProposalLibrary:
         await self._store.settle_proposals([again], character=changed)
         return again
 
-    async def _take(self, character: Character, proposals: Sequence[Proposal]) -> Character:
+    async def _accept(self, character: Character, proposals: Sequence[Proposal]) -> Character:
         now, changed = self._clock(), character
         for one in proposals:
             changed = taken(changed, one)

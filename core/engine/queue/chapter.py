@@ -11,7 +11,7 @@ from core.engine.decisions.commands import find_request
 from core.engine.queue import changes
 from core.engine.sync.notifications import Notification, PromptReturned
 from core.engine.sync.session_writer import SessionWriter
-from core.queue_store import Word
+from core.queue_store import QueueSignal
 from core.snapshot import Snapshot
 
 
@@ -48,23 +48,23 @@ class ChapterQueue:
         """Tell the listeners of the chapter."""
         self._writer.listeners.publish(notification)
 
-    async def do(self, word: Word, request_id: RequestId) -> None:
+    async def do(self, signal: QueueSignal, request_id: RequestId) -> None:
         """Do what a message says with a request: stop it, drop it, retry it, move it up, or put it back."""
-        match word:
-            case Word.STOP:
+        match signal:
+            case QueueSignal.STOP:
                 if not find_request(self._writer.snapshot, request_id).is_processing:
                     raise IllegalCommandError(changes.WITH_NO_MODEL)
                 await self._stop(request_id)
-            case Word.RETRY:
+            case QueueSignal.RETRY:
                 await self._retry(request_id)
-            case Word.DROP:
+            case QueueSignal.DROP:
                 await self._drop(request_id)
-            case Word.UP:
+            case QueueSignal.UP:
                 await self.change(lambda snapshot: changes.move_up(snapshot, request_id, self._clock()))
-            case Word.BACK:
+            case QueueSignal.BACK:
                 self._put_back(request_id)
             case _:
-                raise ValueError(f"{word} is not said of a request")
+                raise ValueError(f"{signal} is not said of a request")
 
     async def _drop(self, request_id: RequestId) -> None:
         request = find_request(self._writer.snapshot, request_id)

@@ -17,15 +17,15 @@ from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.entries import QueueEntry, entries_of
 from core.engine.queue.pause import QueueSwitch
 from core.engine.sync.notifications import QueuePaused, QueueResumed
-from core.queue_store import News, QueuedRequest, QueueStore, Word, read_news
+from core.queue_store import QueuedRequest, QueueMessage, QueueSignal, QueueStore, parse_message
 from core.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
-_CLOSED: Final[Mapping[Word, Callable[[Snapshot, RequestId, datetime], Changes]]] = {
-    Word.DROP: changes.drop,
-    Word.RETRY: changes.retry_closed,
-    Word.UP: changes.move_up,
+_CLOSED: Final[Mapping[QueueSignal, Callable[[Snapshot, RequestId, datetime], Changes]]] = {
+    QueueSignal.DROP: changes.drop,
+    QueueSignal.RETRY: changes.retry_closed,
+    QueueSignal.UP: changes.move_up,
 }
 """Commands on a request of a chapter that no window has open."""
 
@@ -62,7 +62,7 @@ class QueueControl:
         self._wake = wake
         self._open: dict[SessionId, ChapterQueue] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        store.hear(self.hear)
+        store.subscribe(self.on_message)
         switch.on_change(self._tell_chapters)
 
     @property
@@ -90,25 +90,25 @@ class QueueControl:
 
     async def stop(self, request_id: RequestId) -> bool:
         """Stop a call that runs: the request has failed then. False: another window was asked to."""
-        return await self._do(Word.STOP, request_id)
+        return await self._do(QueueSignal.STOP, request_id)
 
     async def drop(self, request_id: RequestId) -> bool:
         """Give up a request that waits, has failed or is dead; the text of a prompt is in its composer.
 
         False: another window was asked to.
         """
-        return await self._do(Word.DROP, request_id)
+        return await self._do(QueueSignal.DROP, request_id)
 
     async def retry(self, request_id: RequestId) -> bool:
         """Retry a request that has failed or is dead, or background work that waits for its next try.
 
         False: another window was asked to.
         """
-        return await self._do(Word.RETRY, request_id)
+        return await self._do(QueueSignal.RETRY, request_id)
 
     async def move_up(self, request_id: RequestId) -> bool:
         """Let a request go before the one before it in its chapter. False: another window was asked to."""
-        return await self._do(Word.UP, request_id)
+        return await self._do(QueueSignal.UP, request_id)
 
     async def edit(self, request_id: RequestId, text: str) -> None:
         """Replace the text of a prompt that waits; raise SessionLockedError if another window has it."""
@@ -140,7 +140,7 @@ class QueueControl:
             except SessionLockedError:
                 elsewhere = True
         if elsewhere:
-            await self._store.tell(News(Word.CLEAR))
+            await self._store.send(QueueMessage(QueueSignal.CLEAR))
         return len(queued)
 
     async def recall(self, session_id: SessionId) -> tuple[str, ...]:
@@ -158,24 +158,24 @@ class QueueControl:
         await self._change_closed(session_id, decide, "take its prompts back there")
         return texts[-1]
 
-    def hear(self, payload: str) -> None:
+    def on_message(self, payload: str) -> None:
         """Do what a message of any window says; ignore what is not ours."""
-        news = read_news(payload)
-        match news:
+        message = parse_message(payload)
+        match message:
             case None:
                 return
-            case News(Word.PAUSED | Word.RESUMED):
-                self._switch.turn(is_paused=news.word is Word.PAUSED)
-            case News(Word.FREE):
-                self._wake(news.account)
-            case News(Word.CLEAR):
+            case QueueMessage(QueueSignal.PAUSED | QueueSignal.RESUMED):
+                self._switch.turn(is_paused=message.signal is QueueSignal.PAUSED)
+            case QueueMessage(QueueSignal.FREE):
+                self._wake(message.account)
+            case QueueMessage(QueueSignal.CLEAR):
                 for chapter in self._open.values():
                     if chapter.is_writing:
                         self._in_task(chapter.clear())
-            case News(word, request_id=request_id):
+            case QueueMessage(signal, request_id=request_id):
                 chapter_with = self._chapter_with(request_id) if request_id else None
                 if chapter_with is not None and request_id is not None:
-                    self._in_task(chapter_with.do(word, request_id))
+                    self._in_task(chapter_with.do(signal, request_id))
 
     async def aclose(self) -> None:
         """Wait until what other windows asked for is done."""
@@ -186,15 +186,15 @@ class QueueControl:
         await self._store.set_paused(is_paused=is_paused)
         self._switch.turn(is_paused=is_paused)
 
-    async def _do(self, word: Word, request_id: RequestId) -> bool:
+    async def _do(self, signal: QueueSignal, request_id: RequestId) -> bool:
         """Do it where the chapter is open, or in the database; False where another window was asked to."""
         chapter = self._chapter_with(request_id)
         if chapter is not None:
-            await chapter.do(word, request_id)
+            await chapter.do(signal, request_id)
             return True
         found = await self._find(request_id)
         _refuse_interrupted(found)
-        decide = _CLOSED.get(word)
+        decide = _CLOSED.get(signal)
         if decide is not None and not found.is_open:
             try:
                 await self._change_closed(
@@ -208,8 +208,8 @@ class QueueControl:
                 return True
         elif not found.is_open:
             raise IllegalCommandError("No window has that chapter open; nothing runs in it.")
-        _refuse_at_once(word, found.request)
-        await self._store.tell(News(word, request_id))
+        _refuse_at_once(signal, found.request)
+        await self._store.send(QueueMessage(signal, request_id))
         return False
 
     async def _find(self, request_id: RequestId) -> QueuedRequest:
@@ -251,15 +251,15 @@ def _refuse_interrupted(found: QueuedRequest) -> None:
         )
 
 
-def _refuse_at_once(word: Word, request: Request) -> None:
+def _refuse_at_once(signal: QueueSignal, request: Request) -> None:
     """Raise IllegalCommandError for a command that another window would refuse without a reply."""
-    if word is Word.STOP and not request.is_processing:
+    if signal is QueueSignal.STOP and not request.is_processing:
         raise IllegalCommandError(changes.WITH_NO_MODEL)
-    if word is not Word.STOP and request.is_processing:
+    if signal is not QueueSignal.STOP and request.is_processing:
         raise IllegalCommandError(changes.WITH_THE_MODEL)
-    if word is Word.DROP and isinstance(request, SummaryRequest):
+    if signal is QueueSignal.DROP and isinstance(request, SummaryRequest):
         raise IllegalCommandError(changes.PART_OF_THE_STORY)
-    if word is Word.RETRY and not (request.has_failed or request.spec.is_background):
+    if signal is QueueSignal.RETRY and not (request.has_failed or request.spec.is_background):
         raise IllegalCommandError(changes.NOT_FAILED)
 
 

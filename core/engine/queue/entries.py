@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from core.config.models.assignments import AgentRole, ModelAssignments
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request, RequestState
 from core.domain.session.profile import Profile
 from core.domain.session.session import SessionState
 from core.queue_store import QueuedRequest
-
-_ROLES: Final = {0: AgentRole.WORLD_LOCK, 8: AgentRole.CONTEXT_SUMMARY, 9: AgentRole.NARRATIVE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +62,8 @@ def lane_of(one: QueuedRequest, choices: ModelAssignments) -> str:
     if slot is not None:
         brought = {slot: Profile(model=one.model)} if one.model else {}
         return choices.for_cast(brought).of(AgentRole.CHARACTER, slot).label
-    role = _ROLES.get(request.spec.agent_id or 0, AgentRole.NARRATIVE)
-    if request.spec.agent_id is None:
-        role = AgentRole.NARRATIVE
-    return choices.of(role, request.spec.agent_id or 0).label
+    role = request.spec.role
+    return choices[AgentRole.NARRATIVE if role is AgentRole.CHARACTER else role].label
 
 
 def _rank(request: Request, now: datetime) -> int:

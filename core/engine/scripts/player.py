@@ -169,7 +169,7 @@ class ScriptPlayer:
         """Set the language of the script; where it does not say, that of the chapter stays."""
         wanted = self._script.language
         if wanted is not None and wanted is not self._session.snapshot.session.language:
-            await self._session.keeping.tell_in(wanted)
+            await self._session.keeping.set_language(wanted)
 
     async def _define(self) -> None:
         """Store the script's narrative definition and target, unless they are stored already."""

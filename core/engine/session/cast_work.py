@@ -92,7 +92,7 @@ class CastWork:
         await self._background.add(request)
         return request.id
 
-    async def look_back(self, *, with_ceremony: bool = False) -> Begun:
+    async def propose_changes(self, *, with_ceremony: bool = False) -> Begun:
         """Begin what a chapter that has ended means for its characters; return what was begun.
 
         With the ceremony also what fades, what says the same, and how neglected topics could come back.

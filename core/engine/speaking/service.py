@@ -4,21 +4,24 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from core.changes import Changes
+from core.domain.audience import Audience
 from core.domain.clock import Clock
 from core.domain.errors import StoryEngineError
 from core.domain.ids import EventId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.request_kinds import RequestKind
+from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.engine.changes.moves import given_up, new_work
+from core.engine.changes.moves import given_up, move, new_work
+from core.engine.decisions.commands import require_cast
 from core.engine.kinds.speaking.afterthought import Opening, Pause, opening_of
 from core.engine.queue.background import BackgroundWorker
-from core.engine.speaking import commands
 from core.engine.sync.session_writer import SessionWriter
 from core.snapshot import Snapshot
 
@@ -63,11 +66,11 @@ class Afterthoughts:
         """Maximum number of additions of a character to one reply."""
         return self._most
 
-    async def let_add(self, slots: Iterable[Slot], *, is_on: bool = True) -> None:
+    async def set_unasked_speakers(self, slots: Iterable[Slot], *, is_on: bool = True) -> None:
         """Store the characters that may add something unasked, and whether any does in this chapter."""
         chosen = tuple(slots)
         await self._writer.apply(
-            lambda snapshot: commands.let_add(snapshot, chosen, self._clock(), is_on=is_on)
+            lambda snapshot: speakers_changed(snapshot, chosen, self._clock(), is_on=is_on)
         )
 
     async def begin(self) -> None:
@@ -154,3 +157,12 @@ class Afterthoughts:
 
 def _open(snapshot: Snapshot) -> tuple[BackgroundRequest, ...]:
     return tuple(one for one in snapshot.background if one.kind is RequestKind.AFTERTHOUGHT)
+
+
+def speakers_changed(snapshot: Snapshot, slots: Iterable[Slot], now: datetime, *, is_on: bool) -> Changes:
+    """Return the changes that let these characters add something unasked, if any does in this chapter."""
+    session = move(snapshot, snapshot.session, Command.LET_ADD, now)
+    may_add = Audience.of(slots)
+    for slot in may_add:
+        require_cast(session, slot)
+    return Changes(session_id=session.id, session=replace(session, may_add=may_add, adds_unasked=is_on))

@@ -6,9 +6,9 @@ from typing import Final, TypeVar
 
 from core.domain.errors import ChangedElsewhereError
 from core.domain.session import profile
-from core.domain.session.limits import is_storable_time
+from core.domain.session.limits import LONGEST_NAME, is_storable_time
 from core.library.characters.character import Character, Topic, Trait
-from core.library.names import LONGEST_NAME, name_key
+from core.library.names import name_key
 from core.text.cleaning import clean, clean_line, is_blank
 
 MOST_TRAITS: Final = 50

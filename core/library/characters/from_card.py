@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from core.domain.ids import CharacterId
+from core.domain.session.limits import LONGEST_NAME
 from core.domain.session.profile import (
     GENERAL,
     LONGEST_MODEL,
@@ -29,7 +30,7 @@ from core.library.characters.checks import (
     MOST_TRAITS,
     cleaned,
 )
-from core.library.names import LONGEST_NAME, name_key
+from core.library.names import name_key
 from core.text.canonical_json import canonical
 from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head

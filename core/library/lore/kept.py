@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from core.domain.ids import LorebookId
-from core.library.names import LONGEST_NAME
+from core.domain.session.limits import LONGEST_NAME
 from core.text.cleaning import clean_line, is_blank
 
 MOST_GROUPS: Final = 20

@@ -60,7 +60,7 @@ class LocalEmbedder:
     async def embed(self, texts: Sequence[str], seconds: float) -> Embedding:
         """Return a vector for each text; see `Embedder.embed`."""
         client = await self._local.ready()
-        async with self._local.told_of_death():
+        async with self._local.watch_exit():
             return await embed_with(client, MODEL, texts, seconds)
 
     async def aclose(self) -> None:

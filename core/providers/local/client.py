@@ -39,7 +39,7 @@ class LocalClient:
         return self._client
 
     @asynccontextmanager
-    async def told_of_death(self) -> AsyncIterator[None]:
+    async def watch_exit(self) -> AsyncIterator[None]:
         """Raise what the GM is told of a child that has died, in place of the error of its last call."""
         try:
             yield

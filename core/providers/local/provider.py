@@ -45,7 +45,7 @@ class LocalProvider:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
         """Yield the deltas and the completion; see `Provider.stream`."""
         client = await self._local.ready()
-        async with self._local.told_of_death(), aclosing(client.stream(request)) as items:
+        async with self._local.watch_exit(), aclosing(client.stream(request)) as items:
             async for item in items:
                 yield item
 

@@ -10,7 +10,7 @@ from typing import Self
 with contextlib.suppress(ImportError):  # absent on Windows, where find_binaries refuses with a sentence
     import fcntl
 
-POLL = 0.01
+POLL_SECONDS = 0.01
 
 
 class FileLock:
@@ -58,7 +58,7 @@ class FileLock:
         while not self._try(kind):
             if time.monotonic() >= deadline:
                 return False
-            time.sleep(POLL)
+            time.sleep(POLL_SECONDS)
         return True
 
     def __enter__(self) -> Self:

@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 from db.embedded.machine.directories import SOCKET_NAME
+from db.embedded.machine.locks import POLL_SECONDS
 from db.embedded.machine.probe import is_accepting, read_pid_file, server_processes
 
 ORPHAN_PATIENCE = 10.0
-POLL = 0.01
 
 
 def forget_stale_server(data: Path, socket_dir: Path) -> None:
@@ -44,4 +44,4 @@ def end_orphans(data: Path) -> None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGQUIT)
                 os.kill(pid, signal.SIGCONT)
-        time.sleep(POLL)
+        time.sleep(POLL_SECONDS)

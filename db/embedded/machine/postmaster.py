@@ -11,10 +11,10 @@ from pathlib import Path
 from db.embedded.machine.binaries import Binaries, program_environment
 from db.embedded.machine.directories import PORT, SOCKET_NAME
 from db.embedded.machine.failure import EmbeddedError
+from db.embedded.machine.locks import POLL_SECONDS
 from db.embedded.machine.probe import is_accepting, is_alive, read_pid_file, server_processes
 from db.embedded.machine.run_as import RunAs
 
-POLL = 0.01
 LOG_FILE = "postgres.log"
 LOG_LIMIT = 1_000_000
 """Size in bytes from which a log is rotated at the next start."""
@@ -75,7 +75,7 @@ class Postmaster:
                 return True
             if time.monotonic() >= deadline:
                 raise EmbeddedError(f"The private database was not ready after {timeout:.0f} s.")
-            time.sleep(POLL)
+            time.sleep(POLL_SECONDS)
         return False
 
     def stop(self) -> None:
@@ -89,7 +89,7 @@ class Postmaster:
                 os.kill(self.pid, number)
             deadline = time.monotonic() + patience
             while self.is_alive() and time.monotonic() < deadline:
-                time.sleep(POLL)
+                time.sleep(POLL_SECONDS)
             if not self.is_alive():
                 return
         raise EmbeddedError(f"The private database (process {self.pid}) does not end.")

@@ -245,7 +245,7 @@ class AssistScreen(OverlayScreen[Taken]):
             self.run_worker(stop, group="stop", exit_on_error=False)
 
     @on(Button.Pressed, "#take")
-    def _take(self) -> None:
+    def _accept(self) -> None:
         if self._proposal is not None and self._asked is not None:
             self.dismiss(Taken(self._asked, self._proposal.text))
 

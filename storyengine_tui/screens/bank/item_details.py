@@ -11,7 +11,7 @@ from core.domain.bank.fading import exposure_of, strength_of
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, SourceOrigin
 from core.domain.ids import ItemId
 from core.domain.session.session import Session
-from core.engine.bank.hands import Hand, Hands
+from core.engine.bank.provenance import Author, ItemProvenance
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.bank.bank_rows import mark_of
 from storyengine_tui.screens.bank.detail_fields import lines_of
@@ -30,18 +30,21 @@ def passages_of(
     at: datetime | None = None,
     *,
     is_out: bool,
-    hands: Hands | None = None,
+    provenance: ItemProvenance | None = None,
     others: Mapping[ItemId, Item] | None = None,
 ) -> list[Passage]:
     """Return what an item says, who may know it, how strong it is, and how it was changed.
 
     `at` is the time that it is, where items fade by hours; `is_out` says that it does not count as the GM
-    took it out; `hands` says who made it, and `others` are the items of its chapter by their ids.
+    took it out; `provenance` says who made it, and `others` are the items of its chapter by their ids.
     """
     others = others or {}
     names = {one.id: one.name for one in others.values()}
     made = [_passage("What it says", [clean(item.text), *lines_of(item.details, names)])]
-    known = [*_facts(item, access, session, at, is_out=is_out), *(() if hands is None else _hands(hands))]
+    known = [
+        *_facts(item, access, session, at, is_out=is_out),
+        *(() if provenance is None else _provenance(provenance)),
+    ]
     made.append(_passage("What is known of it", known))
     if len(history) > 1:
         made.append(_passage("How it was changed", [*_changes(history, session)]))
@@ -124,16 +127,16 @@ def _left_of_exposure(item: Item, last: int | None, session: Session, at: dateti
     return "" if left is None else f", of which {left:.2f} is left"
 
 
-def _hands(hands: Hands) -> Iterator[str]:
+def _provenance(provenance: ItemProvenance) -> Iterator[str]:
     """Yield the author of its first version, and that of its last change."""
-    yield f"Learned by: {_hand(hands.learned_by)}"
-    if hands.last_changed_by is not None:
-        yield f"Last changed by: {_hand(hands.last_changed_by)}"
+    yield f"Learned by: {_author(provenance.learned_by)}"
+    if provenance.last_changed_by is not None:
+        yield f"Last changed by: {_author(provenance.last_changed_by)}"
 
 
-def _hand(hand: Hand) -> str:
-    when = hand.at.astimezone().strftime("%Y-%m-%d %H:%M")
-    return f"{'you' if hand.is_gm else f'agent 8, which read up to prompt {hand.prompt_index:,}'}, {when}"
+def _author(author: Author) -> str:
+    when = author.at.astimezone().strftime("%Y-%m-%d %H:%M")
+    return f"{'you' if author.is_gm else f'agent 8, which read up to prompt {author.prompt_index:,}'}, {when}"
 
 
 def _changes(history: Sequence[Item], session: Session) -> Iterator[str]:

@@ -14,7 +14,7 @@ from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item
 from core.domain.errors import StoryEngineError
 from core.domain.session.session import Session
-from core.engine.bank.hands import hands_of
+from core.engine.bank.provenance import provenance_of
 from core.engine.bank.service import Bank
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.bank.item_details import NOT_PROVED, evidence_line, passages_of
@@ -93,7 +93,7 @@ class ItemScreen(OverlayScreen[Evidence]):
             self._session(),
             self._fades_at(),
             is_out=not counts,
-            hands=hands_of(history, others) if history else None,
+            provenance=provenance_of(history, others) if history else None,
             others=others,
         )
         view = self.query_one(PassageView)

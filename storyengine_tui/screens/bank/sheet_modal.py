@@ -15,8 +15,8 @@ from core.domain.bank.details import ItemKind
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
-from storyengine_tui.screens.bank.bank_desk import CHANGES, BankDesk
 from storyengine_tui.screens.bank.bank_rows import ASPECT, rows_of
+from storyengine_tui.screens.bank.item_commands import CHANGES, ItemCommands
 from storyengine_tui.screens.bank.item_list import Act, ItemList
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
@@ -44,7 +44,7 @@ class SheetModal(OverlayModal[None]):
         super().__init__()
         self._session = session
         self._slot = slot
-        self._desk = BankDesk(self, lambda: session, self._said)
+        self._item_commands = ItemCommands(self, lambda: session, self._said)
 
     def compose(self) -> ComposeResult:
         """Compose the list, what was done, and the keys."""
@@ -102,7 +102,7 @@ class SheetModal(OverlayModal[None]):
     @on(ItemList.Asked)
     def _ask(self, event: ItemList.Asked) -> None:
         if event.act is not Act.ADD:
-            self._desk.perform(event.act, event.items, are_out=event.are_out)
+            self._item_commands.perform(event.act, event.items, are_out=event.are_out)
 
     @on(SessionTab.ElsewhereWanted)
     def _make_way(self) -> None:
@@ -111,7 +111,7 @@ class SheetModal(OverlayModal[None]):
 
     @on(ItemList.Left)
     def _leave(self, event: ItemList.Left) -> None:
-        self._desk.mark_seen(event.items)
+        self._item_commands.mark_seen(event.items)
 
     def _said(self, outcome: str) -> None:
         self._list.unmark()

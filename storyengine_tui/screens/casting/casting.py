@@ -38,7 +38,7 @@ async def take_character(app: App[Any], library: "Library", slot: AgentPanel) ->
 
     pane = _pane_of(slot)
 
-    def take(character: Character | None) -> None:
+    def answered(character: Character | None) -> None:
         if character is None:
             return
         if paused := pause_text(character, utc_now()):
@@ -49,7 +49,7 @@ async def take_character(app: App[Any], library: "Library", slot: AgentPanel) ->
         is_empty = is_blank(slot.agent_name) and is_blank(slot.identity)
         if is_empty and all(len(row.library) <= slot.room_for(row.field) for row in rows):
             for row in rows:
-                slot.take(row.field, row.library)
+                slot.set_field(row.field, row.library)
             slot.link(character.id)
             pane.do(offer_more(app, library, slot))
         else:
@@ -61,7 +61,7 @@ async def take_character(app: App[Any], library: "Library", slot: AgentPanel) ->
 
             app.push_screen(CompareScreen(library.characters, character, slot), offer)
 
-    app.push_screen(PickScreen(characters, slot.called), take)
+    app.push_screen(PickScreen(characters, slot.called), answered)
 
 
 def _pane_of(panel: AgentPanel) -> SetupPane:

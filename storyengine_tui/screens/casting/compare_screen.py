@@ -74,7 +74,7 @@ class SlotTexts(Protocol):
     def room_for(self, field: SharedField) -> int:
         """Return the maximum characters of a field."""
 
-    def take(self, field: SharedField, text: str) -> None:
+    def set_field(self, field: SharedField, text: str) -> None:
         """Put a text into a field."""
 
     def link(self, character_id: CharacterId) -> None:
@@ -182,18 +182,18 @@ class CompareScreen(ListScreen[None, Compared]):
         if len(row.library) > room and row.field in (SharedField.NAME, SharedField.IDENTITY):
 
             async def store(text: str) -> None:
-                await self._take(row.field, clean_line(text) if row.field is SharedField.NAME else text)
+                await self._apply(row.field, clean_line(text) if row.field is SharedField.NAME else text)
 
             what = LABELS[row.field].lower()
             self.app.push_screen(ShortenModal(store, room, row.library, what), self._show_after)
         else:
-            self.do(self._take(row.field, row.library), then_reloads=True)
+            self.do(self._apply(row.field, row.library), then_reloads=True)
 
-    async def _take(self, field: SharedField, text: str) -> None:
+    async def _apply(self, field: SharedField, text: str) -> None:
         room = self._slot.room_for(field)
         if len(text) > room:
             raise LimitExceededError(LABELS[field].lower(), len(text), room)
-        self._slot.take(field, text)
+        self._slot.set_field(field, text)
         self._slot.link(self._character.id)
 
     def _show_after(self, is_taken: bool | None) -> None:

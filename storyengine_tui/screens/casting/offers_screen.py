@@ -157,11 +157,11 @@ class OffersScreen(ListScreen[None, OfferRow]):
             self.do(self._switch(row), then_reloads=True)
             return
 
-        async def take(text: str) -> None:
-            await self._take(offer, text)
+        async def apply(text: str) -> None:
+            await self._apply_offer(offer, text)
 
         if room > 0:
-            modal = ShortenModal(take, room, offer.text, what=offer.title.lower())
+            modal = ShortenModal(apply, room, offer.text, what=offer.title.lower())
             self.app.push_screen(modal, self._show_after)
         else:
             self.do(self._refuse(offer))
@@ -188,9 +188,9 @@ class OffersScreen(ListScreen[None, OfferRow]):
         elif row.offer is not None and self._is_taken(row):
             await self._take_out(row.offer)
         elif row.offer is not None:
-            await self._take(row.offer, row.text)
+            await self._apply_offer(row.offer, row.text)
 
-    async def _take(self, offer: Offer, text: str) -> None:
+    async def _apply_offer(self, offer: Offer, text: str) -> None:
         if offer.is_block:
             blocks = self._session.snapshot.prompt_blocks
             made = with_offer(blocks, offer, self._slot.slot, self._called, text)

@@ -74,9 +74,9 @@ class PickScreen(ListScreen[Character, Character]):
     @on(DataTable.RowSelected)
     def action_take(self) -> None:
         """Close with the character under the cursor, once all letters that came before are in the field."""
-        self.first_field.call_later(self._take)
+        self.first_field.call_later(self._accept)
 
-    def _take(self) -> None:
+    def _accept(self) -> None:
         self._narrow()
         if self.chosen is not None:
             self.dismiss(self.chosen)

@@ -47,7 +47,7 @@ class LanguageModal(LineModal):
         return "" if read_language(line) else NO_LANGUAGE.format(clean_line(line))
 
 
-async def tell_in(app: App[Any], session: "SessionHandle", language: Language) -> None:
+async def set_language(app: App[Any], session: "SessionHandle", language: Language) -> None:
     """Store the language of the chapter. Raises StoryEngineError."""
-    await session.keeping.tell_in(language)
+    await session.keeping.set_language(language)
     app.notify(TOLD_IN.format(language.value.capitalize()), markup=False)

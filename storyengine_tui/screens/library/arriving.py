@@ -40,7 +40,7 @@ class DropImport:
         say: Callable[[str], None],
         show: Callable[[str, str], None],
     ) -> None:
-        """Make it for the list `shelf`; `show` shows a list, with the outcome of the last command above it."""
+        """Make it for the list `shelf`; `show` shows a list, with the last outcome above it."""
         self._screen = screen
         self._workspace = workspace
         self._shelf = shelf
@@ -78,13 +78,13 @@ class DropImport:
             confirm="Import",
         )
 
-        def take(is_wanted: bool | None) -> None:
+        def answered(is_wanted: bool | None) -> None:
             if is_wanted and arrival.claims:
                 self._ask_for_trust(arrival)
             elif is_wanted:
-                self._screen.do(self._take(arrival))
+                self._screen.do(self._import_arrival(arrival))
 
-        self._screen.app.push_screen(question, take)
+        self._screen.app.push_screen(question, answered)
 
     def _ask_for_trust(self, arrival: Arrival) -> None:
         """Ask whether to accept the claims of a card; it is imported either way."""
@@ -95,12 +95,12 @@ class DropImport:
             cancel="Leave it out",
         )
 
-        def take(is_trusted: bool | None) -> None:
-            self._screen.do(self._take(arrival, is_trusted=is_trusted is True))
+        def answered(is_trusted: bool | None) -> None:
+            self._screen.do(self._import_arrival(arrival, is_trusted=is_trusted is True))
 
-        self._screen.app.push_screen(question, take)
+        self._screen.app.push_screen(question, answered)
 
-    async def _take(self, arrival: Arrival, *, is_trusted: bool = False) -> None:
+    async def _import_arrival(self, arrival: Arrival, *, is_trusted: bool = False) -> None:
         name, is_new = await self._store(arrival, is_trusted=is_trusted)
         done = f"“{name}” was imported" if is_new else f"It is in the library already, as “{name}”"
         self._show(SHELF_OF[arrival.kind], done)
@@ -114,11 +114,11 @@ class DropImport:
         more = [f"… and {len(files) - _NAMED:,} more"] if len(files) > _NAMED else []
         question = ConfirmModal(f"Import {len(files):,} files?", "\n".join([*names, *more]), confirm="Import")
 
-        def take(is_wanted: bool | None) -> None:
+        def answered(is_wanted: bool | None) -> None:
             if is_wanted:
                 self._screen.do(self._take_each(files))
 
-        self._screen.app.push_screen(question, take)
+        self._screen.app.push_screen(question, answered)
 
     async def _take_each(self, files: Sequence[Path]) -> None:
         """Import each file as a whole or not at all; say what became of them."""

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from core.domain.ids import SessionId
 from core.domain.session.session import SessionState, SessionSummary
 from storyengine_tui.screens.chapter.next_chapter import begin_next
-from storyengine_tui.screens.library.save_points_screen import SaveSlotsScreen
+from storyengine_tui.screens.library.save_points_screen import SavePointsScreen
 from storyengine_tui.screens.library.shelf_screen import ShelfScreen
 from storyengine_tui.screens.library.title_modal import BookModal, TitleModal
 
@@ -82,7 +82,7 @@ class ChapterShelf(ShelfScreen[Row]):
                 self.do(self.reload())
 
         if self.chapter is not None and self.is_readable():
-            self.app.push_screen(SaveSlotsScreen(self._workspace, self.chapter), close)
+            self.app.push_screen(SavePointsScreen(self._workspace, self.chapter), close)
 
     def action_next_chapter(self) -> None:
         """Begin the chapter after the one under the cursor, and open it."""

@@ -74,7 +74,7 @@ class KeptShelf(ShelfScreen[Kept]):
         """Return the rows."""
 
     @abstractmethod
-    async def take(self, content: bytes, name: str) -> tuple[bool, bool]:
+    async def import_content(self, content: bytes, name: str) -> tuple[bool, bool]:
         """Store what is in a file; return whether it is new, and whether it says what was not taken."""
 
     @abstractmethod
@@ -121,11 +121,11 @@ class KeptShelf(ShelfScreen[Kept]):
     def action_import(self) -> None:
         """Ask for a file or a folder, and import it."""
 
-        def take(path: str | None) -> None:
+        def answered(path: str | None) -> None:
             if path is not None and path.strip():
                 self.do(self._import(Path(path.strip()).expanduser()), then_reloads=True)
 
-        self.app.push_screen(FileModal(""), take)
+        self.app.push_screen(FileModal(""), answered)
 
     async def _import(self, path: Path) -> None:
         """Import each file as a whole or not at all; say what became of them."""
@@ -133,7 +133,7 @@ class KeptShelf(ShelfScreen[Kept]):
         taken, known, claims, refused = 0, 0, 0, list[str]()
         for file in files:
             try:
-                is_new, has_claims = await self.take(await read_file(file, LARGEST_FILE), file.name)
+                is_new, has_claims = await self.import_content(await read_file(file, LARGEST_FILE), file.name)
             except FileRefusedError as error:
                 refused.append(error.message)
             else:

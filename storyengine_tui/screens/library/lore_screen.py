@@ -59,7 +59,7 @@ class LoreScreen(KeptShelf[KeptLorebook]):
         """Return the lorebooks."""
         return await self._lore.listed(is_archived=is_archived)
 
-    async def take(self, content: bytes, name: str) -> tuple[bool, bool]:
+    async def import_content(self, content: bytes, name: str) -> tuple[bool, bool]:
         """Store a lorebook."""
         return (await self._lore.import_lore(content, name)).is_new, False
 

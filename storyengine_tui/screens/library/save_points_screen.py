@@ -22,7 +22,7 @@ WHY_NOT_DELETED = "Automatic slots are replaced by newer ones; only a slot that 
 OTHER_COLUMNS_WIDTH = 51
 
 
-class SaveSlotsScreen(ListScreen[bool, SavePoint]):
+class SavePointsScreen(ListScreen[bool, SavePoint]):
     """Ends with True when a slot was restored, so that another chapter is open now."""
 
     CSS_PATH = "save_points_screen.tcss"

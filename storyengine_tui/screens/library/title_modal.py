@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from core.domain.save_point import LONGEST_LABEL
-from core.library.names import LONGEST_NAME
+from core.domain.session.limits import LONGEST_NAME
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 
 LONGEST_TITLE = 120

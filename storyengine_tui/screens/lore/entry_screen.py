@@ -16,8 +16,8 @@ from core.domain.errors import StoryEngineError
 from core.library.lore.book import LoreEntry
 from core.text.graphemes import head
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.lore.desk_screen import DeskScreen
-from storyengine_tui.screens.lore.lore_desk import LoreDesk
+from storyengine_tui.screens.lore.lorebook_editor import LorebookEditor
+from storyengine_tui.screens.lore.lorebook_editor_screen import LorebookEditorScreen
 from storyengine_tui.screens.lore.typed_entry import LOGICS, POSITIONS, SWITCHES, TypedEntry
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -45,8 +45,8 @@ _OTHER_ROWS: Final = 13
 """Rows that are not the text: at 80 by 24 all fields are in sight."""
 
 
-class EntryScreen(DeskScreen):
-    """Edits the entry that the desk has open; Esc goes back to the list."""
+class EntryScreen(LorebookEditorScreen):
+    """Edits the entry that the editor has open; Esc goes back to the list."""
 
     HELP = (
         "Keys are separated by commas; /…/ is an expression, and quotation marks hold a key with a comma. "
@@ -59,10 +59,10 @@ class EntryScreen(DeskScreen):
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 
-    def __init__(self, workspace: Workspace, desk: LoreDesk, uid: str) -> None:
+    def __init__(self, workspace: Workspace, editor: LorebookEditor, uid: str) -> None:
         super().__init__(workspace)
-        self._desk = desk
-        desk.editing = uid
+        self._editor = editor
+        editor.editing = uid
         self._begun = self._entry
         """The entry as it was when the fields were filled: what is typed is read beside it."""
         self._shown = TypedEntry.of(self._begun)
@@ -70,19 +70,19 @@ class EntryScreen(DeskScreen):
         self._is_open = False
 
     @property
-    def desk(self) -> LoreDesk:
+    def editor(self) -> LorebookEditor:
         """The book."""
-        return self._desk
+        return self._editor
 
     @property
     def _entry(self) -> LoreEntry:
-        return self._desk.find(self._desk.editing) or LoreEntry(uid=self._desk.editing)
+        return self._editor.find(self._editor.editing) or LoreEntry(uid=self._editor.editing)
 
     def compose(self) -> ComposeResult:
         """Compose the usual fields, the text, and below it what is seldom needed."""
         shown = self._shown
         with Horizontal(id="top"):
-            yield Static(Content(f"Entry · {self._desk.kept.name}"), id="heading")
+            yield Static(Content(f"Entry · {self._editor.kept.name}"), id="heading")
             yield Static("", id="saved")
         with VerticalScroll(id="form", can_focus=False):
             yield _line("Name", self._field("name"))
@@ -170,7 +170,7 @@ class EntryScreen(DeskScreen):
 
     def on_mount(self) -> None:
         """Begin to take over what is typed; a book that cannot be written is read."""
-        can_write = self._desk.can_write
+        can_write = self._editor.can_write
         self._text.read_only = self._is_long or not can_write
         for field in self.query(".line Input, .line Select, .line Tick"):
             field.disabled = field.disabled or not can_write
@@ -179,7 +179,7 @@ class EntryScreen(DeskScreen):
         # Before the layout Textual would scroll to it, away from the name and the keys.
         self.set_focus(first if not first.disabled else self._text, scroll_visible=False)
         self._is_open = True
-        self._desk.collect = self._collect
+        self._editor.collect = self._collect
 
     def on_resize(self) -> None:
         """Give the text the room that the usual fields leave."""
@@ -211,19 +211,19 @@ class EntryScreen(DeskScreen):
     def _show_problem(self, problem: str) -> None:
         """Say what is wrong with a field; if nothing is, what cannot be edited at all."""
         standing = TOO_LONG.format(LONGEST_CONTENT) if self._is_long else ""
-        if not self._desk.can_write:
+        if not self._editor.can_write:
             standing = self.READS_ONLY
         self.query_one("#problem", Static).update(Content(problem or standing))
 
     def _collect(self) -> None:
         """Take over the typed fields; raises StoryEngineError for a text that the book has no room for."""
-        if not (self._is_open and self._desk.can_write):
+        if not (self._is_open and self._editor.can_write):
             return
         entry, typed = self._entry, self._typed
         made, problem = typed.put_into(replace(self._begun, uid=entry.uid))
         self._show_problem(problem)
         if made != entry:
-            self._desk.put(made, typed)
+            self._editor.put(made, typed)
             self.say_state("storing …")
 
     @on(CappedTextArea.Edited)
@@ -262,11 +262,11 @@ class EntryScreen(DeskScreen):
 
     def _leave(self) -> None:
         self._is_open = False
-        if self._desk.collect == self._collect:
-            self._desk.collect = lambda: None
-        self._desk.editing = ""
-        if not self._desk.autosave.is_dirty:
-            self._desk.state = "stored" if self._desk.state else ""
+        if self._editor.collect == self._collect:
+            self._editor.collect = lambda: None
+        self._editor.editing = ""
+        if not self._editor.autosave.is_dirty:
+            self._editor.state = "stored" if self._editor.state else ""
         self.dismiss()
 
 

@@ -18,9 +18,9 @@ from core.library.lore.kept import KeptLorebook
 from core.library.lore.key_line import shown_keys
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.lore.book_fields_modal import BookFieldsModal, TypedBook
-from storyengine_tui.screens.lore.desk_screen import DeskScreen
 from storyengine_tui.screens.lore.entry_screen import EntryScreen
-from storyengine_tui.screens.lore.lore_desk import LoreDesk
+from storyengine_tui.screens.lore.lorebook_editor import LorebookEditor
+from storyengine_tui.screens.lore.lorebook_editor_screen import LorebookEditorScreen
 from storyengine_tui.screens.lore.window_text import WindowText
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import EntryField
@@ -39,7 +39,7 @@ CONVERTS: Final = (
 )
 
 
-class LorebookScreen(DeskScreen):
+class LorebookScreen(LorebookEditorScreen):
     """Lists the entries; Enter edits one, Esc goes back to the library. Changes are saved automatically."""
 
     HELP = (
@@ -65,7 +65,7 @@ class LorebookScreen(DeskScreen):
     def __init__(self, workspace: Workspace, kept: KeptLorebook) -> None:
         super().__init__(workspace)
         self._kept = kept
-        self._desk: LoreDesk | None = None
+        self._editor: LorebookEditor | None = None
         self._text: WindowText | None = None
         self._note = ""
         """Outcome of the last command, shown once behind the heading."""
@@ -73,9 +73,9 @@ class LorebookScreen(DeskScreen):
         """Searchable texts of the entries, and the entries that these were made from."""
 
     @property
-    def desk(self) -> LoreDesk | None:
+    def editor(self) -> LorebookEditor | None:
         """The book, once it is read."""
-        return self._desk
+        return self._editor
 
     @property
     def _library(self) -> "LoreLibrary":
@@ -99,10 +99,10 @@ class LorebookScreen(DeskScreen):
 
     async def on_unmount(self) -> None:
         """Stop storing."""
-        if self._desk is not None:
-            if self.workspace.store_editor == self._desk.flush:
+        if self._editor is not None:
+            if self.workspace.store_editor == self._editor.flush:
                 self.workspace.store_editor = None
-            await self._desk.autosave.stop()
+            await self._editor.autosave.stop()
         if self._text is not None:
             self._text.close()
 
@@ -120,10 +120,12 @@ class LorebookScreen(DeskScreen):
         typed = self._text = await asyncio.to_thread(WindowText.of, self._kept.id, self.workspace.paths.data)
         # The version first: what is stored in between is then noticed.
         kept = await self._library.by_id(self._kept.id)
-        desk = self._desk = LoreDesk(self._library, kept, await self._library.read(kept), typed.kept)
-        desk.autosave.start()
-        self.workspace.store_editor = desk.flush
-        found = desk.recover()
+        editor = self._editor = LorebookEditor(
+            self._library, kept, await self._library.read(kept), typed.kept
+        )
+        editor.autosave.start()
+        self.workspace.store_editor = editor.flush
+        found = editor.recover()
         if found is not None:
             self._note = f"What you last typed in “{found}” is here again"
         if self.is_active:
@@ -132,28 +134,27 @@ class LorebookScreen(DeskScreen):
 
     def show_again(self) -> None:
         """Show the book as it was edited."""
-        desk = self._desk
-        if desk is None:
+        editor = self._editor
+        if editor is None:
             return
-        entries = desk.book.entries
+        entries = editor.book.entries
         is_on = sum(entry.is_enabled for entry in entries)
-        name = (
-            f"{desk.kept.name} · {len(entries):,} {'entry' if len(entries) == 1 else 'entries'}, {is_on:,} on"
-        )
-        note = self._note or ("" if desk.can_write else f"{desk.kept.format}: c converts it, to edit it")
+        noun = "entry" if len(entries) == 1 else "entries"
+        name = f"{editor.kept.name} · {len(entries):,} {noun}, {is_on:,} on"
+        note = self._note or ("" if editor.can_write else f"{editor.kept.format}: c converts it, to edit it")
         self._note = ""
         self.query_one("#heading", Static).update(Content(f"{name} · {note}" if note else name))
         self._show_rows()
 
     def _show_rows(self, cursor: int | None = None) -> None:
-        if self._desk is None:
+        if self._editor is None:
             return
-        shown = self._found(self._desk.book.entries)
+        shown = self._found(self._editor.book.entries)
         self._list.show_rows(shown, self._columns, cursor)
         header = self.query_one("#columns", Static)
         header.update(f" {self._list.header()}")
         is_empty = self.query_one("#empty", Static)
-        is_empty.update(FOUND_NOTHING if self._field.display and self._desk.book.entries else NONE_YET)
+        is_empty.update(FOUND_NOTHING if self._field.display and self._editor.book.entries else NONE_YET)
         is_empty.display = not shown
         self._list.display = header.display = bool(shown)
         self.refresh_bindings()
@@ -211,42 +212,42 @@ class LorebookScreen(DeskScreen):
             self._edit(entry)
 
     def _edit(self, entry: LoreEntry) -> None:
-        if self._desk is not None:
-            self.app.push_screen(EntryScreen(self.workspace, self._desk, entry.uid))
+        if self._editor is not None:
+            self.app.push_screen(EntryScreen(self.workspace, self._editor, entry.uid))
 
     def action_add(self) -> None:
         """Begin an entry, and edit it."""
-        if self._desk is None:
+        if self._editor is None:
             return
         try:
-            entry = self._desk.add()
+            entry = self._editor.add()
         except StoryEngineError as error:
             self.say_unsaved(error)
             return
         self._hide_field()
-        self._show_rows(len(self._desk.book.entries) - 1)
+        self._show_rows(len(self._editor.book.entries) - 1)
         self._edit(entry)
 
     def action_switch(self) -> None:
         """Switch the entry under the cursor on or off."""
         entry = self._list.chosen
-        if entry is not None and self._desk is not None:
-            self._desk.put(replace(entry, is_enabled=not entry.is_enabled))
+        if entry is not None and self._editor is not None:
+            self._editor.put(replace(entry, is_enabled=not entry.is_enabled))
             self.say_state("storing …")
             self.show_again()
 
     def action_drop(self) -> None:
         """Delete the entry under the cursor, after a question."""
-        entry, desk = self._list.chosen, self._desk
-        if entry is None or desk is None:
+        entry, editor = self._list.chosen, self._editor
+        if entry is None or editor is None:
             return
 
         def drop(is_wanted: bool | None) -> None:
             if is_wanted:
                 # By then it may have another name, or be gone.
-                now = next((one for one in desk.book.entries if one == entry), None)
+                now = next((one for one in editor.book.entries if one == entry), None)
                 if now is not None:
-                    desk.drop(now.uid)
+                    editor.drop(now.uid)
                     self.say_state("storing …")
                     self.show_again()
 
@@ -261,43 +262,43 @@ class LorebookScreen(DeskScreen):
         """Try a text on the book."""
         from storyengine_tui.screens.lore.try_screen import TryScreen
 
-        if self._desk is not None:
-            self.app.push_screen(TryScreen(self.workspace, self._desk))
+        if self._editor is not None:
+            self.app.push_screen(TryScreen(self.workspace, self._editor))
 
     def action_fields(self) -> None:
         """Edit what holds for the whole book."""
-        desk = self._desk
-        if desk is None:
+        editor = self._editor
+        if editor is None:
             return
 
-        before = desk.groups
+        before = editor.groups
 
         def store(typed: TypedBook | None) -> None:
             if typed is not None:
-                book, groups = typed.put_into(desk.book), typed.group_names(before)
-                if book != desk.book or groups != desk.groups:
-                    desk.change_book(book, groups)
+                book, groups = typed.put_into(editor.book), typed.group_names(before)
+                if book != editor.book or groups != editor.groups:
+                    editor.change_book(book, groups)
                     self.say_state("storing …")
 
-        kept = replace(desk.kept, groups=before)
-        typed = TypedBook.of(before, desk.book)
-        self.app.push_screen(BookFieldsModal(kept, typed, can_write=desk.can_write), store)
+        kept = replace(editor.kept, groups=before)
+        typed = TypedBook.of(before, editor.book)
+        self.app.push_screen(BookFieldsModal(kept, typed, can_write=editor.can_write), store)
 
     def action_convert(self) -> None:
         """Make a book that can be edited of one that can be read alone, after a question."""
-        if self._desk is None:
+        if self._editor is None:
             return
 
         def convert(is_wanted: bool | None) -> None:
             if is_wanted:
                 self.do(self._convert())
 
-        question = f"Convert this lorebook from {self._desk.kept.format}?"
+        question = f"Convert this lorebook from {self._editor.kept.format}?"
         self.app.push_screen(ConfirmModal(question, CONVERTS, confirm="Convert"), convert)
 
     async def _convert(self) -> None:
-        if self._desk is not None:
-            await self._desk.convert()
+        if self._editor is not None:
+            await self._editor.convert()
             self.say_saved()
             self.show_again()
 
@@ -317,12 +318,12 @@ class LorebookScreen(DeskScreen):
             self.run_worker(self._close(), group="close", exclusive=True, exit_on_error=False)
 
     async def _close(self) -> None:
-        desk = self._desk
-        if desk is None:
+        editor = self._editor
+        if editor is None:
             self.dismiss()
             return
         try:
-            await desk.flush()
+            await editor.flush()
         except StoryEngineError as error:
             self.say_unsaved(error)
             question = ConfirmModal(
@@ -333,8 +334,8 @@ class LorebookScreen(DeskScreen):
             self.dismiss()
 
     def _leave(self, is_sure: bool | None) -> None:
-        if is_sure and self._desk is not None:
-            self._desk.forget()
+        if is_sure and self._editor is not None:
+            self._editor.forget()
             self.dismiss()
 
     @on(RowList.Moved)
@@ -345,14 +346,14 @@ class LorebookScreen(DeskScreen):
         """Tell the footer what is possible."""
         if action in ("close", "find"):
             return True
-        if self._desk is None:
+        if self._editor is None:
             return action not in ("open", "switch", "add", "drop", "try", "fields", "convert")
         if action == "convert":
-            return not self._desk.can_write
+            return not self._editor.can_write
         if action in ("switch", "drop") or action == "open":
-            return self._list.chosen is not None and (action == "open" or self._desk.can_write)
+            return self._list.chosen is not None and (action == "open" or self._editor.can_write)
         if action == "add":
-            return self._desk.can_write
+            return self._editor.can_write
         return True
 
 

@@ -19,9 +19,9 @@ from core.library.card_lore import LoreFile
 from core.library.lore.activation.result import Outcome
 from core.text.numbers import read_count
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.lore.desk_screen import DeskScreen
 from storyengine_tui.screens.lore.entry_screen import EntryScreen
-from storyengine_tui.screens.lore.lore_desk import LoreDesk
+from storyengine_tui.screens.lore.lorebook_editor import LorebookEditor
+from storyengine_tui.screens.lore.lorebook_editor_screen import LorebookEditorScreen
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.reading.column import Column
@@ -38,7 +38,7 @@ FAILED: Final = "This text could not be tried on this book; the log says why. An
 TOO_SLOW: Final = "It takes too long to try this text on this book; shorten one of them."
 
 
-class TryScreen(DeskScreen):
+class TryScreen(LorebookEditorScreen):
     """A text over what it activates; Enter on an entry edits it, Esc goes back."""
 
     HELP = (
@@ -51,23 +51,23 @@ class TryScreen(DeskScreen):
 
     _list: "getters.query_one[RowList[Outcome]]" = getters.query_one("#outcomes", RowList)
 
-    def __init__(self, workspace: Workspace, desk: LoreDesk) -> None:
+    def __init__(self, workspace: Workspace, editor: LorebookEditor) -> None:
         super().__init__(workspace)
-        self._desk = desk
+        self._editor = editor
         self._trials = LoreTrials()
         self._asked = asyncio.Event()
 
     @property
-    def desk(self) -> LoreDesk:
+    def editor(self) -> LorebookEditor:
         """The book."""
-        return self._desk
+        return self._editor
 
     def compose(self) -> ComposeResult:
         """Compose the text and its numbers over the outcome."""
         with Horizontal(id="top"):
-            yield Static(Content(f"Try a text · {self._desk.kept.name}"), id="heading")
+            yield Static(Content(f"Try a text · {self._editor.kept.name}"), id="heading")
             yield Static("", id="saved")
-        yield CappedTextArea(self._desk.tried, limit=LONGEST_TEXT, placeholder=NOTHING_YET, id="text")
+        yield CappedTextArea(self._editor.tried, limit=LONGEST_TEXT, placeholder=NOTHING_YET, id="text")
         with Horizontal(classes="line"):
             for name, label, holder in (
                 ("depth", "Depth ", "all"),
@@ -94,7 +94,7 @@ class TryScreen(DeskScreen):
     @on(Input.Changed)
     def _ask(self, event: CappedTextArea.Edited | Input.Changed) -> None:
         event.stop()
-        self._desk.tried = self.query_one("#text", CappedTextArea).text
+        self._editor.tried = self.query_one("#text", CappedTextArea).text
         self._asked.set()
 
     @property
@@ -116,7 +116,7 @@ class TryScreen(DeskScreen):
             await asyncio.sleep(DEBOUNCE_SECONDS)
             if self._asked.is_set():
                 continue
-            file = replace(self._desk.file, book=self._desk.book)
+            file = replace(self._editor.file, book=self._editor.book)
             running = asyncio.create_task(asyncio.to_thread(self._outcomes, file, self._trial))
             done, _ = await asyncio.wait({running}, timeout=LONGEST_WAIT_SECONDS)
             if not done:
@@ -163,8 +163,8 @@ class TryScreen(DeskScreen):
     @on(RowList.Chosen)
     def _edit(self) -> None:
         outcome = self._list.chosen
-        if outcome is not None and self._desk.find(outcome.uid) is not None and self.is_active:
-            self.app.push_screen(EntryScreen(self.workspace, self._desk, outcome.uid))
+        if outcome is not None and self._editor.find(outcome.uid) is not None and self.is_active:
+            self.app.push_screen(EntryScreen(self.workspace, self._editor, outcome.uid))
 
 
 def _cells_of(one: Outcome) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from textual.widgets import Input, Static
 
 from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
 from core.config.sections import AgentSettings
+from core.domain.agent_role import AGENT_NAMES
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
@@ -20,12 +21,7 @@ from storyengine_tui.screens.models.connection import Agent, Connection
 from storyengine_tui.theme import slot_class
 from storyengine_tui.widgets.fields.one_line import FormField
 
-ROLES = {
-    AgentRole.WORLD_LOCK: "World & Chapter",
-    AgentRole.CONTEXT_SUMMARY: "Context Summary",
-    AgentRole.NARRATIVE: "Narrative",
-    AgentRole.CHARACTER: "All characters",
-}
+ROLES = {**AGENT_NAMES, AgentRole.CHARACTER: "All characters"}
 """The agents in the order of the fields; the characters come last, for those of single ones follow."""
 AGENTS: tuple[Agent, ...] = (*ROLES, *Slot)
 COLUMNS = ("model", "length", "temperature")
@@ -50,10 +46,9 @@ class ModelFields(Vertical):
         names: Mapping[Slot, str],
         *,
         id: str | None = None,
-        classes: str | None = None,
     ) -> None:
         """Make the fields of this connection; `names` are what the open chapter calls its characters."""
-        super().__init__(id=id, classes=classes)
+        super().__init__(id=id)
         self._connection = connection
         self._names = names
 

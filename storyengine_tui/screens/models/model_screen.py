@@ -141,7 +141,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
         """Show what holds now."""
         self.query_one("#provider", Select).focus()
         if self._found is not None:
-            self._take(self._found)
+            self._use_found(self._found)
         self._show_fields()
 
     @property
@@ -254,11 +254,11 @@ class ModelScreen(TryingScreen[Configuration | None]):
 
     def _go_on_with_model(self, choice: Configuration | FoundModel | None) -> None:
         if isinstance(choice, FoundModel):
-            self._take(choice)
+            self._use_found(choice)
         elif choice is not None:
             self.dismiss(choice)
 
-    def _take(self, found: FoundModel) -> None:
+    def _use_found(self, found: FoundModel) -> None:
         """Fill the page in with a found model, and make an account of its server."""
         self._fill_in(found)
         self.run_worker(self._add_account(found), group="account", exit_on_error=False)

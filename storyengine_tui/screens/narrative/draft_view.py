@@ -13,8 +13,8 @@ FRAMES_PER_SECOND = 30
 class DraftView(PinnedView):
     """Shows a whole text, which may grow: the first piece is painted at once, later ones at a frame rate."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._pending: list[str] = []
         self._frame_timer: Timer | None = None
 

@@ -18,11 +18,11 @@ from storyengine_tui.screens.narrative.chapter_build import ChapterBuild
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell, DefinitionSaver
 from storyengine_tui.screens.narrative.download_row import CopyRequested, DeliveryRow
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
-from storyengine_tui.screens.narrative.memory.arrivals import Arrivals
 from storyengine_tui.screens.narrative.memory.bank_part import BankEvent, BankPart
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
 from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
+from storyengine_tui.screens.narrative.memory.search_targets import SearchTargets
 from storyengine_tui.screens.narrative.narrative_view import NarrativeView, narrative_view
 from storyengine_tui.screens.narrative.revisions.memory_revisions import MemoryRevisions, RevisionAct
 from storyengine_tui.screens.narrative.viewpoints import Viewpoints
@@ -70,7 +70,7 @@ class NarrativePane(SessionTab):
         self._bank = BankPart(self, self.memory)
         self.build = ChapterBuild(self)
         self._viewpoints = Viewpoints(self, self.memory, self.build.build)
-        self.adopt(self._bank, self.build, Arrivals(self, self.memory))
+        self.adopt(self._bank, self.build, SearchTargets(self, self.memory))
 
     def compose(self) -> ComposeResult:
         """Compose the three cells, and above the chapter what is going on with it."""

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import Select, Static
 
 from core.agents.sections.prompt_blocks import PromptOutline
-from core.domain.agent_role import AgentRole
+from core.domain.agent_role import AGENT_NAMES, AgentRole
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.session.session_handle import SessionHandle
@@ -23,12 +23,7 @@ def agents_of(session: Session) -> list[tuple[Content, Agent]]:
     characters = [
         (Content(f"{slot.value} {name}"), (AgentRole.CHARACTER, slot)) for slot, name in session.roster
     ]
-    return [
-        *characters,
-        (Content("World & Chapter"), (AgentRole.WORLD_LOCK, None)),
-        (Content("Context Summary"), (AgentRole.CONTEXT_SUMMARY, None)),
-        (Content("Narrative"), (AgentRole.NARRATIVE, None)),
-    ]
+    return [*characters, *((Content(name), (role, None)) for role, name in AGENT_NAMES.items())]
 
 
 def outline_lines(outline: PromptOutline, width: int) -> list[str]:

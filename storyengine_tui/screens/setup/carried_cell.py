@@ -61,8 +61,8 @@ class CarriedCell(Vertical):
 
     _list = getters.query_one(OptionList)
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self.view: SetupView | None = None
         self._facts: object = None
 

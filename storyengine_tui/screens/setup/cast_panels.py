@@ -116,7 +116,7 @@ class AgentPanel(Vertical):
         """Return how many characters a field has at most."""
         return _ROOM.get(field) or self._area_of(field).limit
 
-    def take(self, field: SharedField, text: str) -> None:
+    def set_field(self, field: SharedField, text: str) -> None:
         """Put a text into a field; name and identity can undo it, and an empty panel forgets the rest."""
         if field in _ROOM:
             self._take_profile(profile_with(self._profile, field, text))

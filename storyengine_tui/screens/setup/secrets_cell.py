@@ -42,8 +42,8 @@ class SecretsCell(Vertical):
 
     _list = getters.query_one(OptionList)
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self.view: SetupView | None = None
 
     def compose(self) -> ComposeResult:

@@ -15,10 +15,8 @@ class CharCounter(Static):
     ALLOW_SELECT = False
     DEFAULT_CSS = "CharCounter { height: 1; text-align: right; }"
 
-    def __init__(
-        self, limit: int, *, length: int = 0, id: str | None = None, classes: str | None = None
-    ) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, limit: int, *, length: int = 0, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._shown = (0, 0)
         self.show(length, limit)
 

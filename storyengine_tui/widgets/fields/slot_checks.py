@@ -36,7 +36,6 @@ class SlotChecks(GuardedOptionList):
         ticked: Iterable[Slot] = (),
         *,
         id: str | None = None,
-        classes: str | None = None,
     ) -> None:
         """Make a list of characters, each with its name and what is said beside it."""
         self._roster = [(slot, clean_line(words)) for slot, words in roster]
@@ -44,7 +43,7 @@ class SlotChecks(GuardedOptionList):
         self._ticked = list(ticked)
         """Those who are ticked, in the order of ticking."""
         rows = (self._row(slot, words) for slot, words in self._roster)
-        super().__init__(*rows, id=id, classes=classes, markup=False, compact=True)
+        super().__init__(*rows, id=id, markup=False, compact=True)
 
     def on_mount(self) -> None:
         """Put the cursor on the first line, so that one key ticks it."""

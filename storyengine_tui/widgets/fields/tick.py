@@ -31,8 +31,8 @@ class Tick(Static, can_focus=True):
 
         is_on: bool
 
-    def __init__(self, label: str, *, is_on: bool, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__("", id=id, classes=classes, markup=False)
+    def __init__(self, label: str, *, is_on: bool, id: str | None = None) -> None:
+        super().__init__("", id=id, markup=False)
         self._label = label
         self.is_on = is_on
         self._show()

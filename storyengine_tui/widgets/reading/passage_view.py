@@ -43,8 +43,8 @@ class PassageView(PinnedView):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"passage-view--found", "passage-view--found-here"}
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._passages: list[Passage] = []
         self._names: Names = ()
         self._named: dict[int, list[tuple[int, int, Style]]] = {}

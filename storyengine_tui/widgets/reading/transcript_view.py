@@ -38,10 +38,8 @@ class TranscriptView(SelectableLineView):
         Binding("m", "copy_marked", "Copy with who heard it"),
     ]
 
-    def __init__(
-        self, *, frames_per_second: float = 30, id: str | None = None, classes: str | None = None
-    ) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, frames_per_second: float = 30, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._session_id: SessionId | None = None
         self._stored: Sequence[Paragraph] = ()
         self._live: list[Paragraph] = []

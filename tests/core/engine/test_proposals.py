@@ -51,7 +51,7 @@ def states(found: Sequence[Proposal]) -> list[ProposalState]:
 async def test_one_that_is_taken_changes_the_character_and_makes_its_rival_outdated() -> None:
     library, store, character, [text, other, *rest] = await desk()
     assert [one.is_outdated for one in await library.offered()] == [False] * 4
-    assert (await library.take(text)).version == character.version + 1
+    assert (await library.accept(text)).version == character.version + 1
     assert (await now(store)).short_description == "New."
     offered = await library.offered(character.id)
     assert [(one.proposal, one.is_outdated) for one in offered] == [
@@ -59,13 +59,13 @@ async def test_one_that_is_taken_changes_the_character_and_makes_its_rival_outda
         *((one, False) for one in rest),
     ]
     with pytest.raises(IllegalCommandError):
-        await library.take(other)
+        await library.accept(other)
     assert (await now(store)).short_description == "New."
 
 
 async def test_all_that_fit_are_taken_at_once_and_the_outdated_stay_open() -> None:
     library, store, _, made = await desk()
-    assert await library.take_all(made) == (3, 1)
+    assert await library.accept_all(made) == (3, 1)
     changed = await now(store)
     assert (changed.version, changed.short_description) == (2, "New.")
     assert [(one.name, one.strength) for one in changed.traits] == [("Patient", 0.9), ("Brave", 0.5)]
@@ -74,7 +74,7 @@ async def test_all_that_fit_are_taken_at_once_and_the_outdated_stay_open() -> No
 
 async def test_what_was_decided_is_undone_one_by_one_the_last_first() -> None:
     library, store, character, made = await desk()
-    await library.take_all(made)
+    await library.accept_all(made)
     for _ in range(3):
         await library.undo(character.id)
     assert replace(await now(store), version=1) == character
@@ -95,7 +95,7 @@ async def test_one_that_is_dropped_changes_nothing_and_can_be_brought_back() -> 
 
 async def test_what_the_gm_has_changed_since_is_not_undone_over_it() -> None:
     library, store, character, [text, *_] = await desk()
-    await library.take(text)
+    await library.accept(text)
     await store.put_character(replace(await now(store), short_description="My words."))
     with pytest.raises(IllegalCommandError, match="nothing was undone"):
         await library.undo(character.id)
@@ -107,4 +107,4 @@ async def test_an_archived_character_has_no_proposals_and_takes_none() -> None:
     await store.put_character(replace(character, archived_at=NOW))
     assert await library.offered() == []
     with pytest.raises(IllegalCommandError, match="archived"):
-        await library.take(text)
+        await library.accept(text)

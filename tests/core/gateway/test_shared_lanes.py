@@ -22,7 +22,7 @@ async def test_a_call_that_waits_for_another_window_holds_up_none_that_is_more_u
     places, busy, began = MemoryQueue(SharedQueue(), {}), Busy(), list[str]()
     lane = Lane(lambda: busy, concurrency=1)
     lane.share("work", places)
-    places.hear(lambda _: lane.wake())
+    places.subscribe(lambda _: lane.wake())
 
     def work(level: Level) -> BackgroundRequest:
         new = new_request(SESSION_ID, NOW)
@@ -59,7 +59,7 @@ async def test_work_that_made_room_for_a_prompt_is_not_begun_again_before_the_pr
     places, busy, began = SlowToTell(), Busy(), list[str]()
     lane = Lane(lambda: busy, concurrency=1)
     lane.share("work", places)
-    places.hear(lambda _: lane.wake())
+    places.subscribe(lambda _: lane.wake())
     of_work = BackgroundRequest(
         kind=RequestKind.ASSIST, priority=Level.LOW.first, **new_request(SESSION_ID, NOW)
     )

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from core.library.macros import Draws, MacroNames, drawn, expand
 
-NAMES = MacroNames(char="Kara", user="Tom", values={"original": "The rules."}, outlets={"sea": "Waves."})
+NAMES = MacroNames(char="Kara", user="Tom", values={"original": "The rules."})
 DRAWS = Draws("story", "7")
 
 
@@ -22,7 +22,7 @@ def expanded(text: str, names: MacroNames = NAMES, draws: Draws = DRAWS) -> str:
         ("{{CHAR}} {{ User }}", "Kara Tom"),
         ("<BOT>, <char>, <USER>", "Kara, Kara, Tom"),
         ("{{original}} More.", "The rules. More."),
-        ("{{outlet::sea}} {{outlet::sky}}", "Waves. {{outlet::sky}}"),
+        ("{{outlet::sea}}", "{{outlet::sea}}"),
         ("{{unknown}} {{time}} {{getvar::x}}", "{{unknown}} {{time}} {{getvar::x}}"),
         ("a{{// a note }}b{{comment: a note}}c", "abc"),
         ("{{reverse:abc}}", "cba"),

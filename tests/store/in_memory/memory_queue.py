@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from core.domain.ids import SessionId
 from core.domain.requests.request import Request
 from core.domain.session.session import title_from
-from core.queue_store import News, QueuedRequest, Word
+from core.queue_store import QueuedRequest, QueueMessage, QueueSignal
 from core.snapshot import is_kept_in_snapshot
 from tests.store.in_memory.memory_rows import Rows
 
@@ -26,7 +26,7 @@ class MemoryQueue:
     def __init__(self, shared: SharedQueue, sessions: dict[SessionId, Rows]) -> None:
         self._shared, self._sessions = shared, sessions
 
-    def hear(self, listener: Callable[[str], None]) -> None:
+    def subscribe(self, listener: Callable[[str], None]) -> None:
         self._shared.listeners.append(listener)
 
     async def is_paused(self) -> bool:
@@ -34,11 +34,11 @@ class MemoryQueue:
 
     async def set_paused(self, *, is_paused: bool) -> None:
         self._shared.is_paused = is_paused
-        await self.tell(News(Word.PAUSED if is_paused else Word.RESUMED))
+        await self.send(QueueMessage(QueueSignal.PAUSED if is_paused else QueueSignal.RESUMED))
 
-    async def tell(self, news: News) -> None:
+    async def send(self, message: QueueMessage) -> None:
         for listener in tuple(self._shared.listeners):
-            listener(news.payload)
+            listener(message.payload)
 
     async def requests(self) -> Sequence[QueuedRequest]:
         return [
@@ -74,4 +74,4 @@ class MemoryQueue:
     async def leave_place(self, account: str, request: Request) -> None:
         calls = self._shared.calls.get(account, [])
         self._shared.calls[account] = [call for call in calls if call[0].id != request.id]
-        await self.tell(News(Word.FREE, account=account))
+        await self.send(QueueMessage(QueueSignal.FREE, account=account))

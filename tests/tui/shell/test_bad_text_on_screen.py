@@ -21,7 +21,7 @@ from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
-from storyengine_tui.screens.library.save_points_screen import SaveSlotsScreen
+from storyengine_tui.screens.library.save_points_screen import SavePointsScreen
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.revisions.correction_modal import CorrectionModal
 from storyengine_tui.screens.secrets.secret_screen import SecretScreen
@@ -122,7 +122,7 @@ async def tour(pilot: Pilot[Any], app: StoryEngineApp) -> str:
     await until(pilot, lambda: app.screen.query_one(DataTable).row_count)
     await pictures.take()
     await pilot.press("s")
-    await until(pilot, lambda: isinstance(app.screen, SaveSlotsScreen))
+    await until(pilot, lambda: isinstance(app.screen, SavePointsScreen))
     await until(pilot, lambda: app.screen.query_one(DataTable).row_count)
     await pictures.take()
     return pictures.shown

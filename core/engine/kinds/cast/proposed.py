@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from core.agents.proposals.asking import About
 from core.agents.proposals.reading import FoundChange, FoundGaps, Value
@@ -16,7 +16,6 @@ from core.library.proposals.taking import change_of, fits, identity_mark, record
 from core.text.cleaning import is_blank
 from core.text.graphemes import head
 
-Item = TypeVar("Item", Trait, Topic)
 Records = tuple[Record, ...]
 
 

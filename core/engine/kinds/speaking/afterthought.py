@@ -59,13 +59,10 @@ class Opening:
     """The last event of the story."""
     reply: Event
     """The last reply, of the character that may add to it."""
+    slot: Slot
+    """The character."""
     added: int
     """Number of additions that the character has made to it."""
-
-    @property
-    def slot(self) -> Slot:
-        """The character."""
-        return self.reply.slot or Slot.RED
 
 
 def opening_of(snapshot: Snapshot) -> Opening | None:
@@ -75,10 +72,11 @@ def opening_of(snapshot: Snapshot) -> Opening | None:
         return None
     is_idle = not (snapshot.open_requests or snapshot.undone or snapshot.failed(ReplyRequest))
     events = newest_events(snapshot)
-    replies = [event for event in events if event.slot is not None]
-    if not (is_idle and replies and replies[-1].slot in session.may_add):
+    replies = [(event.slot, event) for event in events if event.slot is not None]
+    if not (is_idle and replies and replies[-1][0] in session.may_add):
         return None
-    return Opening(events[-1], replies[-1], sum(reply.is_unasked for reply in replies))
+    slot, reply = replies[-1]
+    return Opening(events[-1], reply, slot, sum(one.is_unasked for _, one in replies))
 
 
 class AfterthoughtHandler(BackgroundHandler[AfterthoughtMade]):

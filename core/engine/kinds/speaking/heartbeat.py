@@ -25,10 +25,10 @@ class HeartbeatHandler(BackgroundHandler[Asked]):
 
     async def run(self, job: Job, request: BackgroundRequest) -> tuple[Asked | Failed, CallRecords]:
         """Make the one call, if the character is still in the scene and silent."""
-        slot = request.slot or Slot.RED
+        slot = request.slot
         last = int(request.text) if request.text.isdecimal() else 0
         session = job.snapshot.session
-        if slot not in session.here or _has_spoken(job.snapshot, slot, last):
+        if slot is None or slot not in session.here or _has_spoken(job.snapshot, slot, last):
             return Asked(), CallRecords()
         choice, builder = called_with(job, AgentRole.CHARACTER, slot, request.model)
         asked = unasked.heartbeat(choice.style, max(1, session.prompt_index - last))

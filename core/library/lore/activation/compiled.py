@@ -132,9 +132,7 @@ class Compiler:
             depth=depth,
             is_recursive=is_recursive or "recursive" in decorators.flags,
             fields=tuple(name for name, attribute in FIELDS if getattr(entry, attribute)),
-            place=_place(
-                entry.position, entry.depth, entry.role, entry.outlet, decorators.numbers.get("reverse_depth")
-            ),
+            place=_place(entry.position, entry.depth, entry.role, entry.outlet),
             is_always_considered=entry.is_constant
             or "activate" in decorators.flags
             or any(key.expression is not None and not key.terms for key in keys),

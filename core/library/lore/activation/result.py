@@ -12,7 +12,6 @@ class Reason(StrEnum):
     KEY = "key"
     CONSTANT = "constant"
     ACTIVATE = "activate"
-    FORCED = "forced"
     STICKY = "sticky"
     KEPT = "kept"
 
@@ -39,7 +38,6 @@ class Reason(StrEnum):
 _SENTENCES = {
     Reason.CONSTANT: "It is always active.",
     Reason.ACTIVATE: "Its decorator @@activate makes it always active.",
-    Reason.FORCED: "You activated it.",
     Reason.STICKY: "It is still active from before (sticky).",
     Reason.KEPT: "It stays active since its first activation (@@keep_activate_after_match).",
     Reason.DISABLED: "It is turned off.",
@@ -61,13 +59,12 @@ _SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Place of a text. `from_start` counts the depth from the oldest message instead of `depth`."""
+    """Place of a text; `depth` counts messages from the newest one."""
 
     position: Position
     depth: int
     role: Role
     outlet: str
-    from_start: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,7 @@ from core.library.lore.activation.scene import Scene
 from core.library.lore.activation.timers import Timer
 from core.library.lore.book import Logic
 
-_ACTIVE: Final = frozenset(
-    (Reason.KEY, Reason.CONSTANT, Reason.ACTIVATE, Reason.FORCED, Reason.STICKY, Reason.KEPT)
-)
+_ACTIVE: Final = frozenset((Reason.KEY, Reason.CONSTANT, Reason.ACTIVATE, Reason.STICKY, Reason.KEPT))
 NO_HIT: Final = Hit()
 _LOGIC: Final = {
     Logic.AND_ANY: "one of them is needed",
@@ -130,8 +128,6 @@ class Rules:
             return Reason.DONT_ACTIVATE
         if compiled.entry.is_constant:
             return Reason.CONSTANT
-        if self._scene.forced and (compiled.book.label, compiled.source.uid) in self._scene.forced:
-            return Reason.FORCED
         if timer.is_sticky:
             return Reason.STICKY
         if "keep_activate_after_match" in flags and timer.was_active:

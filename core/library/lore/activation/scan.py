@@ -71,7 +71,7 @@ class Scan:
         self._timers = self._timers_at(scene, ranks)
         self._rules = Rules(buffer, scene)
         self._budget = Budget(settings.budget, count_tokens)
-        self._open.update(self._timers, (ranks[key] for key in scene.forced if key in ranks))
+        self._open.update(self._timers)
         self._open_for(buffer.other_terms())
         self._open_for(buffer.reach(self._deepest))
         levels = self._levels

@@ -137,8 +137,6 @@ class Scene:
     character: str = ""
     tags: Sequence[str] = ()
     trigger: str = "normal"
-    forced: frozenset[tuple[str, str]] = frozenset()
-    """Label and uid of entries that are activated whatever their keys."""
     log: Sequence[Logged] = ()
     """Earlier activations; entries at or behind `length` do not count."""
 
@@ -159,7 +157,6 @@ def digest_of(entry: LoreEntry) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def budget_of(context: int, percent: float = 25.0, most: int = 0) -> int:
-    """Return the budget in tokens: a share of a model's context, at most `most` unless that is 0."""
-    share = max(1, int(context * percent / 100 + 0.5))
-    return min(share, most) if most > 0 else share
+def budget_of(context: int, percent: float) -> int:
+    """Return the budget in tokens: a share of a model's context."""
+    return max(1, int(context * percent / 100 + 0.5))

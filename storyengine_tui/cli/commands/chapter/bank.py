@@ -28,14 +28,15 @@ from core.domain.requests.request import BackgroundRequest
 from core.domain.session.language import LANGUAGES, read_language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.bank.hands import Hands
+from core.engine.bank.provenance import ItemProvenance
 from core.engine.bank.service import NO_BANK, Bank
 from core.engine.kinds.bank.requests import is_extraction
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command, console, say
+from storyengine_tui.cli.running import command
+from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.bank.bank_rows import mark_of, spoken
 from storyengine_tui.screens.bank.item_numbers import (
     has_id,
@@ -97,7 +98,7 @@ async def language(
         session_id = await find_session(catalog, session)
         if (language := read_language(wanted)) is not None:
             await catalog.set_language(session_id, language)
-        stored = (await catalog.store.load(session_id)).session.language
+        stored = (await catalog.reader(session_id).load()).session.language
     say(f"The language of the chapter is {stored.value}.")
 
 
@@ -105,7 +106,7 @@ async def _keep(session: str, *, is_on: bool) -> list[BackgroundRequest]:
     async with running_catalog(await unlocked()) as catalog:
         session_id = await find_session(catalog, session)
         await catalog.keep_bank(session_id, is_on=is_on)
-        snapshot = await catalog.store.load(session_id)
+        snapshot = await catalog.reader(session_id).load()
     return [one for one in snapshot.background if is_extraction(one)]
 
 
@@ -129,10 +130,10 @@ async def list_(
         shown = [item for item in items if slot is None or slot in item.label]
         groups = [[item for item in group if item in shown] for group in await bank.alike()] if alike else []
         shown = [item for group in groups if len(group) > 1 for item in group] if alike else shown
-        hands = await bank.hands(shown) if is_json else {}
+        provenance = await bank.provenance(shown) if is_json else {}
     ids = {item.id for item in counting}
     if is_json:
-        typer.echo(_json(shown, chapter, hands))
+        typer.echo(_json(shown, chapter, provenance))
     elif not console.is_terminal:
         for item in shown:
             typer.echo("\t".join(_cells(item, chapter, ids)))
@@ -217,8 +218,9 @@ async def quote(
     """Keep words of the story as a quote, for those who heard them."""
     async with running_catalog(await unlocked()) as catalog:
         session_id = await find_session(catalog, session)
-        chapter = (await catalog.store.load(session_id)).session
-        listed = await catalog.store.canon(session_id, first=prompt, last=prompt)
+        reader = catalog.reader(session_id)
+        chapter = (await reader.load()).session
+        listed = await reader.canon(first=prompt, last=prompt)
         events = [event for event in listed if line in (None, event.ordinal)]
         said = next((event for event in events if find_words(event.text, words)), None)
         if said is None:
@@ -357,14 +359,14 @@ def _cells(item: Item, session: Session, counting: Collection[ItemId]) -> tuple[
     )
 
 
-def _json(items: Sequence[Item], session: Session, hands: Mapping[ItemId, Hands]) -> str:
+def _json(items: Sequence[Item], session: Session, provenance: Mapping[ItemId, ItemProvenance]) -> str:
     from pydantic import TypeAdapter  # Only for this.
 
     plain = TypeAdapter(list[Item]).dump_python(list(items), mode="json")
-    made = TypeAdapter(Hands)
+    made = TypeAdapter(ItemProvenance)
     for item, fields in zip(items, plain, strict=True):
         fields["known_to"] = names_of(item.label, session)
         fields["source_origin"] = item.source_origin.value
-        if item.id in hands:
-            fields |= made.dump_python(hands[item.id], mode="json")
+        if item.id in provenance:
+            fields |= made.dump_python(provenance[item.id], mode="json")
     return json.dumps(plain, ensure_ascii=False, indent=2)

@@ -16,8 +16,8 @@ from core.ledger.words import cost_text
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import console, print_bytes, say, say_wrong
-from storyengine_tui.cli.words import shown
+from storyengine_tui.cli.running import print_bytes
+from storyengine_tui.cli.words import console, say, say_wrong, shown
 
 COLUMNS = ("amount", "calls", "unknown", "local", "input_tokens", "output_tokens")
 """The fields of a sum in the order of the columns; `amount` is in US dollars."""

@@ -14,6 +14,7 @@ from core.config.sections import ProviderName
 from core.context.visibility import names_of
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
 from core.domain.ids import SessionId
+from core.domain.session.limits import LONGEST_NAME
 from core.domain.session.session import title_from
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType
@@ -38,13 +39,13 @@ from core.engine.sync.notifications import (
 from core.engine.sync.subscriptions import Listener
 from core.exchange.chapter_file import write_chapter
 from core.exchange.scripts.chapter_script import ChapterScript, load_chapter_script
-from core.library.names import LONGEST_NAME
 from core.text.cleaning import word_count
 from core.text.graphemes import head
 from storyengine_tui.bootstrap import Configuration, running_engine
 from storyengine_tui.cli.commands.models.model_catalogue import ask_for_weights
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import cannot_write, console, say, say_wrong
+from storyengine_tui.cli.running import cannot_write
+from storyengine_tui.cli.words import console, say, say_wrong
 
 PAUSED = "The queue is paused: nothing new begins until `storyengine queue resume`."
 STORAGE_WAIT = 600.0

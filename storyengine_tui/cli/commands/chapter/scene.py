@@ -17,7 +17,7 @@ from core.snapshot import Snapshot
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import say
+from storyengine_tui.cli.words import say
 
 To = Annotated[
     list[str] | None,

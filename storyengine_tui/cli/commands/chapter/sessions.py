@@ -35,7 +35,7 @@ from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import confirm
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import console, say
+from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
 

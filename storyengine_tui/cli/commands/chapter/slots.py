@@ -16,7 +16,8 @@ from core.engine.save_points.service import SavePoints
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command, console, say
+from storyengine_tui.cli.running import command
+from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 app = typer.Typer(

@@ -12,8 +12,6 @@ from core.domain.clock import utc_now
 from core.domain.ids import SessionId
 from core.engine.catalog import SessionCatalog
 from core.engine.scene import staging
-from core.engine.speaking.heartbeats import answers_of, with_wishes
-from core.engine.speaking.hints import hints_of
 from core.snapshot import Snapshot
 from storyengine_tui.bootstrap import hint_rules, running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.sessions import (
@@ -24,7 +22,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     silence_line,
 )
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import say
+from storyengine_tui.cli.words import say
 
 Names = Annotated[
     list[str] | None,
@@ -94,15 +92,11 @@ async def hint(
         session_id = await find_session(catalog, session)
         if prompts is not None:
             await _change(catalog, session_id, lambda now: staging.set_hint(now, prompts, utc_now()))
-        snapshot = await catalog.load_with_memory(session_id)
-        replies = await catalog.store.last_replies(session_id)
-        answers = await answers_of(catalog.store, session_id, replies)
-    chapter = snapshot.session
+        chapter, hints = await catalog.hints(session_id, rules)
     if not chapter.hint_after:
         say("No hints: name a number of prompts, such as 9.")
         return
-    hints = hints_of(chapter, replies, snapshot.blocks, rules)
-    for one in with_wishes(hints, answers):
+    for one in hints:
         say(f"{chapter.name_of(one.slot)}: {one.text}")
     if not hints:
         say(f"No one was silent for {chapter.hint_after:,} prompts or {rules.minutes:,} minutes of play.")

@@ -11,7 +11,7 @@ from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.play import PAUSED
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import say, say_wrong
+from storyengine_tui.cli.words import say, say_wrong
 
 
 async def branch(

@@ -30,7 +30,8 @@ from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_
 from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command, console, say
+from storyengine_tui.cli.running import command
+from storyengine_tui.cli.words import console, say
 
 app = typer.Typer(help="Characters: cards of version 1 to 3, as JSON, PNG or CHARX, and the library of them.")
 _SHOWN = 200
@@ -91,11 +92,11 @@ async def import_(
     async with running_catalog(await unlocked()) as catalog:
         characters = catalog.library.characters
 
-        async def take(content: bytes, name: str) -> tuple[str, tuple[str, ...], bool]:
+        async def import_one(content: bytes, name: str) -> tuple[str, tuple[str, ...], bool]:
             done = await characters.import_card(content, name, is_trusted=trust)
             return done.character.name, done.report, done.is_new
 
-        await import_each(found, take)
+        await import_each(found, import_one)
 
 
 @command(app)
@@ -224,7 +225,7 @@ async def take(
         builder = ContextBuilder(configuration.choices)
         await catalog.change(
             session_id,
-            lambda now: card_commands.take(now, taken, builder, utc_now()),
+            lambda now: card_commands.apply_card(now, taken, builder, utc_now()),
             "take it there",
             needs_memory=True,
         )

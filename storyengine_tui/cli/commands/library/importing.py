@@ -8,13 +8,13 @@ import typer
 from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.cli.commands.library.files import PASTE, read_any
 from storyengine_tui.cli.exit_codes import ExitCode
-from storyengine_tui.cli.running import say, say_error
+from storyengine_tui.cli.words import say, say_error
 
-Take = Callable[[bytes, str], Awaitable[tuple[str, tuple[str, ...], bool]]]
+ImportOne = Callable[[bytes, str], Awaitable[tuple[str, tuple[str, ...], bool]]]
 """Stores a file; returns the name in the library, the lines of the report, and whether it is new."""
 
 
-async def import_each(files: Sequence[Path], take: Take) -> None:
+async def import_each(files: Sequence[Path], import_one: ImportOne) -> None:
     """Import the files and say what became of each; raise typer.Exit when one was refused.
 
     One that is refused does not keep the others from being imported.
@@ -23,7 +23,7 @@ async def import_each(files: Sequence[Path], take: Take) -> None:
     for file in files:
         try:
             content = await read_any(file, LARGEST_FILE)
-            name, lines, is_new = await take(content, "The text" if str(file) == PASTE else file.name)
+            name, lines, is_new = await import_one(content, "The text" if str(file) == PASTE else file.name)
         except FileRefusedError as error:
             say_error(error)
             refused += 1

@@ -26,7 +26,8 @@ from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_
 from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command, console, print_bytes, say
+from storyengine_tui.cli.running import command, print_bytes
+from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.shared.kept_text import KeptText
 
 if TYPE_CHECKING:
@@ -131,11 +132,11 @@ async def import_(
     async with running_catalog(await unlocked()) as catalog:
         lore_library = catalog.library.lore
 
-        async def take(content: bytes, name: str) -> tuple[str, tuple[str, ...], bool]:
+        async def import_one(content: bytes, name: str) -> tuple[str, tuple[str, ...], bool]:
             done = await lore_library.import_lore(content, name)
             return done.book.name, done.report, done.is_new
 
-        await import_each(found, take)
+        await import_each(found, import_one)
 
 
 @command(app)

@@ -19,7 +19,7 @@ from core.library.characters.nature import (
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.library.cast import Name, item_line
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import say
+from storyengine_tui.cli.words import say
 
 Which = Annotated[
     str, typer.Argument(help="Its name; a new one adds it. Without one all are listed.", show_default=False)

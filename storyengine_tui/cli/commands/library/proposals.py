@@ -22,7 +22,7 @@ from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.play import PAUSED
 from storyengine_tui.cli.commands.chapter.sessions import find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import say, say_wrong
+from storyengine_tui.cli.words import say, say_wrong
 
 Name = Annotated[str, typer.Argument(help="A name of the character, or the beginning of its id.")]
 Numbers = Annotated[
@@ -74,10 +74,10 @@ async def proposals(
             again = await library.proposals.undo(character.id)
             say(f"Open again: {about(again)}")
         for one in () if all_ else chosen:
-            await library.proposals.take(one)
+            await library.proposals.accept(one)
             say(f"Taken: {about(one)}")
         if all_:
-            count, outdated = await library.proposals.take_all(chosen)
+            count, outdated = await library.proposals.accept_all(chosen)
             say(f"Taken: {count:,}; outdated and left open: {outdated:,}")
         if dropped:
             await library.proposals.drop(dropped)
@@ -101,7 +101,7 @@ async def ceremony(
         try:
             work = opened.cast_work
             say(f"Looking back at “{_title_of(opened)}”.")
-            begun = await work.look_back(with_ceremony=not only_changes)
+            begun = await work.propose_changes(with_ceremony=not only_changes)
             for line in begun.left_alone:
                 say(f"Left alone: {line}")
             if begun.asked:

@@ -27,8 +27,7 @@ from storyengine_tui.bootstrap import (
 from storyengine_tui.cli.commands.system.queue import RESUME
 from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import console, say, say_wrong
-from storyengine_tui.cli.words import shown
+from storyengine_tui.cli.words import console, say, say_wrong, shown
 
 _DAMAGED: Final = (
     "That was changed past the program, or the disk is damaged: keep a copy of it, and restore a backup."
@@ -158,9 +157,7 @@ def _pgvector(offered: str, installed: str, can_be_made: bool) -> Finding:
 async def _verify() -> AsyncIterator[Finding]:
     """Yield what does not hold of all that is stored, or one finding that all of it does."""
     async with running_catalog(await unlocked()) as catalog:
-        from core.engine.verification import Verification
-
-        found = Verification(catalog.store, catalog.save_points, lambda next_: say_wrong(f"Checking {next_}"))
+        found = catalog.verification(lambda next_: say_wrong(f"Checking {next_}"))
         is_whole = True
         async for fault in found.faults():
             is_whole = False

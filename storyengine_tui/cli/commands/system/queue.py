@@ -21,8 +21,8 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     standard_input,
 )
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command, console, print_bytes, say
-from storyengine_tui.cli.words import shown
+from storyengine_tui.cli.running import command, print_bytes
+from storyengine_tui.cli.words import console, say, shown
 from storyengine_tui.screens.calls.queue.queue_rows import purpose_of, state_of, totals_of
 
 RESUME = "`storyengine queue resume`"

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from core.agents.role.prompt_file import SEGMENTS, in_place_of_text
 from core.context.lore import NOTE_ROLE, NOTES, read_notes
@@ -12,13 +11,11 @@ from core.domain.requests.cost import LOCAL, PROVIDER, YOURS, Cost
 from core.domain.requests.request import (
     Artifact,
     BackgroundRequest,
-    NarrativeRequest,
     ReplyRequest,
     Request,
     SummaryRequest,
     TrialRequest,
 )
-from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.ledger.sums import Entry, agent_name, sum_of
 from core.ledger.words import dollars, total_text
@@ -54,14 +51,6 @@ def calls_of(artifacts: Sequence[Artifact], requests: Sequence[Request]) -> list
     ]
 
 
-_SHORT: Final = {
-    RequestKind.EXTRACTION: "bank",
-    RequestKind.EMBEDDING: "vector",
-    RequestKind.CONDENSE: "memory",
-}
-"""Words that fit the column of prompts."""
-
-
 def agent_of(call: CallRow, session: Session) -> str:
     """Return the number and the name of the agent."""
     number = call.artifact.agent_id
@@ -71,16 +60,12 @@ def agent_of(call: CallRow, session: Session) -> str:
 def prompt_of(call: CallRow) -> str:
     """Return the number of a reply's prompt, the prompts that a summary covers, or a word for the work."""
     match call.request:
-        case TrialRequest():
-            return "test"
-        case BackgroundRequest(kind=kind):
-            return _SHORT.get(kind, kind.value)
-        case NarrativeRequest():
-            return "all"
+        case None:
+            return UNKNOWN
         case SummaryRequest(prompts=prompts) | ReplyRequest(prompts=PromptRange() as prompts):
             return str(prompts)
-        case _:
-            return UNKNOWN
+        case request:
+            return request.spec.word or UNKNOWN
 
 
 def tokens_of(call: CallRow) -> str:

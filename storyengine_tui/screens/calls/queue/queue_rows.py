@@ -4,23 +4,18 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.domain.ids import SessionId
-from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import (
     BackgroundRequest,
-    NarrativeRequest,
     ReplyRequest,
     Request,
     RequestState,
     SummaryRequest,
 )
-from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.calls.queue.queue_control import QueueEntry
 
-GAVE_UP: Final = "dead"
-"""The state of background work whose tries are used up."""
 LONGEST_START: Final = 200
 """Characters of a prompt that a row takes at most."""
 
@@ -30,24 +25,12 @@ def purpose_of(request: Request, session: Session | None = None) -> str:
     match request:
         case ReplyRequest(slot=slot, text=text):
             return f"{_character(slot, request.session_id, session)}: {clean_line(text[:LONGEST_START])}"
-        case SummaryRequest(prompts=prompts):
-            return f"summary of prompts {prompts}" if len(prompts) > 1 else f"summary of prompt {prompts}"
-        case BackgroundRequest(kind=RequestKind.ASSIST):
-            return "help with a text of yours"
-        case BackgroundRequest(kind=RequestKind.GAPS):
-            return "missing details of a character of the library"
-        case BackgroundRequest(kind=RequestKind.CEREMONY):
-            return "changes of a character of the library after a chapter"
-        case BackgroundRequest(kind=RequestKind.CONDENSE, prompts=PromptRange() as prompts):
-            return f"memory of prompts {prompts} in fewer words"
-        case BackgroundRequest(kind=RequestKind.EXTRACTION, prompts=prompts):
-            return f"memory bank: items of prompts {prompts}"
-        case BackgroundRequest(kind=RequestKind.EMBEDDING):
-            return "memory bank: vectors of its items"
-        case NarrativeRequest():
-            return "the chapter as text"
+        case SummaryRequest(prompts=prompts) if len(prompts) == 1:
+            return f"summary of prompt {prompts}"
+        case SummaryRequest(prompts=prompts) | BackgroundRequest(prompts=prompts):
+            return request.spec.purpose.format(prompts=prompts)
         case _:
-            return request.kind.value
+            return request.spec.purpose
 
 
 def _character(slot: Slot, whose: SessionId, session: Session | None) -> str:
@@ -63,7 +46,7 @@ def state_of(entry: QueueEntry) -> str:
         return "runs"
     if request.state is RequestState.PENDING:
         return f"waits: {clean_line(entry.waits_for)}" if entry.waits_for else "waits"
-    said = "gave up" if request.state.value == GAVE_UP else "failed"
+    said = "gave up" if request.state is RequestState.DEAD else "failed"
     reason = clean(request.error_message) or (request.error_code.sentence if request.error_code else "")
     return f"{said}: {clean_line(reason)}"
 

@@ -22,8 +22,8 @@ from storyengine_tui.screens.library.cast.details_modal import DetailsModal, Pau
 from storyengine_tui.screens.library.cast.identity_modal import IdentityModal
 from storyengine_tui.screens.library.cast.nature_screen import NatureScreen
 from storyengine_tui.screens.library.kept_shelf import KeptShelf
-from storyengine_tui.screens.library.proposals.look_back import answered
 from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen
+from storyengine_tui.screens.library.proposals.proposing import answered
 from storyengine_tui.screens.shared.kept_text import KeptText
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class CastScreen(KeptShelf[Character]):
         self._proposed = Counter(one.character.id for one in offered)
         return listed
 
-    async def take(self, content: bytes, name: str) -> tuple[bool, bool]:
+    async def import_content(self, content: bytes, name: str) -> tuple[bool, bool]:
         """Store the character of a card."""
         done = await self._characters.import_card(content, name)
         return done.is_new, bool(done.not_taken)

@@ -6,9 +6,9 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
+from core.domain.session.limits import LONGEST_NAME
 from core.library.characters.checks import BOUNDS, LONGEST_TEXT
 from core.library.characters.nature import TITLES, Nature, is_number, kind_of, texts_of, typed
-from core.library.names import LONGEST_NAME
 from core.text.cleaning import clean_line
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
 from storyengine_tui.widgets.fields.one_line import LineField

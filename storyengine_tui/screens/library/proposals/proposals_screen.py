@@ -113,10 +113,10 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
         """Take the proposal under the cursor."""
         row = self.chosen
         if row is not None:
-            self.do(self._take(row), then_reloads=True)
+            self.do(self._accept(row), then_reloads=True)
 
-    async def _take(self, row: "Offered") -> None:
-        await self._library.take(row.proposal)
+    async def _accept(self, row: "Offered") -> None:
+        await self._library.accept(row.proposal)
         self._decided = row.character.id
         self._outcome = f"Taken; u undoes it: {about(row.proposal)}"
 
@@ -135,15 +135,15 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
         """Take all that fit, after a question."""
         rows = list(self.rows)
 
-        def take(is_confirmed: bool | None) -> None:
+        def answered(is_confirmed: bool | None) -> None:
             if is_confirmed:
-                self.do(self._take_all(rows), then_reloads=True)
+                self.do(self._accept_all(rows), then_reloads=True)
 
         text = "Those that are outdated stay in the list. Each can be undone, the last one first."
-        self.app.push_screen(ConfirmModal(f"Take all {len(rows):,}?", text, confirm="Take all"), take)
+        self.app.push_screen(ConfirmModal(f"Take all {len(rows):,}?", text, confirm="Take all"), answered)
 
-    async def _take_all(self, rows: "list[Offered]") -> None:
-        count, outdated = await self._library.take_all([row.proposal for row in rows])
+    async def _accept_all(self, rows: "list[Offered]") -> None:
+        count, outdated = await self._library.accept_all([row.proposal for row in rows])
         self._decided = self._character_id or (rows[-1].character.id if rows else None)
         left = f"; {outdated:,} outdated" if outdated else ""
         self._outcome = f"Taken: {count:,}{left}"

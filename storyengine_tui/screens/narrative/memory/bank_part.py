@@ -8,8 +8,8 @@ from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
 from core.domain.ids import SessionId
 from core.engine.sync import notifications
-from storyengine_tui.screens.bank.bank_desk import CHANGES, BankDesk
 from storyengine_tui.screens.bank.bank_rows import KINDS, BankList, Wanted, rows_of
+from storyengine_tui.screens.bank.item_commands import CHANGES, ItemCommands
 from storyengine_tui.screens.bank.item_list import Act, ItemList
 from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
 from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
@@ -29,7 +29,7 @@ class BankPart:
     def __init__(self, page: SessionTab, memory: MemoryLoader) -> None:
         self._page = page
         self._memory = memory
-        self._desk = BankDesk(page, lambda: page.session, self._say)
+        self._item_commands = ItemCommands(page, lambda: page.session, self._say)
         self._is_outdated = True
         self._earlier: dict[SessionId, Sequence[Item]] = {}
         """The items of the earlier chapters of the book that were read since the GM came to the tab."""
@@ -107,9 +107,9 @@ class BankPart:
             work = self._find_alike(self._page.session)
             run_in_background(self._page, work, group="items alike", exclusive=True)
         elif isinstance(event, ItemList.Asked):
-            self._desk.perform(event.act, event.items, kind=self._kind, are_out=event.are_out)
+            self._item_commands.perform(event.act, event.items, kind=self._kind, are_out=event.are_out)
         elif self._page.has_session:
-            self._desk.mark_seen(event.items)
+            self._item_commands.mark_seen(event.items)
 
     @property
     def _kind(self) -> ItemKind:
@@ -134,4 +134,4 @@ class BankPart:
 
     def action_bank_act(self, act: str) -> None:
         """Add an item, or undo or redo the last change of the bank."""
-        self._desk.perform(Act(act), (), kind=self._kind)
+        self._item_commands.perform(Act(act), (), kind=self._kind)

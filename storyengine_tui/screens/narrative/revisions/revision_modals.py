@@ -3,13 +3,13 @@
 import json
 from collections.abc import Awaitable, Callable
 
+from core.domain.session.profile import LONGEST_MODEL
 from core.domain.story.memory import MemoryBlock
 from core.text.cleaning import clean, is_blank
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
 from storyengine_tui.widgets.reading.memory_outline import title_of
 
-LONGEST_MODEL = 200
 LONGEST_BLOCK = 60_000
 """Characters that an edited block may have; the engine bounds each of its texts and lists."""
 

@@ -7,7 +7,7 @@ from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
 from core.domain.story.transcript import prefix_of
 from core.engine.sync import notifications
-from storyengine_tui.screens.bank.bank_desk import CHANGES
+from storyengine_tui.screens.bank.item_commands import CHANGES
 from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.shared.background import run_in_background
 

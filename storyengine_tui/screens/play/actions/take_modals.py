@@ -8,12 +8,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Static
 
+from core.domain.session.profile import LONGEST_MODEL
 from core.text.cleaning import is_blank
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-
-LONGEST_MODEL = 200
 
 
 class ModelOnceModal(LineModal):

@@ -207,12 +207,12 @@ class TranscriptPanel(Vertical):
 
     def begin(self, request: ReplyRequest | BackgroundRequest, session: Session) -> None:
         """Begin a reply; one for another take replaces the newest, and what continues or adds follows it."""
-        if request.session_id != self._played.session_id:
+        if request.session_id != self._played.session_id or request.slot is None:
             return
         self._live = StreamedReply.of(request, session)
         if self.viewpoint is not None and self.viewpoint not in request.audience:
             return
-        slot, mark, prompt = request.slot or Slot.RED, mark_of(request.audience, session), ""
+        slot, mark, prompt = request.slot, mark_of(request.audience, session), ""
         if isinstance(request, ReplyRequest) and not (request.continues or request.follows):
             index = self._played.next_index
             if request.prompts is not None:

@@ -21,7 +21,7 @@ from core.domain.bank.item import ItemOrigin, SourceOrigin, Validation
 from core.domain.bank.joining import filled, followed
 from core.domain.slot import Slot
 from core.engine.bank.changes import edited, merged
-from core.engine.bank.hands import hands_of
+from core.engine.bank.provenance import provenance_of
 from core.engine.bank.undo import undone
 from tests.core.bank_room import SAID, answer, calls, fact, items, read, room, scan
 from tests.core.bank_samples import NOW
@@ -226,16 +226,16 @@ def test_who_learned_of_an_item_and_who_changed_it_follows_from_what_is_stored()
     first = item(1, prompt_index=3)
     newer = replace(item(2, prompt_index=6), supersedes=first.id, created_at=NOW + timedelta(hours=1))
     others = {one.id: one for one in (first, newer)}
-    hands = hands_of([newer], others)
-    assert (hands.learned_by.prompt_index, hands.learned_by.is_gm) == (3, False)
-    assert hands.last_changed_by is not None
-    assert (hands.last_changed_by.prompt_index, hands.last_changed_by.is_gm) == (6, False)
-    assert hands_of([first], others).last_changed_by is None
+    provenance = provenance_of([newer], others)
+    assert (provenance.learned_by.prompt_index, provenance.learned_by.is_gm) == (3, False)
+    assert provenance.last_changed_by is not None
+    assert (provenance.last_changed_by.prompt_index, provenance.last_changed_by.is_gm) == (6, False)
+    assert provenance_of([first], others).last_changed_by is None
     looked_at = replace(first.next_version(NOW), validation=Validation.SEEN)
-    assert hands_of([first, looked_at], others).last_changed_by is None
+    assert provenance_of([first, looked_at], others).last_changed_by is None
     changed = replace(looked_at.next_version(NOW + timedelta(hours=3)), text="The GM says so.")
-    by_gm = hands_of([first, looked_at, changed], others).last_changed_by
+    by_gm = provenance_of([first, looked_at, changed], others).last_changed_by
     assert by_gm is not None
     assert (by_gm.is_gm, by_gm.at) == (True, NOW + timedelta(hours=3))
     own = replace(first, origin=ItemOrigin.GM, is_by_gm=True)
-    assert hands_of([own], {}).learned_by.is_gm
+    assert provenance_of([own], {}).learned_by.is_gm

@@ -151,7 +151,7 @@ async def test_what_a_chapter_changed_is_proposed_with_the_words_that_it_is_from
     )
     character = mira()
     async with ended(character, entries=(changes(*found),)) as (session, made):
-        begun = await work_of(session).look_back()
+        begun = await work_of(session).propose_changes()
         [request] = await settled(session, begun)
         assert (request.state, begun.left_alone) == (RequestState.DONE, ())
         made_of = [one for one in await proposed(made, character) if one.request_id == request.id]
@@ -187,14 +187,14 @@ async def test_what_a_chapter_changed_is_proposed_with_the_words_that_it_is_from
 async def test_a_change_without_its_words_or_without_news_is_not_proposed(wrong: dict[str, object]) -> None:
     character = mira()
     async with ended(character, entries=(changes(change(**wrong)),)) as (session, made):
-        [request] = await settled(session, await work_of(session).look_back())
+        [request] = await settled(session, await work_of(session).propose_changes())
         assert request.state is RequestState.DONE
         assert not [one for one in await proposed(made, character) if one.request_id]
 
 
 async def test_how_many_entries_had_no_words_of_the_chapter_is_on_record() -> None:
     async with ended(mira(), entries=(changes(change(quote="never said this"), change()),)) as (session, _):
-        await settled(session, await work_of(session).look_back())
+        await settled(session, await work_of(session).propose_changes())
         [call] = await calls(session)
         assert call.left_out == ("1 entry of the answer, whose words the chapter does not have",)
 
@@ -203,7 +203,7 @@ async def test_a_character_is_asked_about_what_it_knows_alone_and_quotes_nothing
     whispered = change(prompt=3, quote="under the ninth step", text="She knows where the key is.")
     character = mira()
     async with ended(character, entries=(changes(whispered),), whisper=SECRET_PLACE) as (session, made):
-        await settled(session, await work_of(session).look_back())
+        await settled(session, await work_of(session).propose_changes())
         sent = await inputs(session)
         assert "Who is there?" in sent
         assert SECRET_PLACE not in sent
@@ -215,7 +215,7 @@ async def test_what_only_some_have_heard_never_becomes_a_short_description() -> 
     jon = mira(name="Jon")
     entries = (changes(short, change(prompt=3, quote="under the ninth step")),)
     async with ended(jon, entries=entries, whisper=SECRET_PLACE) as (session, made):
-        await settled(session, await work_of(session).look_back())
+        await settled(session, await work_of(session).propose_changes())
         found = [one for one in await proposed(made, jon) if one.request_id]
     assert [one.part for one in found] == [Part.IDENTITY]
 
@@ -223,12 +223,12 @@ async def test_what_only_some_have_heard_never_becomes_a_short_description() -> 
 async def test_a_chapter_that_goes_on_or_has_nobody_of_the_library_is_not_asked_about() -> None:
     async with ended(mira(name="Nobody here")) as (session, _):
         with pytest.raises(IllegalCommandError, match="in the library"):
-            await work_of(session).look_back()
+            await work_of(session).propose_changes()
     made, kept = library(mira())
     await made.store.library.put_character(*kept)
     async with made.opened() as session:
         with pytest.raises(IllegalCommandError, match="end it first"):
-            await work_of(session).look_back()
+            await work_of(session).propose_changes()
 
 
 def test_a_slot_is_of_the_character_that_it_was_taken_from_and_else_of_the_one_with_its_name() -> None:
@@ -253,7 +253,7 @@ def test_a_slot_is_of_the_character_that_it_was_taken_from_and_else_of_the_one_w
 async def test_static_and_paused_characters_are_left_alone_and_named() -> None:
     static, paused = mira(is_static=True), mira(name="Jon", is_paused=True)
     async with ended(static, paused) as (session, made):
-        begun = await work_of(session).look_back(with_ceremony=True)
+        begun = await work_of(session).propose_changes(with_ceremony=True)
         assert begun == Begun((), 0, ("Mira is static: only you change it", "Jon is paused"))
         assert not await made.store.library.proposals()
         assert not await calls(session)
@@ -263,7 +263,7 @@ async def test_one_that_becomes_static_while_it_waits_is_not_asked_about() -> No
     hang = Entry(match=ScriptMatch(schema="changes"), fault=Fault.HANG)
     first, second = mira(), mira(name="Jon")
     async with ended(first, second, entries=(hang,)) as (session, made):
-        begun = await work_of(session).look_back()
+        begun = await work_of(session).propose_changes()
         await made.store.library.put_character(replace(second, is_static=True))
         await session.background.stop(begun.asked[0])
         done = await session.wait(begun.asked[1])
@@ -279,7 +279,7 @@ async def test_the_ceremony_lets_topics_rise_and_fade_merges_and_asks_about_the_
     asked: dict[str, object] = {"questions": [{"topic": "kites", "question": "Who still flies a kite?"}]}
     entries = changes(), answers("questions", asked)
     async with ended(character, entries=entries) as (session, made):
-        begun = await work_of(session).look_back(with_ceremony=True)
+        begun = await work_of(session).propose_changes(with_ceremony=True)
         assert [one.state for one in await settled(session, begun)] == [RequestState.DONE] * 2
         found = {one.occasion: one for one in await proposed(made, character)}
         assert begun.proposed == 3
@@ -296,7 +296,7 @@ async def test_what_a_character_does_not_know_does_not_count_as_mentioned() -> N
         rows = made.store._one
         unheard = Audience.of([Slot.ORANGE])
         rows.events = {key: replace(one, audience=unheard) for key, one in rows.events.items()}
-        await work_of(session).look_back()
+        await work_of(session).propose_changes()
         assert Occasion.EXPOSURE not in {one.occasion for one in await proposed(made, character)}
 
 
@@ -305,14 +305,14 @@ async def test_what_was_done_for_a_chapter_is_not_done_again_and_what_failed_is_
     twins = Trait(name="Patient"), Trait(name="Patient!")
     character = mira(traits=twins)
     async with ended(character, entries=entries) as (session, made):
-        begun = await work_of(session).look_back(with_ceremony=True)
+        begun = await work_of(session).propose_changes(with_ceremony=True)
         [failed] = await settled(session, begun)
         assert failed.state is RequestState.FAILED
-        again = await work_of(session).look_back(with_ceremony=True)
+        again = await work_of(session).propose_changes(with_ceremony=True)
         assert (again.asked, again.proposed) == (begun.asked, 0)
         await asyncio.wait_for(_until_done(session), 10)
         before = await proposed(made, character)
-        third = await work_of(session).look_back(with_ceremony=True)
+        third = await work_of(session).propose_changes(with_ceremony=True)
         assert third == Begun()
         assert await proposed(made, character) == before
         assert len(await calls(session)) == 2
@@ -326,7 +326,7 @@ async def _until_done(session: SessionHandle) -> None:
 async def test_proposals_and_the_end_of_their_call_are_one_transaction() -> None:
     character = mira()
     async with ended(character, entries=(changes(change()),)) as (session, made):
-        await settled(session, await work_of(session).look_back())
+        await settled(session, await work_of(session).propose_changes())
         [commit] = [one for one in made.store.commits if any(p.request_id for p in one.proposals)]
         assert [one.state for one in commit.requests] == [RequestState.DONE]
         assert len(commit.artifacts) == 1
@@ -360,7 +360,7 @@ async def test_a_topic_that_was_changed_is_not_neglected_but_one_that_only_faded
                 settled_at=utc_now() - timedelta(hours=1),
             )
             made.store.library.add_proposals([decided])
-            begun = await work_of(session).look_back(with_ceremony=True)
+            begun = await work_of(session).propose_changes(with_ceremony=True)
             assert len(begun.asked) == asked
             await settled(session, begun)
 

@@ -63,7 +63,7 @@ async def evening(*entries: Entry, slots: tuple[Slot, ...] = (RED,), most: int =
     scene.options = {"waiting": hours.waiting, "afterthoughts": most}
     async with scene.opened() as session:
         if slots:
-            await session.afterthoughts.let_add(slots)
+            await session.afterthoughts.set_unasked_speakers(slots)
         yield Evening(scene, session, hours)
 
 
@@ -174,14 +174,14 @@ async def test_a_character_without_the_switch_adds_nothing_and_the_chapter_has_o
     async with evening(decides(True), adds(), slots=(ORANGE,)) as night:
         await play(night.session, "Who is there?")
         assert night.session.afterthoughts._task is None
-        await night.session.afterthoughts.let_add((RED,), is_on=False)
+        await night.session.afterthoughts.set_unasked_speakers((RED,), is_on=False)
         assert night.session.afterthoughts._task is None
         assert night.session.snapshot.session.may_add == Audience.of((RED,)), "kept for later"
-        await night.session.afterthoughts.let_add((RED,))
+        await night.session.afterthoughts.set_unasked_speakers((RED,))
         await night.idle(10)
         assert len(await night.added()) == 1
         with pytest.raises(IllegalCommandError):
-            await night.session.afterthoughts.let_add((Slot.VIOLET,))
+            await night.session.afterthoughts.set_unasked_speakers((Slot.VIOLET,))
 
 
 async def test_a_whisper_is_added_to_as_a_whisper() -> None:
@@ -219,7 +219,7 @@ async def test_what_was_added_after_the_last_prompt_of_a_chunk_is_summarised_wit
         await night.idle(10)
         assert [event.prompt_index for event in await night.added()] == [CHUNK]
         assert session.snapshot.session.boundary == CHUNK, "memory stays as it is"
-        await session.afterthoughts.let_add((), is_on=False)
+        await session.afterthoughts.set_unasked_speakers((), is_on=False)
         await play(session, *(f"Prompt {number}" for number in range(CHUNK + 1, 2 * CHUNK + 1)))
         summaries = (await inputs(session))["summary"]
         assert ["one thing more" in text for text in summaries] == [False, True]
@@ -246,7 +246,7 @@ async def test_a_reroll_asks_those_who_were_called_and_none_that_added_something
         session = night.session
         await play(session, "Who is there?")
         await night.idle(10)
-        await session.afterthoughts.let_add((), is_on=False)
+        await session.afterthoughts.set_unasked_speakers((), is_on=False)
         await session.wait(await session.takes.reroll())
         await session.wait_idle()
         assert [event.ordinal for event in await session.reads.canon()] == [0, 1]
@@ -279,7 +279,7 @@ async def test_an_addition_that_only_repeats_is_not_said() -> None:
     )
     async with scene.opened() as session:
         night = Evening(scene, session, hours)
-        await session.afterthoughts.let_add((RED,))
+        await session.afterthoughts.set_unasked_speakers((RED,))
         await play(session, "Who is there?")
         await night.idle(10)
         assert await night.asked() == [10]

@@ -14,7 +14,7 @@ from core.domain.slot import Slot
 from core.engine.bank.changes import NO_WIDER, OTHER_KIND
 from core.engine.bank.service import Bank
 from core.engine.engine import Engine
-from storyengine_tui.screens.bank.bank_desk import NO_THREAD, ONE_TO_EDIT
+from storyengine_tui.screens.bank.item_commands import NO_THREAD, ONE_TO_EDIT
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import SheetModal

@@ -14,7 +14,6 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from storyengine_tui.screens.bank.bank_desk import NOT_HERE
 from storyengine_tui.screens.bank.bank_rows import (
     BankList,
     BankRow,
@@ -24,6 +23,7 @@ from storyengine_tui.screens.bank.bank_rows import (
     found,
     rows_of,
 )
+from storyengine_tui.screens.bank.item_commands import NOT_HERE
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import SheetModal

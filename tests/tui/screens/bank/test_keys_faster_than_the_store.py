@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.domain.bank.item import Item, Validation
-from storyengine_tui.screens.bank.bank_desk import SO_ALREADY
+from storyengine_tui.screens.bank.item_commands import SO_ALREADY
 from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
 from tests.tui.bank_tab import Tab, tab3
 from tests.tui.engine_app import Desktop

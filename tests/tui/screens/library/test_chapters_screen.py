@@ -10,7 +10,8 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
 from core.engine.engine import Engine
-from storyengine_tui.screens.library.chapters_screen import CANNOT_OPEN, ChaptersScreen
+from storyengine_tui.screens.library.chapter_shelf import CANNOT_OPEN
+from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.title_modal import TitleModal
 from storyengine_tui.screens.shared.state_labels import shortened_title
 from storyengine_tui.screens.system.welcome_modal import WelcomeModal

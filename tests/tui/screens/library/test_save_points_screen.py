@@ -10,7 +10,7 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
-from storyengine_tui.screens.library.save_points_screen import WHY_NOT_DELETED, SaveSlotsScreen
+from storyengine_tui.screens.library.save_points_screen import WHY_NOT_DELETED, SavePointsScreen
 from storyengine_tui.screens.library.title_modal import SlotNameModal
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.key_line import KeyLine
@@ -45,24 +45,24 @@ async def make_kept(engine: Engine) -> None:
     await engine.save_points.create(session_id, "before the chapter was reset")
 
 
-async def shown(pilot: Pilot[Any]) -> SaveSlotsScreen:
+async def shown(pilot: Pilot[Any]) -> SavePointsScreen:
     await opened(pilot)
     await pilot.press("f5")
     await until(pilot, lambda: isinstance(pilot.app.screen, ChaptersScreen))
     await until(pilot, lambda: pilot.app.screen.query_one(DataTable).row_count)
     await pilot.press("s")
-    await until(pilot, lambda: isinstance(pilot.app.screen, SaveSlotsScreen))
+    await until(pilot, lambda: isinstance(pilot.app.screen, SavePointsScreen))
     screen = pilot.app.screen
-    assert isinstance(screen, SaveSlotsScreen)
+    assert isinstance(screen, SavePointsScreen)
     return screen
 
 
-def rows(screen: SaveSlotsScreen) -> list[list[str]]:
+def rows(screen: SavePointsScreen) -> list[list[str]]:
     table = screen.query_one(DataTable)
     return [[str(cell) for cell in table.get_row_at(row)] for row in range(table.row_count)]
 
 
-def names(screen: SaveSlotsScreen) -> list[str]:
+def names(screen: SavePointsScreen) -> list[str]:
     return [row[1] for row in rows(screen)]
 
 

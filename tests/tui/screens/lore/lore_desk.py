@@ -69,7 +69,7 @@ async def lorebook_shown(pilot: Pilot[Any]) -> LorebookScreen:
     await until(pilot, lambda: pilot.app.screen.query_one(DataTable).row_count > 0)
     await pilot.press("enter")
     screen = await in_front(pilot, LorebookScreen)
-    await until(pilot, lambda: screen.desk is not None and bool(entries(screen).columns))
+    await until(pilot, lambda: screen.editor is not None and bool(entries(screen).columns))
     return screen
 
 

@@ -150,8 +150,8 @@ async def test_a_book_of_ten_thousand_entries_is_read_found_in_and_edited(deskto
 async def test_a_book_that_is_deleted_takes_what_was_kept_of_it_along(desktop: Desktop) -> None:
     async with desktop.window(make_lore) as (pilot, app):
         screen = await lorebook_shown(pilot)
-        assert screen.desk is not None
-        kept: Path = desktop.paths.data / f"lore-{screen.desk.kept.id}"
+        assert screen.editor is not None
+        kept: Path = desktop.paths.data / f"lore-{screen.editor.kept.id}"
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is not screen)
         await asyncio.to_thread(kept.write_text, "x")

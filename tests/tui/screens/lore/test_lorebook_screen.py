@@ -323,8 +323,8 @@ async def test_an_edit_in_another_window_is_not_written_over_and_the_text_is_kep
         first, second, *_ = (await stored(engine_of(app))).entries
         assert second.content == "Shallow."
         assert first.content == ("It was lit in 1871. Mine." if is_over else "It was lit in 1871.")
-        assert screen.desk is not None
-        assert screen.desk.find("0") == first
+        assert screen.editor is not None
+        assert screen.editor.find("0") == first
 
 
 async def test_leaving_asks_before_what_cannot_be_stored_is_dropped(desktop: Desktop) -> None:
@@ -360,8 +360,8 @@ async def test_what_was_typed_is_there_again_after_the_program_was_killed(
         """Store nothing, as a program that is killed before."""
 
     with monkeypatch.context() as patched:
-        patched.setattr("storyengine_tui.screens.lore.lore_desk.LoreDesk._save", never)
-        patched.setattr("storyengine_tui.screens.lore.lore_desk.LoreDesk.forget", lambda _: None)
+        patched.setattr("storyengine_tui.screens.lore.lorebook_editor.LorebookEditor._save", never)
+        patched.setattr("storyengine_tui.screens.lore.lorebook_editor.LorebookEditor.forget", lambda _: None)
         patched.setattr("storyengine_tui.screens.shared.kept_text.KeptText.forget", lambda _: None)
         async with desktop.window(make_lore) as (pilot, _):
             await lorebook_shown(pilot)

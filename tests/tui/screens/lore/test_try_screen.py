@@ -125,9 +125,9 @@ async def test_what_entries_ask_for_and_a_trial_lacks_is_said_once_one_asks(desk
         note = screen.query_one("#not-tried")
         await until(pilot, lambda: text_of(screen, "#sum").startswith("1 of 4"))
         assert not note.display
-        assert book.desk is not None
-        first = book.desk.book.entries[0]
-        book.desk.put(replace(first, filter_tags=("sea",), matches_notes=True))
+        assert book.editor is not None
+        first = book.editor.book.entries[0]
+        book.editor.put(replace(first, filter_tags=("sea",), matches_notes=True))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is book)
         screen = await try_shown(pilot)

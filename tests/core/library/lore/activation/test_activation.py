@@ -112,7 +112,6 @@ def test_a_result_names_the_key_the_message_and_the_entry_whose_text_has_it() ->
         ({"is_constant": True}, {}, Reason.CONSTANT),
         ({"content": "@@activate"}, {}, Reason.ACTIVATE),
         ({"sticky": 9}, {"scene": {"length": 5}, "before": {"1": [4]}}, Reason.STICKY),
-        ({}, {"scene": {"forced": frozenset({("book", "1")})}}, Reason.FORCED),
     ],
 )
 def test_a_result_says_which_rule_decided(
@@ -202,11 +201,10 @@ def test_an_expression_that_is_made_to_harm_is_taken_for_a_text(key: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("context", "percent", "most", "budget"),
-    [(4_096, 25, 0, 1_024), (10, 25, 0, 3), (4_096, 25, 500, 500), (400, 25, 500, 100), (1, 1, 0, 1)],
+    ("context", "percent", "budget"), [(4_096, 25, 1_024), (10, 25, 3), (400, 25, 100), (1, 1, 1)]
 )
-def test_a_budget_is_a_share_of_the_context(context: int, percent: float, most: int, budget: int) -> None:
-    assert budget_of(context, percent, most) == budget
+def test_a_budget_is_a_share_of_the_context(context: int, percent: float, budget: int) -> None:
+    assert budget_of(context, percent) == budget
 
 
 def test_a_long_chain_of_recursion_ends() -> None:

@@ -6,7 +6,7 @@ import pytest
 from textual.widgets import Button
 
 from core.domain.slot import Slot
-from core.queue_store import News, Word
+from core.queue_store import QueueMessage, QueueSignal
 from storyengine_tui.screens.assist.assist_screen import AssistScreen
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal
@@ -83,7 +83,7 @@ async def test_a_prompt_that_another_window_drops_is_back_in_its_panel(desktop: 
         await table.until(lambda: table.queued)
         await table.type("And you?")
         [waits] = table.snapshot.open_prompts
-        queue.hear(News(Word.DROP, waits.id).payload)
+        queue.on_message(QueueMessage(QueueSignal.DROP, waits.id).payload)
         await table.until(lambda: table.text(Slot.RED) == "Hello")
         await table.until(lambda: not table.queued)
         assert table.text(Slot.ORANGE) == "And you?", "what is typed elsewhere stays in sight"

@@ -43,7 +43,7 @@ async def night(desktop: Desktop, hours: IdleHours) -> AsyncIterator[Table]:
     desktop.script = ADDING
     desktop.idle = hours.waiting
     async with at_table(desktop) as table:
-        await table.session.afterthoughts.let_add((RED, ORANGE))
+        await table.session.afterthoughts.set_unasked_speakers((RED, ORANGE))
         yield table
 
 
@@ -95,7 +95,7 @@ async def test_what_was_added_is_struck_from_the_palette(
         assert table.pane.check_action("strike_unasked", ()) is False
         await wait(table, hours, 10)
         await table.until(lambda: any(event.is_unasked for event in table.snapshot.recent))
-        await table.session.afterthoughts.let_add((), is_on=False)
+        await table.session.afterthoughts.set_unasked_speakers((), is_on=False)
         await table.until(lambda: table.pane.check_action("strike_unasked", ()) is True)
         await table.pane.run_action("strike_unasked")
         await table.until(lambda: table.snapshot.take_count(1) == 2)

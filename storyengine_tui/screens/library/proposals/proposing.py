@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
 
 
-async def look_back(
+async def propose_changes(
     app: App[Any], library: "ProposalLibrary", session: "SessionHandle", *, with_ceremony: bool
 ) -> None:
     """Begin it, wait in the background until all is answered, and show the proposals.
 
     Raises StoryEngineError where a call has failed; what was proposed before it is kept.
     """
-    begun = await session.cast_work.look_back(with_ceremony=with_ceremony)
+    begun = await session.cast_work.propose_changes(with_ceremony=with_ceremony)
     if begun.left_alone:
         app.notify(f"Left alone: {'; '.join(begun.left_alone)}", markup=False)
     if begun.asked:

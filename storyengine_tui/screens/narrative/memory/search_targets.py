@@ -14,7 +14,7 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, SourcePos
 
 
-class Arrivals:
+class SearchTargets:
     """The actions of tab 3 that show a place of a search."""
 
     def __init__(self, page: SessionTab, memory: MemoryLoader) -> None:

@@ -25,7 +25,7 @@ _LONGEST_REST = 10.0
 """Seconds of that at most."""
 
 
-class LoreDesk:
+class LorebookEditor:
     """One lorebook. `book` is as it was edited; `file` and `kept` are as they are stored.
 
     `show_error` and `show_saved` are told what became of a save. `collect` takes over what is typed and was

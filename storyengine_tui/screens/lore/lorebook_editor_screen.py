@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from core.domain.errors import ChangedElsewhereError, StoryEngineError
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.lore.lore_desk import LoreDesk
+from storyengine_tui.screens.lore.lorebook_editor import LorebookEditor
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
@@ -20,7 +20,7 @@ MEETING: Final = (BannerAction("store_over", "Store mine too"), BannerAction("ta
 MEETING_HINT: Final = "Your text is still here; store it into the other one, entry by entry, or drop it."
 
 
-class DeskScreen(OverlayScreen[None]):
+class LorebookEditorScreen(OverlayScreen[None]):
     """A screen over an open lorebook; the one in front is told what became of a save."""
 
     CSS_PATH = "lore.tcss"
@@ -32,7 +32,7 @@ class DeskScreen(OverlayScreen[None]):
 
     @property
     @abstractmethod
-    def desk(self) -> LoreDesk | None:
+    def editor(self) -> LorebookEditor | None:
         """The book, once it is read."""
 
     @abstractmethod
@@ -46,9 +46,9 @@ class DeskScreen(OverlayScreen[None]):
 
     def on_screen_resume(self) -> None:
         """Be the one that is told; the base, which Textual calls as well, closes what was to be closed."""
-        if self.desk is not None and self.is_active:
-            self.desk.show_error, self.desk.show_saved = self.say_unsaved, self.say_saved
-            self.say_state(self.desk.state)
+        if self.editor is not None and self.is_active:
+            self.editor.show_error, self.editor.show_saved = self.say_unsaved, self.say_saved
+            self.say_state(self.editor.state)
             self.show_again()
 
     def say_unsaved(self, error: StoryEngineError) -> None:
@@ -66,8 +66,8 @@ class DeskScreen(OverlayScreen[None]):
 
     def say_state(self, state: str) -> None:
         """Say at the right of the heading whether all is stored."""
-        if self.desk is not None:
-            self.desk.state = state
+        if self.editor is not None:
+            self.editor.state = state
         if self.is_attached:
             self.query_one("#saved", Static).update(Content(state), layout=False)
 
@@ -80,15 +80,15 @@ class DeskScreen(OverlayScreen[None]):
             self.run_worker(self._meet(is_over=is_over), group="meet", exclusive=True, exit_on_error=False)
 
     async def _meet(self, *, is_over: bool) -> None:
-        desk = self.desk
-        if desk is None:
+        editor = self.editor
+        if editor is None:
             return
         try:
             if is_over:
-                desk.collect()
-                await desk.store_over()
+                editor.collect()
+                await editor.store_over()
             else:
-                await desk.take_stored()
+                await editor.take_stored()
         except StoryEngineError as error:
             self.say_unsaved(error)
         else:

@@ -14,7 +14,7 @@ from core.engine.bank.undo import is_change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hand:
+class Author:
     """The GM, or the reading that was made for a request."""
 
     is_gm: bool
@@ -26,15 +26,15 @@ class Hand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hands:
+class ItemProvenance:
     """Authors of an item; the names are those of seed 001."""
 
-    learned_by: Hand
-    last_changed_by: Hand | None = None
+    learned_by: Author
+    last_changed_by: Author | None = None
     """None where it is as it was learned. That the GM looked at it is no change."""
 
 
-def hands_of(history: Sequence[Item], others: Mapping[ItemId, Item]) -> Hands:
+def provenance_of(history: Sequence[Item], others: Mapping[ItemId, Item]) -> ItemProvenance:
     """Return who made an item; `history` are its versions, oldest first, `others` the items of its chapter.
 
     What supersedes an item was learned with it, and changed by the reading that found it again.
@@ -48,8 +48,8 @@ def hands_of(history: Sequence[Item], others: Mapping[ItemId, Item]) -> Hands:
     newest = next(changes, None)
     last = None if first is made else _maker(made)
     if newest is not None:
-        last = Hand(is_gm=True, at=history[newest - 1].updated_at, prompt_index=made.prompt_index)
-    return Hands(learned_by=_maker(first), last_changed_by=last)
+        last = Author(is_gm=True, at=history[newest - 1].updated_at, prompt_index=made.prompt_index)
+    return ItemProvenance(learned_by=_maker(first), last_changed_by=last)
 
 
 def _is_change(history: Sequence[Item], number: int) -> bool:
@@ -57,9 +57,9 @@ def _is_change(history: Sequence[Item], number: int) -> bool:
     return history[number - 1].undoes is not None or is_change(history, number)
 
 
-def _maker(item: Item) -> Hand:
+def _maker(item: Item) -> Author:
     is_gm = item.origin is ItemOrigin.GM
-    return Hand(
+    return Author(
         is_gm=is_gm,
         at=item.created_at,
         prompt_index=item.prompt_index,

@@ -29,7 +29,7 @@ SO_ALREADY: Final = "That is so already"
 ONE_TO_EDIT: Final = "One item is edited at a time: Space removes a mark."
 
 
-class BankDesk:
+class ItemCommands:
     """Runs commands on items for a page or a dialog; `said` is called with the outcome, once it is stored."""
 
     def __init__(
