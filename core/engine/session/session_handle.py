@@ -33,7 +33,7 @@ from core.engine.decisions import commands
 from core.engine.decisions.recovery import recover, withdraw_queued_prompts
 from core.engine.decisions.transitions import time_of_service
 from core.engine.kinds.trial import record_of_test
-from core.engine.queue.background import BackgroundWorker
+from core.engine.queue.background import BackgroundWorker, another_round
 from core.engine.queue.changes import NOT_FAILED
 from core.engine.queue.worker import RequestWorker, begun_with
 from core.engine.save_points.auto_save import AutoSaver
@@ -276,8 +276,9 @@ class SessionHandle(SessionEdits):
             self._writer.listeners.publish(WriterGone() if holder is None else WriterChanged(holder))
 
     async def begin_writing(self) -> None:
-        """Repair the session after a crash, and start the worker; this window holds the writer's lock."""
+        """Repair the session after a crash, and start the workers; this window holds the writer's lock."""
         await self._repair(self._recovered)
+        await self._repair(lambda snapshot: another_round(snapshot, self._clock()))
         await self.end_pauses()
         await self.afterthoughts.begin()
         self._auto_saver.start()

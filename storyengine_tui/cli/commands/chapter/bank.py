@@ -30,6 +30,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.bank.hands import Hands
 from core.engine.bank.service import NO_BANK, Bank
+from core.engine.bank.words import parts_in_words
 from core.engine.kinds.bank.requests import is_extraction
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog
@@ -71,7 +72,7 @@ NOTHING_TYPED = "Say what is to be changed, such as --name, --text or --importan
 async def on(session: SessionArgument) -> None:
     """Keep a memory bank of a chapter; what was played is read as soon as it is opened."""
     unread = await _keep(session, is_on=True)
-    parts = "1 part" if len(unread) == 1 else f"{len(unread):,} parts"
+    parts = parts_in_words(len(unread))
     more = f" {parts} of it will be read, in the background, while it is open." if unread else ""
     say(f"The chapter keeps a memory bank.{more}")
 
