@@ -15,6 +15,18 @@ def failed_in_words(requests: Iterable[Request]) -> str:
     return ", ".join(filter(None, (unread, unmade)))
 
 
+def unread_in_words(requests: Iterable[Request]) -> str:
+    """Return what of a chapter is not in its bank, by its open and failed requests; empty where all is."""
+    parts = sum(one.kind is RequestKind.EXTRACTION for one in requests)
+    if not parts:
+        return ""
+    are, them = ("is", "it") if parts == 1 else ("are", "them")
+    return (
+        f"{parts_in_words(parts)} of this chapter {are} not read into the memory bank yet; "
+        f"the next chapter recalls nothing of {them} until then."
+    )
+
+
 def parts_in_words(count: int) -> str:
     """Return how many parts of play."""
     return "1 part" if count == 1 else f"{count:,} parts"
