@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from core.changes import Changes
+from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
 from core.domain.requests.request import BackgroundRequest
@@ -100,14 +101,17 @@ def try_again(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Chang
     return Changes(session_id=snapshot.session.id, requests=(with_all_tries(request, now),))
 
 
-def another_round(snapshot: Snapshot, now: datetime) -> Changes | None:
+def another_round(snapshot: Snapshot, clock: Clock) -> Changes | None:
     """Queue work again that had used up its tries, where its kind asks for that; None without any.
 
     For when a chapter is opened: each opening is one round more, whatever it costs.
     """
     dead = [one for one in snapshot.failed(BackgroundRequest) if one.has_another_round]
+    if not dead:
+        return None
+    now = clock()
     again = tuple(with_all_tries(one, now) for one in dead)
-    return Changes(session_id=snapshot.session.id, requests=again) if again else None
+    return Changes(session_id=snapshot.session.id, requests=again)
 
 
 def find_background(snapshot: Snapshot, request_id: RequestId) -> BackgroundRequest:

@@ -213,7 +213,7 @@ class SavePoints:
         kept = (content.tab1, content.secrets, events, blocks, content.statuses)
         body = beginning_of(session, *kept, items=history, until=slot.taken_at)
         done = [one for one in readings if one.updated_at <= slot.taken_at]
-        body = with_readings(body, events, done, self._clock())
+        body = with_readings(body, events, done, session.updated_at)
         # Other requests and provenance stay with the session that made the calls.
         drafts = [replace(draft, request_id=None) for draft in drafts]
         copies = await copies_of_lore(self._store, slot.session_id, content.lore)

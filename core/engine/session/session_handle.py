@@ -278,7 +278,7 @@ class SessionHandle(SessionEdits):
     async def begin_writing(self) -> None:
         """Repair the session after a crash, and start the workers; this window holds the writer's lock."""
         await self._repair(self._recovered)
-        await self._repair(lambda snapshot: another_round(snapshot, self._clock()))
+        await self._repair(lambda snapshot: another_round(snapshot, self._clock))
         await self.end_pauses()
         await self.afterthoughts.begin()
         self._auto_saver.start()

@@ -64,7 +64,7 @@ def test_an_opening_gives_another_round_to_what_an_outage_ended_and_to_nothing_e
     kind: RequestKind, state: RequestState, code: ErrorCode, begins: bool
 ) -> None:
     request = failed(kind, state, code)
-    changes = another_round(having(request), NOW)
+    changes = another_round(having(request), lambda: NOW)
     if not begins:
         assert changes is None
         return
@@ -74,7 +74,7 @@ def test_an_opening_gives_another_round_to_what_an_outage_ended_and_to_nothing_e
 
 
 def test_an_opening_of_a_chapter_with_nothing_to_take_up_changes_nothing() -> None:
-    assert another_round(having(), NOW) is None
+    assert another_round(having(), lambda: NOW) is None
 
 
 def test_vectors_whose_tries_are_used_up_are_asked_for_again_by_the_next_item() -> None:
