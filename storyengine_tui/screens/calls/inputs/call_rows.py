@@ -20,6 +20,7 @@ from core.domain.requests.request import (
 )
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
+from core.gateway.embedding_records import EMBEDDING_VERSION
 from core.ledger.sums import Entry, agent_name, sum_of
 from core.ledger.words import dollars, total_text
 from core.text.cleaning import clean, clean_line
@@ -29,6 +30,7 @@ from storyengine_tui.widgets.elapsed import elapsed_text
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
 UNKNOWN = "–"
+EMBEDDING: Final = "Embedding"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,11 @@ class CallRow:
     def entry(self) -> Entry:
         """The call in the ledger of its chapter."""
         return Entry("", self.number, self.artifact, self.request, "")
+
+    @property
+    def makes_vectors(self) -> bool:
+        """Whether it made vectors of texts, for which no agent is asked."""
+        return self.artifact.prompt_version == EMBEDDING_VERSION
 
 
 def calls_of(artifacts: Sequence[Artifact], requests: Sequence[Request]) -> list[CallRow]:
@@ -63,7 +70,9 @@ _SHORT: Final = {
 
 
 def agent_of(call: CallRow, session: Session) -> str:
-    """Return the number and the name of the agent."""
+    """Return the number and the name of the agent; vectors are made without one."""
+    if call.makes_vectors:
+        return EMBEDDING
     number = call.artifact.agent_id
     return f"{number} {clean_line(agent_name(session, number))}"
 
@@ -139,7 +148,7 @@ def facts_of(call: CallRow, session: Session) -> str:
     elif isinstance(call.request, BackgroundRequest):
         purpose = f"{call.request.kind}, no part of the story"
     lines = [
-        f"Agent {agent_of(call, session)} · {purpose} · "
+        f"{'' if call.makes_vectors else 'Agent '}{agent_of(call, session)} · {purpose} · "
         f"attempt {artifact.attempt}, {f'call {artifact.call}' if artifact.call else 'ended before a call'}",
         f"Model {clean_line(artifact.model)} · provider {artifact.provider} · "
         f"system prompt {clean_line(artifact.prompt_version)}",
