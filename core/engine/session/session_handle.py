@@ -1,6 +1,7 @@
 """A session that is open in this window: the commands of the GM, and notifications."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -11,7 +12,7 @@ from core.agents.context_builder import ContextBuilder
 from core.changes import Changes
 from core.domain.audience import Audience
 from core.domain.clock import Clock
-from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
+from core.domain.errors import IllegalCommandError, SessionLockedError, StorageError, StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import (
@@ -56,6 +57,8 @@ from core.engine.takes.service import Takes
 from core.gateway.model_gateway import CallResult
 from core.snapshot import Snapshot
 from core.store import SessionStore, WriterInfo, written_elsewhere
+
+log = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_SECONDS = 5.0
 """Seconds to wait for the store when a session is closed; the next opening repairs the rest."""
@@ -278,7 +281,11 @@ class SessionHandle(SessionEdits):
     async def begin_writing(self) -> None:
         """Repair the session after a crash, and start the workers; this window holds the writer's lock."""
         await self._repair(self._recovered)
-        await self._repair(lambda snapshot: another_round(snapshot, self._clock))
+        try:
+            await self._repair(lambda snapshot: another_round(snapshot, self._clock))
+        except StorageError as error:
+            # It stays as it was; the next opening asks again, and this one goes on.
+            log.warning("work beside the play is not taken up again now: %r", error)
         await self.end_pauses()
         await self.afterthoughts.begin()
         self._auto_saver.start()

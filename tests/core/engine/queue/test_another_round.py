@@ -24,6 +24,7 @@ from core.providers.embedding.scripted import ScriptedEmbedder
 from core.providers.scripted.script import Fault
 from core.snapshot import Snapshot
 from tests.core.bank_room import answer, calls, extractions, fact, items, read, room, scan
+from tests.core.faulty_store import AWAY
 from tests.core.room import Room
 from tests.core.samples import NOW, waiting
 from tests.core.takes_model import play
@@ -105,6 +106,22 @@ async def test_a_part_that_could_not_be_read_has_its_tries_again_at_each_opening
         await read(session)
         assert [one.state for one in await extractions(session)] == [RequestState.DONE]
         assert len(await items(session)) == 1
+
+
+async def test_a_chapter_opens_where_the_next_round_cannot_be_stored() -> None:
+    made = room(answer("bank_scan", fault=Fault.SERVER_ERROR, times=TRIES), scan(facts=[fact()]))
+    made.waits = waiting(3_600.0, background=0.0, tries=TRIES)
+    async with made.opened() as session:
+        await play(session, "1?", "2?", "3?")
+        await read(session)
+    made.store.failures = [AWAY]
+    async with made.opened() as session:
+        assert not made.store.failures, "the round was to be stored"
+        assert [one.state for one in await extractions(session)] == [RequestState.DEAD]
+        await play(session, "4?")
+    async with made.opened() as session:
+        await read(session)
+        assert [one.state for one in await extractions(session)] == [RequestState.DONE]
 
 
 class Away(ScriptedEmbedder):
