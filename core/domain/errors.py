@@ -124,6 +124,10 @@ class BookGoesOnError(IllegalCommandError):
         super().__init__(f"“{book}” goes on with chapter {number:,} already; no other one was begun.")
 
 
+class UnreadPartsError(IllegalCommandError):
+    """A next chapter was asked for while parts of this one are not read into its memory bank yet."""
+
+
 class LimitExceededError(StoryEngineError):
     """A text that is longer than its field."""
 

@@ -159,7 +159,7 @@ class SessionCatalog:
         With a `script_key`, it is stored once only: a branch that has the key already is returned.
         """
         body = await read_branch(self.store, session_id, at, self._clock())
-        made = as_new_session(body, SessionId(new_uuid()))
+        made = as_new_session(body, SessionId(new_uuid()), begins_work=True)
         session = replace(made.session or body.session, script_key=script_key)
         made = replace(made, session=replace(session, title=title or session.title))
         if script_key:

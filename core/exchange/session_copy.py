@@ -52,8 +52,13 @@ def beginning_of(
     )
 
 
-def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
-    """Return the changes that store `body` under a new id, not archived and without its chapter script."""
+def as_new_session(body: SessionBody, session_id: SessionId, *, begins_work: bool = False) -> Changes:
+    """Return the changes that store `body` under a new id, not archived and without its chapter script.
+
+    Background work that is open in it has failed in the copy, so that opening it calls no model; with
+    `begins_work` it waits for its turn.
+    """
+    requests = body.requests if begins_work else tuple(map(_put_aside, body.requests))
     return Changes(
         session_id=session_id,
         session=replace(body.session, id=session_id, script_key="", archived_at=None),
@@ -69,7 +74,7 @@ def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
         revisions=_moved(body.revisions, session_id),
         condensed=_moved(body.condensed, session_id),
         drafts=_moved(body.drafts, session_id),
-        requests=_moved(tuple(map(_put_aside, body.requests)), session_id),
+        requests=_moved(requests, session_id),
         artifacts=_moved(body.artifacts, session_id),
         contents=body.contents,
         items=_moved(body.items, session_id),
@@ -78,7 +83,7 @@ def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
 
 
 def _put_aside(request: Request) -> Request:
-    """Return background work that is open as failed: opening a copy calls no model."""
+    """Return background work that is open as failed."""
     if not (request.spec.is_background and request.state.is_open):
         return request
     return replace(

@@ -80,6 +80,13 @@ class RequestBase:
         return self.state in (RequestState.FAILED, RequestState.DEAD)
 
     @property
+    def has_another_round(self) -> bool:
+        """Whether it gets its tries again when its chapter is opened: an outage may be what ended them."""
+        spec = self.spec
+        is_dead = self.state is RequestState.DEAD and spec.again_when_opened
+        return is_dead and self.error_code not in spec.retry.waits_for_the_gm
+
+    @property
     def level(self) -> Level:
         """Its level of urgency."""
         return Level.of(self.priority)

@@ -96,6 +96,8 @@ class KindSpec:
     retry: RetryPolicy = _MANUAL
     resumes: bool = False
     """Whether a request of the play that a crash interrupted is queued again; otherwise it fails."""
+    again_when_opened: bool = False
+    """Whether opening its chapter gives background work its tries again once they are used up."""
     when_stopped: str = ""
     """The message when the program is quit while such a request runs; `{name}` is the character's."""
 
@@ -211,6 +213,7 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         runs_in=_LOCKED,
         is_background=True,
         retry=_READS_AS_IT_GOES,
+        again_when_opened=True,
     ),
     RequestKind.EMBEDDING: KindSpec(
         priority=Level.LOW.first + 40,
@@ -220,5 +223,6 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         runs_in=_LOCKED,
         is_background=True,
         retry=_AUTOMATIC,
+        again_when_opened=True,
     ),
 }

@@ -9,12 +9,12 @@ from core.domain.session.language import Language
 from core.domain.session.state_machine import Command
 from core.domain.story.event import Event
 from core.engine.changes.moves import given_up, move
-from core.engine.kinds.bank.requests import Read, extractions, is_extraction
+from core.engine.kinds.bank.requests import Named, extractions, is_extraction, named_by
 from core.snapshot import Snapshot
 
 
 def keep_bank(
-    snapshot: Snapshot, now: datetime, *, is_on: bool, events: Sequence[Event] = (), read: Read = ()
+    snapshot: Snapshot, now: datetime, *, is_on: bool, events: Sequence[Event] = (), read: Named = ()
 ) -> Changes:
     """Store whether the chapter keeps a memory bank from here on.
 
@@ -28,7 +28,8 @@ def keep_bank(
     if is_on and not snapshot.is_memory_known:
         raise ValueError("the memory must be known, as its blocks say what is to be read")
     if is_on:
-        requests = tuple(extractions(snapshot, snapshot.blocks, events, now, read))
+        known = {*read, *named_by(snapshot.requests)}
+        requests = tuple(extractions(session.id, snapshot.blocks, events, now, known))
     else:
         waiting = (one for one in snapshot.requests if is_extraction(one) and not one.is_processing)
         requests = tuple(given_up(one, now) for one in waiting)

@@ -9,7 +9,7 @@ from core.domain.requests.request import BackgroundRequest
 from core.domain.session.language import Language
 from core.domain.story.event import Event
 from core.engine.bank.commands import keep_bank, set_language
-from core.engine.kinds.bank.requests import Read, is_extraction
+from core.engine.kinds.bank.requests import Named, is_extraction, named_by
 from core.engine.queue.background import BackgroundWorker
 from core.engine.sync.session_writer import SessionWriter
 from core.store import SessionStore
@@ -56,7 +56,7 @@ class BankKeeping:
             await self._writer.waiters.wait(unread[0].id)
 
 
-async def material(store: SessionStore, session_id: SessionId) -> tuple[Sequence[Event], Read]:
+async def material(store: SessionStore, session_id: SessionId) -> tuple[Sequence[Event], Named]:
     """Return the canon of a chapter, and what of it was read for the bank before. Raises StorageError."""
     events = await store.canon(session_id)
-    return events, {(one.text, one.audience) for one in await store.bank.readings(session_id)}
+    return events, named_by(await store.bank.readings(session_id))

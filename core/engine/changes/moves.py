@@ -150,6 +150,11 @@ def pending_again(request: AnyRequest, now: datetime) -> AnyRequest:
     return replace(request, state=RequestState.PENDING, retry_after=None, updated_at=now)
 
 
+def with_all_tries(request: AnyRequest, now: datetime) -> AnyRequest:
+    """Return a request as queued again, with all of its tries."""
+    return replace(pending_again(request, now), uncounted=request.attempts)
+
+
 def retry_time(request: SummaryRequest, now: datetime) -> datetime | None:
     """Return when a failed summary is retried automatically; None for never.
 

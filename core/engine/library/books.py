@@ -6,11 +6,12 @@ from dataclasses import replace
 from core.changes import Changes
 from core.context.carry_over import Told, carry_over
 from core.domain.clock import Clock
-from core.domain.errors import BookGoesOnError, IllegalCommandError
+from core.domain.errors import BookGoesOnError, IllegalCommandError, UnreadPartsError
 from core.domain.ids import BookId, SessionId, new_uuid
 from core.domain.secret import label_of
 from core.domain.session.carry_over import CarryOver
 from core.domain.session.session import Session, SessionState, Tab1Inputs, title_from
+from core.engine.bank.words import unread_in_words
 from core.engine.sync.lore_reading import copies_of_lore
 from core.library.book import Book, cleaned, problems_of
 from core.library.names import find, free_name, name_key
@@ -98,13 +99,16 @@ class BookLibrary:
         """Delete an archived book for good; its chapters are kept, in no book."""
         await self._store.purge_book(book.id)
 
-    async def next_chapter(self, session_id: SessionId, *, again: bool = False) -> SessionId:
+    async def next_chapter(
+        self, session_id: SessionId, *, again: bool = False, only_if_read: bool = False
+    ) -> SessionId:
         """Store the chapter after this one and return its id; it is not locked, and its text is empty.
 
         World, cast, narrative definition, prompt blocks and lorebooks are those of this chapter, with its
         carry-over, and it keeps a memory bank if this one does.
         A chapter that is in no book begins one. Raises IllegalCommandError unless the chapter has ended, and
-        BookGoesOnError where the book has a chapter after it, unless it is asked for `again`.
+        BookGoesOnError where the book has a chapter after it, unless it is asked for `again`. With
+        `only_if_read` UnreadPartsError where its memory bank has not all of it yet.
         """
         snapshot = await self._sessions.load(session_id)
         book = await self._store.book_of(session_id)
@@ -112,6 +116,9 @@ class BookLibrary:
         carried = await self._handed_on(snapshot, number)
         if book is not None and number < len(book.chapters) and not again:
             raise BookGoesOnError(book.title, number + 1)
+        unread = unread_in_words(snapshot.requests) if snapshot.session.keeps_bank else ""
+        if unread and only_if_read:
+            raise UnreadPartsError(unread)
         copies = await copies_of_lore(self._sessions, session_id, snapshot.lore)
         made = replace(_after(snapshot, carried, self._clock), contents=copies)
         if book is None:

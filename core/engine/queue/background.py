@@ -1,13 +1,13 @@
 """Runs the work beside the play of one open session (design 17)."""
 
-from dataclasses import replace
 from datetime import datetime
 
 from core.changes import Changes
+from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
 from core.domain.requests.request import BackgroundRequest
-from core.engine.changes.moves import given_up, pending_again
+from core.engine.changes.moves import given_up, with_all_tries
 from core.engine.decisions.commands import find_request
 from core.engine.queue.vectors import vectors_due
 from core.engine.queue.worker import MAX_SLEEP_SECONDS, Worker
@@ -98,8 +98,20 @@ def try_again(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Chang
     request = find_background(snapshot, request_id)
     if request.is_processing:
         raise IllegalCommandError("A model works on it already.")
-    again = replace(pending_again(request, now), uncounted=request.attempts)
-    return Changes(session_id=snapshot.session.id, requests=(again,))
+    return Changes(session_id=snapshot.session.id, requests=(with_all_tries(request, now),))
+
+
+def another_round(snapshot: Snapshot, clock: Clock) -> Changes | None:
+    """Queue work again that had used up its tries, where its kind asks for that; None without any.
+
+    For when a chapter is opened: each opening is one round more, whatever it costs.
+    """
+    dead = [one for one in snapshot.failed(BackgroundRequest) if one.has_another_round]
+    if not dead:
+        return None
+    now = clock()
+    again = tuple(with_all_tries(one, now) for one in dead)
+    return Changes(session_id=snapshot.session.id, requests=again)
 
 
 def find_background(snapshot: Snapshot, request_id: RequestId) -> BackgroundRequest:

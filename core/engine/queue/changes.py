@@ -9,7 +9,7 @@ from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId, new_uuid
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request, SummaryRequest
 from core.domain.requests.request_kinds import BAND
-from core.engine.changes.moves import given_up, pending_again
+from core.engine.changes.moves import given_up, with_all_tries
 from core.engine.decisions import commands, tab1_commands
 from core.engine.decisions.commands import find_request
 from core.engine.kinds.registry import handler_of
@@ -46,8 +46,7 @@ def retry_closed(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Ch
         raise IllegalCommandError(OPEN_IT)
     if request.is_processing:
         raise IllegalCommandError(WITH_THE_MODEL)
-    again = replace(pending_again(request, now), uncounted=request.attempts)
-    return Changes(session_id=request.session_id, requests=(again,))
+    return Changes(session_id=request.session_id, requests=(with_all_tries(request, now),))
 
 
 def move_up(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:

@@ -33,6 +33,7 @@ from core.domain.story.condensed import still_condensed
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
+from core.engine.bank.copies import bank_of, with_readings
 from core.engine.kinds.registry import handler_of
 from core.engine.sync.lore_reading import copies_of_lore
 from core.exchange.session_copy import as_new_session, beginning_of
@@ -119,7 +120,7 @@ class SavePoints:
         body = replace(body, condensed=still_condensed(known, body.blocks))
         await self.create(session_id, f"before save slot {number} was restored", spared=number)
         fresh = SessionId(new_uuid())
-        await self._store.create(as_new_session(body, fresh))
+        await self._store.create(as_new_session(body, fresh, begins_work=True))
         return fresh
 
     async def damages(self, session_id: SessionId) -> Sequence[str]:
@@ -208,10 +209,12 @@ class SavePoints:
             raise SavePointDamagedError(slot.number, "the story up to it has changed")
         title = title_from(session.title, content.tab1.chapter, content.tab1.world)
         session = replace(session, title=title_with(title, slot.label), updated_at=self._clock())
-        history = await self._store.bank.history(slot.session_id)
+        readings, history = await bank_of(self._store, session)
         kept = (content.tab1, content.secrets, events, blocks, content.statuses)
         body = beginning_of(session, *kept, items=history, until=slot.taken_at)
-        # Requests and provenance stay with the session that made the calls.
+        done = [one for one in readings if one.updated_at <= slot.taken_at]
+        body = with_readings(body, events, done, session.updated_at)
+        # Other requests and provenance stay with the session that made the calls.
         drafts = [replace(draft, request_id=None) for draft in drafts]
         copies = await copies_of_lore(self._store, slot.session_id, content.lore)
         return replace(

@@ -1,6 +1,7 @@
 """A session that is open in this window: the commands of the GM, and notifications."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import replace
@@ -9,7 +10,7 @@ from functools import cached_property, partial
 
 from core.changes import Changes
 from core.domain.audience import Audience
-from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
+from core.domain.errors import IllegalCommandError, SessionLockedError, StorageError, StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import (
@@ -32,6 +33,7 @@ from core.engine.decisions import commands
 from core.engine.decisions.recovery import recover, withdraw_queued_prompts
 from core.engine.decisions.transitions import time_of_service
 from core.engine.kinds.trial import record_of_test
+from core.engine.queue.background import another_round
 from core.engine.queue.changes import NOT_FAILED
 from core.engine.queue.order import begun_with
 from core.engine.scene import staging
@@ -50,6 +52,8 @@ from core.engine.takes.service import Takes
 from core.gateway.model_gateway import CallResult
 from core.snapshot import Snapshot
 from core.store import WriterInfo, written_elsewhere
+
+log = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_SECONDS = 5.0
 """Seconds to wait for the store when a session is closed; the next opening repairs the rest."""
@@ -310,8 +314,13 @@ class SessionHandle:
             self._writer.listeners.publish(WriterGone() if holder is None else WriterChanged(holder))
 
     async def begin_writing(self) -> None:
-        """Repair the session after a crash, and start the worker; this window holds the writer's lock."""
+        """Repair the session after a crash, and start the workers; this window holds the writer's lock."""
         await self._repair(self._recovered)
+        try:
+            await self._repair(lambda snapshot: another_round(snapshot, self._clock))
+        except StorageError as error:
+            # It stays as it was; the next opening asks again, and this one goes on.
+            log.warning("work beside the play is not taken up again now: %r", error)
         await self.end_pauses()
         await self.afterthoughts.begin()
         self._parts.auto_saver.start()

@@ -15,6 +15,7 @@ from core.domain.slot import Slot
 from core.domain.story.condensed import still_condensed
 from core.domain.story.event import AWAY, PRESENT, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
+from core.engine.bank.copies import bank_of, with_readings
 from core.engine.save_points.service import title_with
 from core.engine.sync.lore_reading import copies_of_lore
 from core.exchange.session_copy import beginning_of
@@ -43,8 +44,9 @@ async def read_branch(store: SessionStore, session_id: SessionId, at: int, now: 
             before.session.canon_version,
             before.session.boundary,
         ):
-            history = await store.bank.history(session_id)
+            readings, history = await bank_of(store, before.session)
             body = branch_at(before, events, blocks, at, now, history)
+            body = with_readings(body, events, readings, now)
             return replace(body, contents=await copies_of_lore(store, session_id, before.lore))
     raise StorageError(
         ErrorCode.STORAGE_LOAD_FAILED,

@@ -9,8 +9,9 @@ from textual.widgets import DataTable
 
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.calls.calls_view import CallsView, cut, right
-from storyengine_tui.screens.calls.inputs import call_rows
+from storyengine_tui.screens.calls.inputs import call_rows, call_runs
 from storyengine_tui.screens.calls.inputs.call_rows import CallRow
+from storyengine_tui.screens.calls.inputs.call_runs import CallRun
 from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 
 BATCH = 200
@@ -22,7 +23,10 @@ MAX_NAME_WIDTH = 40
 
 
 class HistoryView(CallsView):
-    """Lists the calls of the chapter, newest first; Enter shows one in full."""
+    """Lists the calls of the chapter, newest first; Enter shows one in full.
+
+    Vectors that were made one batch after the other are one row, which Enter takes apart.
+    """
 
     TABLE = "calls"
     HINT = "this chapter; Enter shows a call"
@@ -36,6 +40,8 @@ class HistoryView(CallsView):
         super().__init__()
         self._session = session
         self._calls: list[CallRow] = []
+        self._runs: list[CallRun] = []
+        self._opened: frozenset[int] = frozenset()
         self._has_costs = False
 
     async def reload(self) -> None:
@@ -49,7 +55,8 @@ class HistoryView(CallsView):
     def show(self) -> None:
         """Show the rows."""
         first = max(BATCH, self.table.cursor_row + 1)
-        rows = map(self._cells, self._calls[:first])
+        self._runs = call_runs.runs_of(self._calls, self._opened)
+        rows = map(self._cells, self._runs[:first])
         self.fill(call_rows.totals_of(self._calls), self._columns(), rows)
 
     def _columns(self) -> list[tuple[Text, int]]:
@@ -68,16 +75,17 @@ class HistoryView(CallsView):
             (Text(" Outcome"), 17 - (cost - cost // 2)),
         ]
 
-    def _cells(self, call: CallRow) -> tuple[Text, ...]:
+    def _cells(self, run: CallRun) -> tuple[Text, ...]:
+        call = run.calls[0]
         return (
             right(f"{call.number:,}"),
             cut(f" {call_rows.agent_of(call, self._session.snapshot.session)}"),
             cut(f" {call.artifact.model}"),
             right(call_rows.prompt_of(call)),
-            right(call_rows.tokens_of(call)),
-            right(call_rows.seconds(call.artifact.first_token_ms)),
-            *([right(call_rows.cost_of(call))] if self._has_costs else []),
-            Text(f" {call_rows.outcome_of(call)}", "bold" if call.artifact.error_code else "", no_wrap=True),
+            right(call_runs.tokens_of(run)),
+            right(call_runs.first_of(run)),
+            *([right(call_runs.cost_of(run))] if self._has_costs else []),
+            Text(f" {call_runs.outcome_of(run)}", "bold" if run.failed else "", no_wrap=True),
         )
 
     @on(DataTable.RowHighlighted)
@@ -85,15 +93,21 @@ class HistoryView(CallsView):
         """Add further rows before the cursor comes to the end."""
         table = self.table
         if event.cursor_row >= table.row_count - BATCH // 2:
-            for call in self._calls[table.row_count : table.row_count + BATCH]:
-                table.add_row(*self._cells(call))
+            for run in self._runs[table.row_count : table.row_count + BATCH]:
+                table.add_row(*self._cells(run))
 
     @on(DataTable.RowSelected)
     def action_open(self) -> None:
-        """Show the call under the cursor in full."""
+        """Show the call under the cursor in full, or each call of a row that has several."""
         row = self.table.cursor_row
-        if 0 <= row < len(self._calls):
-            self.app.push_screen(CallScreen(self._session, self._calls[row]))
+        if not 0 <= row < len(self._runs):
+            return
+        run = self._runs[row]
+        if len(run.calls) == 1:
+            self.app.push_screen(CallScreen(self._session, run.calls[0]))
+        else:
+            self._opened |= {run.number}
+            self.show()
 
     def action_plot(self) -> None:
         """Show how the inputs of characters grew."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 from textual.app import App
 
 from core.domain.session.language import LANGUAGES, Language, read_language
+from core.engine.bank.words import parts_in_words
 from core.text.cleaning import clean_line
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 
@@ -26,8 +27,7 @@ async def keep_bank(app: App[Any], session: "SessionHandle", *, is_on: bool) -> 
     if not is_on:
         app.notify(STOPPED, markup=False)
     elif unread:
-        parts = "1 part" if unread == 1 else f"{unread:,} parts"
-        app.notify(UNREAD.format(parts), markup=False)
+        app.notify(UNREAD.format(parts_in_words(unread)), markup=False)
     else:
         app.notify(KEPT, markup=False)
 

@@ -167,13 +167,17 @@ class Workspace:
         if self.session is not None:
             await self.open(await self.require_engine().branch(self.session.id, at))
 
-    async def open_next(self, session_id: SessionId, *, again: bool = False) -> None:
+    async def open_next(
+        self, session_id: SessionId, *, again: bool = False, only_if_read: bool = False
+    ) -> None:
         """Store the chapter after a session and open it; raises StoryEngineError.
 
-        Where the book goes on already that is BookGoesOnError, unless it is asked for `again`.
+        Where the book goes on already that is BookGoesOnError, unless it is asked for `again`; with
+        `only_if_read` UnreadPartsError where the bank of the session has not all of it yet.
         """
         await self._flush(session_id)
-        await self.open(await self.require_engine().library.books.next_chapter(session_id, again=again))
+        books = self.require_engine().library.books
+        await self.open(await books.next_chapter(session_id, again=again, only_if_read=only_if_read))
 
     async def retitle(self, session_id: SessionId, title: str) -> None:
         """Give a session another title."""

@@ -32,7 +32,7 @@ from core.domain.requests.request import BackgroundRequest
 from core.domain.story.event import Event
 from core.engine.kinds.bank.asking import Asking, NoAnswerError
 from core.engine.kinds.bank.nearest import EarlierBank, Neighbours, earlier_bank
-from core.engine.kinds.bank.requests import analysed_for, mark_of
+from core.engine.kinds.bank.requests import analysed_for, mark_of, named_by
 from core.engine.kinds.bank.sorting import Sorted, Sorter
 from core.engine.kinds.base import BackgroundHandler, Job, called_with
 from core.engine.kinds.earlier_answers import earlier_answers
@@ -201,7 +201,7 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
 async def _was_read(job: Job, request: BackgroundRequest) -> bool:
     """Whether another request has read the same events."""
     readings = await job.store.bank.readings(request.session_id)
-    return any((one.text, one.audience) == (request.text, request.audience) for one in readings)
+    return (request.text, request.audience) in named_by(readings)
 
 
 def _known(

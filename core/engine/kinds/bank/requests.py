@@ -5,23 +5,23 @@ say what was read, and nothing is read twice. What is undone and played again ha
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import TypeGuard
 
 from core.agents.memory.context_summary import events_of
 from core.domain.audience import Audience
+from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.story.event import Event
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.changes.moves import new_work
-from core.snapshot import Snapshot
 
-Read = Collection[tuple[str, Audience]]
-"""The texts and the audiences of requests."""
+Named = Collection[tuple[str, Audience]]
+"""The texts of requests, and the audiences for which they read."""
 
 
 def analysed_for(audience: Audience, chunk: PromptRange, events: Iterable[Event]) -> tuple[Event, ...]:
@@ -34,34 +34,49 @@ def mark_of(events: Iterable[Event]) -> str:
     return " ".join(f"{event.prompt_index}.{event.take}.{event.ordinal}" for event in events)
 
 
-def extractions(
-    snapshot: Snapshot,
-    blocks: Sequence[MemoryBlock],
-    events: Sequence[Event],
-    now: datetime,
-    read: Read = (),
-) -> Iterator[BackgroundRequest]:
-    """Yield the requests that read the prompts of these blocks, in their order.
-
-    Not those that were read, and not what waits to be read. `events` are of canon.
-    """
-    known = {*read, *((one.text, one.audience) for one in snapshot.requests if is_extraction(one))}
+def sorted_by_prompt(events: Iterable[Event]) -> Mapping[int, Sequence[Event]]:
+    """Return events by the prompts with which they are summarised."""
     by_prompt: dict[int, list[Event]] = defaultdict(list)
     for event in events:
         by_prompt[event.summarised_with].append(event)
+    return by_prompt
+
+
+def mark_in(by_prompt: Mapping[int, Sequence[Event]], audience: Audience, chunk: PromptRange) -> str:
+    """Return the text of a request that reads a chunk of these events for an audience; empty without any."""
+    played = chain.from_iterable(by_prompt.get(index, ()) for index in range(chunk.first, chunk.last + 1))
+    return mark_of(analysed_for(audience, chunk, played))
+
+
+def extractions(
+    session_id: SessionId,
+    blocks: Sequence[MemoryBlock],
+    events: Iterable[Event],
+    now: datetime,
+    known: Named,
+) -> Iterator[BackgroundRequest]:
+    """Yield the requests that read the prompts of these blocks, in their order.
+
+    Not those that are `known`: what was read, and what waits to be read. `events` are of canon.
+    """
+    by_prompt = sorted_by_prompt(events)
     for block in blocks:
         if block.type is not BlockType.TURN_DELTA:
             continue
         chunk = PromptRange(block.first, block.last)
-        played = chain.from_iterable(by_prompt[index] for index in range(chunk.first, chunk.last + 1))
-        mark = mark_of(analysed_for(block.audience, chunk, played))
+        mark = mark_in(by_prompt, block.audience, chunk)
         if mark and (mark, block.audience) not in known:
             yield BackgroundRequest(
                 text=mark,
                 prompts=chunk,
                 audience=block.audience,
-                **new_work(RequestKind.EXTRACTION, snapshot.session.id, now),
+                **new_work(RequestKind.EXTRACTION, session_id, now),
             )
+
+
+def named_by(requests: Iterable[object]) -> Named:
+    """Return what the extractions among requests read."""
+    return {(one.text, one.audience) for one in requests if is_extraction(one)}
 
 
 def is_extraction(request: object) -> TypeGuard[BackgroundRequest]:

@@ -21,7 +21,7 @@ from core.domain.story.event import Event
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.changes.canon import block_before
 from core.engine.changes.moves import is_rebuilt, move_and_summarise, provenance
-from core.engine.kinds.bank.requests import extractions
+from core.engine.kinds.bank.requests import extractions, named_by
 from core.engine.kinds.base import Job, KindHandler, called_with
 from core.engine.kinds.memory.json_memory import make_memory
 from core.engine.kinds.outcome import Failed, SummaryMade
@@ -87,7 +87,8 @@ class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):
         else:
             session = replace(before, boundary=chunk.last)
             if session.keeps_bank:
-                drawn = extractions(snapshot, blocks, snapshot.recent, now)
+                known = named_by(snapshot.requests)
+                drawn = extractions(session.id, blocks, snapshot.recent, now, known)
         session, due = move_and_summarise(snapshot, session, Command.SUMMARY_STORED, now)
         requests: tuple[Request, ...] = (replace(done, prompts=chunk), *due, *drawn)
         return Changes(session_id=session.id, session=session, blocks=blocks, requests=requests)

@@ -22,7 +22,7 @@ from core.domain.bank.details import (
 )
 from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
-from core.domain.errors import IllegalCommandError
+from core.domain.errors import IllegalCommandError, SessionLockedError
 from core.domain.ids import ItemId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.language import LANGUAGES, read_language
@@ -30,13 +30,15 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.bank.provenance import ItemProvenance
 from core.engine.bank.service import NO_BANK, Bank
+from core.engine.bank.words import failed_in_words, parts_in_words
 from core.engine.kinds.bank.requests import is_extraction
 from core.text.cleaning import clean_line
-from storyengine_tui.bootstrap import running_catalog
+from storyengine_tui.bootstrap import running_catalog, running_engine
+from storyengine_tui.cli.commands.chapter.play import PAUSED
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import command
-from storyengine_tui.cli.words import console, say
+from storyengine_tui.cli.words import console, say, say_wrong
 from storyengine_tui.screens.bank.bank_rows import mark_of, spoken
 from storyengine_tui.screens.bank.item_numbers import (
     has_id,
@@ -72,7 +74,7 @@ NOTHING_TYPED = "Name what to change, such as --name, --text or --importance; --
 async def on(session: SessionArgument) -> None:
     """Keep a memory bank of a chapter; what was played is read as soon as it is opened."""
     unread = await _keep(session, is_on=True)
-    parts = "1 part" if len(unread) == 1 else f"{len(unread):,} parts"
+    parts = parts_in_words(len(unread))
     more = f" {parts} of it will be read, in the background, while it is open." if unread else ""
     say(f"The chapter keeps a memory bank.{more}")
 
@@ -82,6 +84,28 @@ async def off(session: SessionArgument) -> None:
     """Stop keeping a memory bank of a chapter; its items stay, and are not recalled."""
     await _keep(session, is_on=False)
     say("The chapter keeps no memory bank; the items that it has stay.")
+
+
+@command(app)
+async def read(session: SessionArgument) -> None:
+    """Read what of a chapter is not in its memory bank yet, and wait for it."""
+    async with running_engine(await unlocked()) as engine:
+        opened = await engine.open(await find_session(engine, session))
+        try:
+            if opened.is_read_only:
+                raise SessionLockedError()
+            if not opened.snapshot.session.keeps_bank:
+                raise IllegalCommandError(NO_BANK)
+            if await engine.store.queue.is_paused():
+                say_wrong(PAUSED)
+            parts = len(opened.keeping.unread)
+            await opened.keeping.wait_until_read()
+            failed = failed_in_words(opened.snapshot.requests)
+        finally:
+            await opened.aclose()
+    if failed:
+        raise IllegalCommandError(f"{failed[0].upper()}{failed[1:]}; `storyengine queue list` says why.")
+    say(f"Read {parts_in_words(parts)}." if parts else "All of it that is in memory was read before.")
 
 
 @command(app)

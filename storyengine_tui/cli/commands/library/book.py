@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from core.domain.errors import BookGoesOnError, IllegalCommandError
+from core.domain.errors import BookGoesOnError, IllegalCommandError, UnreadPartsError
 from core.domain.ids import SessionId
 from core.domain.session.session import SessionSummary
 from core.engine.catalog import SessionCatalog
@@ -171,13 +171,20 @@ async def next_(
     """Begin the next chapter of a book: world and cast come along, and what this chapter hands on."""
     async with running_catalog(await unlocked()) as catalog:
         books = catalog.library.books
+        before, unread = await find_session(catalog, session), ""
         try:
-            fresh = await books.next_chapter(await find_session(catalog, session), again=again)
+            try:
+                fresh = await books.next_chapter(before, again=again, only_if_read=True)
+            except UnreadPartsError as error:
+                unread = error.message
+                fresh = await books.next_chapter(before, again=again)
         except BookGoesOnError as error:
             raise IllegalCommandError(f"{error.message} With --again one begins in between.") from error
         of_book = await books.of(fresh)
         carried = (await catalog.reader(fresh).load()).tab1.carried
     where = f"chapter {of_book.number_of(fresh)} of “{of_book.title}”" if of_book else "the next chapter"
+    if unread:
+        say(f"{unread} `storyengine bank read {before}` reads what is left.")
     say(f"Began {where} as session {fresh}")
     for line in carried.lines:
         known = ", ".join(line.known_to) or "no one"

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,6 +17,8 @@ from core.config.models.accounts import Account
 from core.config.models.assignments import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import RequestState
+from core.engine.bank.words import failed_in_words
+from core.engine.queue.entries import QueueEntry
 from storyengine_tui.bootstrap import (
     Configuration,
     configure,
@@ -31,6 +33,10 @@ from storyengine_tui.cli.words import console, say, say_wrong, shown
 
 _DAMAGED: Final = (
     "That was changed past the program, or the disk is damaged: keep a copy of it, and restore a backup."
+)
+TRY_AGAIN: Final = (
+    "Open the chapter: what an outage ended is tried again. Else `storyengine queue retry CALL`; "
+    "`storyengine queue list` names the calls."
 )
 _CONNECT_TIMEOUT = 5.0
 """Seconds to wait for a connection to a server of this machine."""
@@ -134,7 +140,19 @@ async def _database(configuration: Configuration) -> AsyncIterator[Finding]:
     yield _pgvector(*vectors)
     if queue.is_paused:
         yield Finding("queue", "paused, nothing new begins", f"Let calls begin again: {RESUME}.")
-    dead = sum(entry.request.state is RequestState.DEAD for entry in entries)
+    for finding in _gave_up(entries):
+        yield finding
+
+
+def _gave_up(entries: Sequence[QueueEntry]) -> Iterator[Finding]:
+    """Yield what failed for the memory bank of each chapter, and how much else used up its tries."""
+    for session_id in dict.fromkeys(entry.request.session_id for entry in entries):
+        own = [entry for entry in entries if entry.request.session_id == session_id]
+        if failed := failed_in_words(entry.request for entry in own):
+            yield Finding("memory bank", f"of “{own[0].session_title}” {failed}", TRY_AGAIN)
+    dead = sum(
+        entry.request.state is RequestState.DEAD and not failed_in_words([entry.request]) for entry in entries
+    )
     if dead:
         calls = "1 call has" if dead == 1 else f"{dead:,} calls have"
         yield Finding("queue", f"{calls} used up all tries; `storyengine queue list` names them")

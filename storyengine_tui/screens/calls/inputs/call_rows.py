@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from core.agents.role.prompt_file import SEGMENTS, in_place_of_text
 from core.context.lore import NOTE_ROLE, NOTES, read_notes
@@ -17,6 +18,7 @@ from core.domain.requests.request import (
     TrialRequest,
 )
 from core.domain.session.session import Session
+from core.gateway.embedding_records import EMBEDDING_VERSION
 from core.ledger.sums import Entry, agent_name, sum_of
 from core.ledger.words import dollars, total_text
 from core.text.cleaning import clean, clean_line
@@ -26,6 +28,7 @@ from storyengine_tui.widgets.elapsed import elapsed_text
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
 UNKNOWN = "–"
+EMBEDDING: Final = "Embedding"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,11 @@ class CallRow:
         """The call in the ledger of its chapter."""
         return Entry("", self.number, self.artifact, self.request, "")
 
+    @property
+    def makes_vectors(self) -> bool:
+        """Whether it made vectors of texts, for which no agent is asked."""
+        return self.artifact.prompt_version == EMBEDDING_VERSION
+
 
 def calls_of(artifacts: Sequence[Artifact], requests: Sequence[Request]) -> list[CallRow]:
     """Return the calls, oldest first, numbered from 1."""
@@ -52,7 +60,9 @@ def calls_of(artifacts: Sequence[Artifact], requests: Sequence[Request]) -> list
 
 
 def agent_of(call: CallRow, session: Session) -> str:
-    """Return the number and the name of the agent."""
+    """Return the number and the name of the agent; vectors are made without one."""
+    if call.makes_vectors:
+        return EMBEDDING
     number = call.artifact.agent_id
     return f"{number} {clean_line(agent_name(session, number))}"
 
@@ -124,7 +134,7 @@ def facts_of(call: CallRow, session: Session) -> str:
     elif isinstance(call.request, BackgroundRequest):
         purpose = f"{call.request.kind}, no part of the story"
     lines = [
-        f"Agent {agent_of(call, session)} · {purpose} · "
+        f"{'' if call.makes_vectors else 'Agent '}{agent_of(call, session)} · {purpose} · "
         f"attempt {artifact.attempt}, {f'call {artifact.call}' if artifact.call else 'ended before a call'}",
         f"Model {clean_line(artifact.model)} · provider {artifact.provider} · "
         f"system prompt {clean_line(artifact.prompt_version)}",

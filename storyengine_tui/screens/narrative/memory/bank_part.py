@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
 from core.domain.ids import SessionId
+from core.engine.bank.words import failed_in_words
 from core.engine.sync import notifications
 from storyengine_tui.screens.bank.bank_rows import KINDS, BankList, Wanted, rows_of
 from storyengine_tui.screens.bank.item_commands import CHANGES, ItemCommands
@@ -51,8 +52,10 @@ class BankPart:
 
     def refresh(self) -> None:
         """Offer the lists if the chapter keeps a bank, and read it if that is in view and outdated."""
-        session = self._page.session.snapshot.session
+        snapshot = self._page.session.snapshot
+        session = snapshot.session
         self._cell.offer_bank(session if session.keeps_bank else None)
+        self._cell.say_failed(failed_in_words(snapshot.requests) if session.keeps_bank else "")
         if session.keeps_bank and self._is_outdated and self._page.is_in_view:
             self._is_outdated = False
             work = self._read(self._page.session)

@@ -73,6 +73,8 @@ class RememberedCell(MemoryCell):
     """Every item that was read; None before."""
     _new = 0
     """Number of items that the GM has not seen."""
+    _failed = ""
+    """Failed work for the bank, and where the GM finds it."""
     _groups: Sequence[Sequence[ItemId]] | None = None
     """Those that may say the same, once they were looked for."""
     _knower: Slot | None = None
@@ -124,7 +126,8 @@ class RememberedCell(MemoryCell):
             self.query_one(".cell").mount(*lines, before=self.query_one(".foot"))
         if not self.keeps_bank:
             self._rows, self._new, self.shown, self.wanted = None, 0, None, Wanted.ALL
-            self._wanted_item, self.has_book, self.is_wide = None, False, False
+            self._wanted_item, self.has_book, self.is_wide, self._failed = None, False, False, ""
+            self.say_work(self._own_work)
         self._show_mode()
 
     def _chapter(self) -> Session:
@@ -253,11 +256,18 @@ class RememberedCell(MemoryCell):
             self._show_mode()
 
     def say_work(self, work: str) -> None:
-        """Say beside the count what is being done to memory, and how many items are new."""
+        """Say beside the count what is being done to memory, what failed, and how many items are new."""
         self._own_work = work
         new = f"{self._new:,} new in the bank" if self._new else ""
-        super().say_work(" · ".join(filter(None, (work, new))))
+        super().say_work(" · ".join(filter(None, (work, self._failed, new))))
         self._show_heading()
+
+    def say_failed(self, failed: str) -> None:
+        """Say beside the count what of the work for the bank failed."""
+        failed = f"{failed}, F7" if failed else ""
+        if failed != self._failed:
+            self._failed = failed
+            self.say_work(self._own_work)
 
     def _show_heading(self) -> None:
         if self.shown is None:

@@ -1,0 +1,89 @@
+"""Vectors that were made batch after batch are one row of the history, and no agent is named for them."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from textual.widgets import DataTable
+
+from core.domain.errors import ErrorCode
+from core.domain.requests.cost import Cost
+from core.domain.requests.request import Artifact, Usage
+from core.gateway.embedding_records import EMBEDDING_VERSION
+from storyengine_tui.screens.calls.inputs import call_runs
+from storyengine_tui.screens.calls.inputs.call_rows import CallRow, calls_of, facts_of
+from storyengine_tui.screens.calls.inputs.call_runs import CallRun, runs_of
+from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
+from tests.core.simulation import active
+from tests.tui.engine_app import Desktop, make_active, until
+from tests.tui.screens.calls.test_calls_screen import SCRIPT, artifact, calls_shown, rows
+
+NONE: frozenset[int] = frozenset()
+
+
+def vectors(**values: Any) -> Artifact:
+    usage = Usage(100, None)
+    made = {"agent_id": 8, "prompt_version": EMBEDDING_VERSION, "model": "embed-1", "usage": usage}
+    return artifact(8, **{**made, "first_token_ms": None, **values})
+
+
+def newest_first(artifacts: Sequence[Artifact]) -> list[CallRow]:
+    return calls_of(artifacts, [])[::-1]
+
+
+def numbers(runs: Sequence[CallRun]) -> list[list[int]]:
+    return [[call.number for call in run.calls] for run in runs]
+
+
+def test_vectors_without_another_call_between_them_are_one_row_until_it_is_opened() -> None:
+    calls = newest_first(
+        [artifact(0), vectors(), vectors(), artifact(1), vectors(), artifact(2), artifact(2)]
+    )
+    assert numbers(runs_of(calls, NONE)) == [[7], [6], [5], [4], [3, 2], [1]]
+    assert numbers(runs_of(calls, frozenset({2}))) == [[7], [6], [5], [4], [3], [2], [1]]
+    assert numbers(runs_of(newest_first([vectors(), vectors(model="embed-2")]), NONE)) == [[2], [1]]
+
+
+def test_the_row_of_several_calls_has_their_sums_and_says_how_many_failed() -> None:
+    bill = Cost(amount=Decimal("0.25"), source="list")
+    failed = vectors(usage=Usage(), error_code=ErrorCode.LLM_TIMEOUT, cost=bill)
+    [run] = runs_of(newest_first([vectors(cost=bill), failed, vectors(cost=bill)]), NONE)
+    assert (call_runs.tokens_of(run), call_runs.first_of(run)) == ("200 → –", "–")
+    assert (call_runs.cost_of(run), call_runs.outcome_of(run)) == ("$0.75", "1 of 3 failed")
+    [run] = runs_of(newest_first([vectors(), vectors()]), NONE)
+    assert call_runs.outcome_of(run) == "2 calls"
+
+
+def test_a_call_for_vectors_is_shown_without_an_agent() -> None:
+    [call] = newest_first([vectors()])
+    facts = facts_of(call, active().snapshot.session)
+    assert facts.startswith("Embedding · ")
+    assert "Context Summary" not in facts
+
+
+@pytest.mark.anyio
+async def test_enter_takes_a_row_of_vectors_apart_and_then_shows_a_call(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desktop.script = SCRIPT
+    await desktop.prepare(make_active)
+    made = [artifact(0), *(vectors() for _ in range(509)), artifact(1)]
+
+    async def artifacts() -> list[Artifact]:
+        return made
+
+    async with desktop.window() as (pilot, app):
+        assert app.session is not None
+        monkeypatch.setattr(app.session, "artifacts", artifacts)
+        screen = await calls_shown(pilot)
+        listed = rows(screen)
+        assert [row[0] for row in listed] == ["511", "510", "1"]
+        assert (listed[1][1], listed[1][4], listed[1][6]) == ("Embedding", "50,900 → –", "509 calls")
+        table = screen.query_one(DataTable)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: table.row_count > 3)
+        assert table.cursor_row == 1
+        assert [row[0] for row in rows(screen)[:3]] == ["511", "510", "509"]
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CallScreen))
