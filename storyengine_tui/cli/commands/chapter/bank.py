@@ -96,7 +96,7 @@ async def read(session: SessionArgument) -> None:
                 raise SessionLockedError()
             if not opened.snapshot.session.keeps_bank:
                 raise IllegalCommandError(NO_BANK)
-            if await engine.store.queue.is_paused():
+            if engine.queue.is_paused:
                 say_wrong(PAUSED)
             parts = len(opened.keeping.unread)
             await opened.keeping.wait_until_read()
