@@ -44,12 +44,12 @@ e2e: dev-environment ## play a whole chapter at a real terminal with the local m
 	@$(BIN)/python -m pytest -n 2 -m chapter tests/e2e $(ARGS)
 
 e2e-lines: dev-environment ## play that evening in every kind of terminal, and over a line of 9,600 baud
-	@STORYENGINE_LINES=1 $(BIN)/python -m pytest -n 2 -m chapter tests/e2e/test_terminal_chapter.py
+	@STORYENGINE_LINES=1 $(BIN)/python -m pytest -n 2 -m chapter tests/e2e/terminal/test_terminal_chapter.py
 
 torture: dev-environment ## kill, fail and soak it for a quarter of an hour; the figures go into docs/reliability.md
 	@$(BIN)/python -m pytest -n 2 -m hypothesis --hypothesis-profile torture tests/core tests/tui
 	@$(BIN)/python -m pytest -n 2 -m torture tests/torture
-	@STORYENGINE_KILLS=50 $(BIN)/python -m pytest -n 0 tests/e2e/test_kill.py
+	@STORYENGINE_KILLS=50 $(BIN)/python -m pytest -n 0 tests/e2e/terminal/test_kill.py
 	@$(BIN)/python -m tests.torture --page docs/reliability.md $(ARGS)
 
 check: format lint types test ## format, then lint, types and tests: before a commit

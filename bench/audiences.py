@@ -21,8 +21,8 @@ from bench.timed_provider import PROMPT, TimedProvider, lock_chapter, work_of
 from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings
 from core.domain.audience import EVERYONE, NOBODY, Audience
-from core.domain.secret import Secret
 from core.domain.slot import Slot
+from core.domain.story.secret import Secret
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from db.embedded.server import EmbeddedServer

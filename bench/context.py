@@ -29,7 +29,7 @@ from core.domain.session.cast import Cast
 from core.domain.slot import Slot
 from core.gateway.model_gateway import model_request
 from core.providers.local.provider import LocalProvider
-from core.snapshot import recent_from
+from core.storage.snapshot import recent_from
 
 LENGTHS = (7, 70, 700, 7_000)
 LEAST_SHARED = 0.70

@@ -22,7 +22,6 @@ from typing import Final
 from bench.measure import Figure, print_table
 from bench.timed_provider import PROMPT, lock_chapter
 from core.agents.assist import Asked, Field, Task
-from core.changes import Changes
 from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.sections import ProfileSettings
 from core.domain.clock import utc_now
@@ -37,7 +36,8 @@ from core.engine.sync.notifications import TextArrived
 from core.gateway.lanes import Lane
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
 
-from core.changes import Changes
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
-from core.domain.secret import Secret
 from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot, first_slots, slot_after
 from core.domain.story.event import SECRET, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
+from core.domain.story.secret import Secret
+from core.storage.changes import Changes
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 VOCABULARY = (

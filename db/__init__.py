@@ -1,1 +1,1 @@
-"""Durable storage in PostgreSQL: what `core.store.SessionStore` asks for (design 4 and 11)."""
+"""Durable storage in PostgreSQL: what `SessionStore` asks for (design 4 and 11)."""

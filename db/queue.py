@@ -12,7 +12,7 @@ from core.domain.ids import SessionId
 from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import Level
 from core.domain.session.session import SessionState, title_from
-from core.queue_store import QueuedRequest, QueueMessage, QueueSignal, parse_message
+from core.storage.queue_store import QueuedRequest, QueueMessage, QueueSignal, parse_message
 from db.reads.session_list import beginning
 from db.rows import mapping
 from db.tables import LANE_CALL, LLM_REQUEST, QUEUE_STATE, SESSION, TAB1_INPUT
@@ -38,7 +38,7 @@ class Reads(Protocol):
 
 
 class PostgresQueue:
-    """`core.queue_store.QueueStore` on PostgreSQL; `epochs` are those of the locks that are held here."""
+    """`QueueStore` on PostgreSQL; `epochs` are those of the locks that are held here."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class PostgresQueue:
         await self._change(work)
 
     async def requests(self) -> Sequence[QueuedRequest]:
-        """Return every request that is open, failed or dead; see `core.queue_store.QueueStore.requests`."""
+        """Return every request that is open, failed or dead; see `QueueStore.requests`."""
 
         async def work(connection: AsyncConnection) -> list[QueuedRequest]:
             held = await held_locks(connection)
@@ -107,7 +107,7 @@ class PostgresQueue:
         await self._change(lambda connection: connection.execute(_notification(message)))
 
     async def take_place(self, account: str, most: int, request: Request) -> bool:
-        """Take a place of an account; see `core.queue_store.SharedPlaces.take_place`."""
+        """Take a place of an account; see `core.storage.queue_store.SharedPlaces.take_place`."""
         epoch = self._epochs().get(request.session_id)
         if epoch is None:  # a test call, or a lock that is lost: it counts in this window alone
             return True

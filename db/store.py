@@ -1,4 +1,4 @@
-"""`core.store.SessionStore` on PostgreSQL (design 4, 6 and 11)."""
+"""`SessionStore` on PostgreSQL (design 4, 6 and 11)."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -13,20 +13,20 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from core.changes import Changes
 from core.domain.errors import ErrorCode, SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import Artifact, Content, Request
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.save_point import SavePoint
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.lore_use import LoreUse, uses_in
 from core.domain.story.memory import MemoryBlock
-from core.snapshot import Snapshot
-from core.store import BrokenRule, Lease, WriterInfo
+from core.domain.story.save_point import SavePoint
+from core.storage.changes import Changes
+from core.storage.session_store import BrokenRule, Lease, WriterInfo
+from core.storage.snapshot import Snapshot
 from db.bank.bank_store import PostgresBank
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import LOAD, SAVE, guarded, is_lost_connection
@@ -82,7 +82,7 @@ class PostgresStore:
                 pass  # another session of the same script was stored at the same moment
 
     async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
-        """Find a script's session, or store this one; see `core.store.SessionStore.find_or_create`."""
+        """Find a script's session, or store this one; see `SessionStore.find_or_create`."""
         if changes.session is None or not changes.session.script_key:
             raise ValueError("only a session of a script can be found")
         while (known := await self.find_script(changes.session.script_key)) is None:
@@ -92,7 +92,7 @@ class PostgresStore:
         return known, False
 
     async def commit(self, changes: Changes, lease: Lease) -> None:
-        """Make `changes` true in one transaction; see `core.store.SessionStore.commit`."""
+        """Make `changes` true in one transaction; see `SessionStore.commit`."""
         if lease.session_id != changes.session_id:
             raise ValueError("the lease is another session's")
         if isinstance(lease, WriterLease) and lease.is_closed:
@@ -101,7 +101,7 @@ class PostgresStore:
             await self._commit_connection.send(writes.commit(changes, lease.epoch))
 
     async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
-        """Acquire the writer's lock, or return its holder; see `core.store.SessionStore.acquire`."""
+        """Acquire the writer's lock, or return its holder; see `SessionStore.acquire`."""
         async with guarded(LOAD):
             lease = await writer_lock.acquire(self._url, session_id, label, self._leases.discard, self.queue)
         if isinstance(lease, WriterLease):
@@ -109,25 +109,25 @@ class PostgresStore:
         return lease
 
     async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
-        """Return the holder of the writer's lock; see `core.store.SessionStore.writer_of`."""
+        """Return the holder of the writer's lock; see `SessionStore.writer_of`."""
         return await self._read(lambda connection: writer_lock.holder_now(connection, session_id))
 
     async def load(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
-        """Return a consistent snapshot of the session; see `core.store.SessionStore.load`."""
+        """Return a consistent snapshot of the session; see `SessionStore.load`."""
         with reads.of_chapter(session_id):
             return await self._read(
                 lambda connection: reads.read_snapshot(connection, session_id, recent_prompts)
             )
 
     async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
-        """Return the memory for model inputs; see `core.store.SessionStore.memory`."""
+        """Return the memory for model inputs; see `SessionStore.memory`."""
         with reads.of_chapter(session_id):
             return await self._read(lambda connection: reads.read_memory(connection, session_id))
 
     async def blocks(
         self, session_id: SessionId, *, after: int = -1, ordinal: int = 0
     ) -> Sequence[MemoryBlock]:
-        """Return complete blocks, in order; see `core.store.SessionStore.blocks`."""
+        """Return complete blocks, in order; see `SessionStore.blocks`."""
         query = reads.blocks_after(session_id, after, ordinal)
         return await self._mapped(session_id, query, mapping.to_block)
 
@@ -183,34 +183,34 @@ class PostgresStore:
         return await self._mapped(session_id, query, mapping.to_event)
 
     async def takes(self, session_id: SessionId) -> Sequence[int]:
-        """Return the take that is canon at each prompt; see `core.store.SessionStore.takes`."""
+        """Return the take that is canon at each prompt; see `SessionStore.takes`."""
         return [row.take for row in await self._rows(reads.takes_of(session_id))]
 
     async def canon(
         self, session_id: SessionId, *, first: int = 0, last: int | None = None
     ) -> Sequence[Event]:
-        """Return the events that are the story; see `core.store.SessionStore.canon`."""
+        """Return the events that are the story; see `SessionStore.canon`."""
         query = reads.canon_between(session_id, first, last)
         return await self._mapped(session_id, query, mapping.to_event)
 
     async def newest_canon(
         self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
     ) -> Sequence[Event]:
-        """Return the newest events of canon; see `core.store.SessionStore.newest_canon`."""
+        """Return the newest events of canon; see `SessionStore.newest_canon`."""
         with reads.of_chapter(session_id):
             return await self._read(
                 lambda connection: reads.read_newest_events(connection, session_id, max_chars, known_to)
             )
 
     async def last_replies(self, session_id: SessionId) -> Mapping[Slot, tuple[int, datetime]]:
-        """Return the newest reply of each character; see `core.store.SessionStore.last_replies`."""
+        """Return the newest reply of each character; see `SessionStore.last_replies`."""
         query = last_replies_of(session_id)
         return dict(
             await self._mapped(session_id, query, lambda row: (Slot(row.slot), (row.prompt_index, row.at)))
         )
 
     async def lore_uses(self, session_id: SessionId) -> Sequence[LoreUse]:
-        """Return the active entries of lorebooks; see `core.store.SessionStore.lore_uses`."""
+        """Return the active entries of lorebooks; see `SessionStore.lore_uses`."""
         replies = await self._mapped(session_id, lore_replies_of(session_id), mapping.to_event)
         return tuple(uses_in(replies))
 
@@ -257,7 +257,7 @@ class PostgresStore:
         since: datetime | None = None,
         but_for: Collection[ArtifactId] = (),
     ) -> Decimal:
-        """Return what calls cost together; see `core.store.SessionStore.spent`."""
+        """Return what calls cost together; see `SessionStore.spent`."""
         [row] = await self._rows(spent_by(session_id, since, but_for))
         return Decimal(row[0])
 
@@ -267,13 +267,13 @@ class PostgresStore:
         return {row.hash: row.text for row in await self._rows(query)}
 
     async def contents_after(self, session_id: SessionId, hash: str, *, most: int) -> Sequence[Content]:
-        """Return the next contents by their hashes; see `core.store.SessionStore.contents_after`."""
+        """Return the next contents by their hashes; see `SessionStore.contents_after`."""
         query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash > hash)
         rows = await self._rows(query.order_by(LLM_CONTENT.c.hash).limit(most))
         return [Content(row.hash, row.text) for row in rows]
 
     async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
-        """Return the rules that rows break, table by table; see `core.store.SessionStore`."""
+        """Return the rules that rows break, table by table; see `SessionStore`."""
         queries = queries_of_rules(of_session=session_id is not None)
         values = {} if session_id is None else {"session_id": session_id}
         counted = [(table, rules, await self._rows(query, values)) for table, rules, query in queries]
@@ -306,7 +306,7 @@ class PostgresStore:
         await self._change(lambda connection: connection.execute(delete(SAVE_SLOT).where(is_it)))
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:
-        """Yield for every commit to this session; see `core.store.SessionStore.follow`."""
+        """Yield for every commit to this session; see `SessionStore.follow`."""
         return follow_session(self._url, session_id, self.queue)
 
     async def aclose(self) -> None:

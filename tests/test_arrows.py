@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_architecture import tree
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("core", "db", "migrations", "storyengine_tui")
 
@@ -114,7 +116,11 @@ def test_only_the_bootstrap_puts_core_and_store_together() -> None:
 
 
 def test_screens_and_commands_reach_the_store_through_the_engine() -> None:
-    found = {path for path in sources("storyengine_tui") if "core.store.SessionStore" in imported(path)}
+    found = {
+        path
+        for path in sources("storyengine_tui")
+        if "core.storage.session_store.SessionStore" in imported(path)
+    }
     opened = {path for path in sources("storyengine_tui") if "running_store" in path.read_text()}
     asked = {path for path in sources("storyengine_tui") if re.search(r"\.store\.\w", path.read_text())}
     assert not found
@@ -190,6 +196,22 @@ def test_the_children_of_a_package_do_not_import_each_other_in_a_circle() -> Non
     assert circle({"a": {"b"}, "b": {"a"}}) == ["a", "b", "a"]
     assert len(arrows()) > 50
     assert not {package: found for package, children in arrows().items() if (found := circle(children))}
+
+
+def test_a_package_imports_only_what_stands_above_it_in_the_tree_of_the_architecture_page() -> None:
+    listed: dict[str, list[str]] = {}
+    for path in tree():
+        parent, _, child = path.removesuffix(".py").rpartition("/")
+        listed.setdefault(parent.replace("/", "."), []).append(child)
+    assert len(listed["core"]) > 10
+    below = {
+        f"{parent}.{child} imports {used}"
+        for parent, order in listed.items()
+        for child, imports in arrows().get(parent, {}).items()
+        for used in imports & {*order}
+        if child in order and order.index(used) > order.index(child)
+    }
+    assert not below
 
 
 @pytest.mark.parametrize(

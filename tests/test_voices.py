@@ -6,7 +6,7 @@ import pytest
 
 from bench.voices.good_service import read_prose
 from bench.voices.measures import Played, Turn, measure, repeated_runs, speaks_for_others
-from core.text.repetition import repeats
+from core.text.analysis.repetition import repeats
 
 EXAMPLE = "I set my shoulder against it and try to push it aside."
 

@@ -25,14 +25,14 @@ from core.domain.clock import utc_now
 from core.domain.dice import read_dice
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
-from core.domain.prompt_block import cleaned, problems_of
 from core.domain.requests.request import RequestState
+from core.domain.session.prompt_block import cleaned, problems_of
 from core.domain.session.session import Session, SessionState
 from core.domain.slot import Slot
 from core.domain.story.transcript import render_all
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
-from core.exchange.audience_integrity import problems_of_secrets
+from core.exchange.integrity.audiences import problems_of_secrets
 from core.exchange.scripts.absence import absent_at
 from core.exchange.scripts.chapter_script import ChapterScript, ChapterScriptError, load_chapter_script
 from core.exchange.session_copy import as_new_session

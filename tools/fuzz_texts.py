@@ -17,7 +17,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.session.limits import LONGEST_CORRECTION, Limits
 from core.domain.story.memory import BlockType
 from core.engine.decisions.commands import correct_canon
-from core.exchange.session_integrity import problems_of_memory
+from core.exchange.integrity.session import problems_of_memory
 from core.providers.base import MAX_NAME_LENGTH
 from core.providers.discovery import MOST_MODELS, read_listing
 from core.providers.embedding.answer import read_embedding
@@ -25,7 +25,7 @@ from core.providers.embedding.base import MOST_DIMENSIONS
 from core.providers.local.catalogue import is_address_allowed, read_catalogue
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Script, load_script
-from core.queue_store import MAX_MESSAGE_CHARACTERS, parse_message
+from core.storage.queue_store import MAX_MESSAGE_CHARACTERS, parse_message
 from core.text.cleaning import clean, clean_line, has_controls, is_blank
 from storyengine_tui.screens.chapter.last_session import read_last_panel, read_last_session
 from storyengine_tui.screens.shared.kept_text import KeptText

@@ -9,7 +9,6 @@ from typing import Final
 
 from bench.canon.story import DOES_NOT, KNOWS, Planted, Story
 from core.agents.context_builder import Context, ContextBuilder
-from core.bank_store import BankStore, Drawn, Sheets
 from core.context.bank import NO_BANK
 from core.domain.bank.recall import ItemVector, Query
 from core.domain.ids import SessionId
@@ -19,8 +18,9 @@ from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import BankReader
 from core.gateway.embedding_service import stored_name
 from core.providers.embedding.base import Embedder, meaning_of_query, texts_of_query
-from core.snapshot import Snapshot
-from core.store import SessionStore
+from core.storage.bank_store import BankStore, Drawn, Sheets
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 from core.text.delimiters import SegmentName
 
 BATCH: Final = 32

@@ -9,7 +9,6 @@ from typing import Final
 
 from bench.canon.facts import Fact, FactKind, FactMaker
 from bench.synthetic_sessions import BEGAN, delta_block, lock_block, sentences, session, tab1
-from core.changes import Changes
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.evidence import Evidence, find_words
 from core.domain.bank.item import USUAL_DECAY, Item, Validation
@@ -17,6 +16,7 @@ from core.domain.ids import BlockId, EventId, ItemId, SessionId, new_uuid
 from core.domain.slot import Slot, first_slots
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import MemoryBlock
+from core.storage.changes import Changes
 
 CHUNK: Final = 7
 DISTANCES: Final = (7, 70, 700, 7_000)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from bench.voices.prefill import Answer
-from core.text.repetition import Source, first_repeated, repeats, words_of
+from core.text.analysis.repetition import Source, first_repeated, repeats, words_of
 
 _FIRST_PERSON: Final = frozenset({"i", "i'm", "i'll", "i've", "i'd", "me", "my", "mine", "myself"})
 _SAYING: Final = r"(?:says|said|asks|asked|replies|replied|answers|answered|whispers|whispered)"

@@ -19,9 +19,9 @@ from core.domain.session.cast import Character
 from core.domain.session.session import Session
 from core.domain.story.event import Role
 from core.domain.story.transcript import in_order
+from core.text.analysis.repetition import Source
 from core.text.cleaning import cut_in_words, is_blank, to_last_sentence
 from core.text.delimiters import SegmentName
-from core.text.repetition import Source
 
 if TYPE_CHECKING:  # Loaded by the first chapter that has a lorebook.
     from core.agents.sections.lore import FoundLore

@@ -49,14 +49,14 @@ from core.context.memory_digest import Digest, MemoryDigester
 from core.context.segments import Context, Segment, repair_context
 from core.context.visibility import CharacterKnowledge, Knowledge
 from core.domain.audience import NOBODY
-from core.domain.prompt_block import PromptBlocks
 from core.domain.prompt_range import PromptRange
-from core.domain.secret import Secret
 from core.domain.session.cast import Cast
 from core.domain.session.profile import Profiles
+from core.domain.session.prompt_block import PromptBlocks
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
+from core.domain.story.secret import Secret
 from core.text.delimiters import SegmentName
 
 if TYPE_CHECKING:  # Loaded by the first chapter that has a lorebook.

@@ -15,13 +15,13 @@ from core.context.carry_over import block_of, label_in
 from core.context.lore import NO_LORE, ChapterLore
 from core.domain.audience import Audience
 from core.domain.bank.item import Item
-from core.domain.secret import Reveal, Secret, label_of
 from core.domain.session.carry_over import NOTHING_CARRIED, CarriedLine, CarryOver
 from core.domain.session.cast import Character
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
+from core.domain.story.secret import Reveal, Secret, label_of
 
 _GATE: Final = object()
 

@@ -9,7 +9,6 @@ from functools import cached_property, partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from core.changes import Changes
 from core.domain.clock import Clock
 from core.domain.dice import Roll
 from core.domain.errors import IllegalCommandError, RowRefusedError, SessionLockedError
@@ -32,12 +31,13 @@ from core.engine.session.session_reader import SessionReader
 from core.engine.sync.lore_reading import with_lore
 from core.engine.takes import commands as take_commands
 from core.engine.takes.branch import read_branch
-from core.exchange.library_marks import BookMark
+from core.exchange.library.library_marks import BookMark
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import ImportRefusedError, SessionBody, read_body, to_json
 from core.ledger.sums import Entry, entries_of
-from core.snapshot import Snapshot
-from core.store import Lease, SessionStore, WriterInfo, written_elsewhere
+from core.storage.changes import Changes
+from core.storage.session_store import Lease, SessionStore, WriterInfo, written_elsewhere
+from core.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from core.engine.library.service import Library

@@ -47,8 +47,8 @@ from core.gateway.model_gateway import ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
 from core.ledger.prices import PriceBook
 from core.providers.base import Provider
-from core.snapshot import Snapshot
-from core.store import Lease, SessionStore, WriterInfo
+from core.storage.session_store import Lease, SessionStore, WriterInfo
+from core.storage.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 

@@ -14,9 +14,9 @@ from core.domain.ids import SessionId
 from core.domain.requests.request import Content
 from core.domain.session.session import SessionSummary
 from core.engine.save_points.service import SavePoints
-from core.exchange.bank_integrity import not_the_newest
+from core.exchange.integrity.bank import not_the_newest
 from core.exchange.session_export import SessionBody, problems_of, read_records
-from core.store import BrokenRule, SessionStore
+from core.storage.session_store import BrokenRule, SessionStore
 
 _BATCH: Final = 100
 """Texts of calls and lorebooks to read and hash at a time."""

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from core.exchange.chats.chapter_of_chat import chapter_of
 from core.exchange.chats.chat_log import read_chat
-from core.exchange.library_files import ENDINGS
+from core.exchange.library.library_files import ENDINGS
 from core.exchange.session_export import SessionBody
 from core.library.card_lore import read_lore_file
 from core.library.cards.card import is_card

@@ -5,20 +5,20 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, TypeVar
 
-from core.changes import Changes
 from core.domain.bank.copies import bank_at
 from core.domain.bank.item import Item
 from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId
 from core.domain.requests.request import Artifact, Request, RequestState
-from core.domain.secret import Secret
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.story.condensed import CondensedMemory
 from core.domain.story.context_status import Statuses, of_canon
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
+from core.domain.story.secret import Secret
 from core.exchange.session_export import SessionBody
+from core.storage.changes import Changes
 
 PUT_ASIDE: Final = "It was not done when this copy of the chapter was made; retry it if you still want it."
 T = TypeVar("T", Event, MemoryBlock, CondensedMemory, NarrativeDraft, Request, Artifact, Item)

@@ -23,12 +23,11 @@ from core.domain.bank.details import without_unset
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.ids import SessionId
-from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.requests.request import Artifact, Content, Request, RequestRecord
-from core.domain.secret import Secret
 from core.domain.session.language import Language
 from core.domain.session.lore import Lorebooks
 from core.domain.session.profile import ADDED
+from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.condensed import CondensedMemory
@@ -37,14 +36,15 @@ from core.domain.story.context_status import problems_of as problems_of_statuses
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
-from core.exchange import audience_integrity
-from core.exchange import session_integrity as integrity
-from core.exchange.bank_integrity import problems_of_bank
-from core.exchange.condensed_integrity import problems_of_condensed
+from core.domain.story.secret import Secret
 from core.exchange.import_bounds import BoundExceededError, parse
-from core.exchange.library_marks import BookMark, problems_of_book, problems_of_lore
-from core.snapshot import Snapshot
-from core.store import SessionStore
+from core.exchange.integrity import audiences as audience_integrity
+from core.exchange.integrity import session as integrity
+from core.exchange.integrity.bank import problems_of_bank
+from core.exchange.integrity.condensed import problems_of_condensed
+from core.exchange.library.library_marks import BookMark, problems_of_book, problems_of_lore
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean, clean_line
 

@@ -15,7 +15,7 @@ from core.gateway.places import Place, Places
 from core.gateway.rate_limit import MinuteLimit
 from core.gateway.shared_lane import SharedLane
 from core.providers.base import Provider, ProviderError
-from core.queue_store import SharedPlaces
+from core.storage.queue_store import SharedPlaces
 
 
 class Lane:

@@ -9,7 +9,7 @@ from typing import Final
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import Request
-from core.queue_store import SharedPlaces
+from core.storage.queue_store import SharedPlaces
 
 log = logging.getLogger(__name__)
 

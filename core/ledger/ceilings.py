@@ -32,7 +32,7 @@ class Ceilings:
 
 
 class Spent(Protocol):
-    """Sums the stored costs; see `core.store.SessionStore.spent`."""
+    """Sums the stored costs; see `SessionStore.spent`."""
 
     async def __call__(
         self,

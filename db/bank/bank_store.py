@@ -1,4 +1,4 @@
-"""The items of chapters in PostgreSQL; `core.bank_store.BankStore` is the contract of each method."""
+"""The items of chapters in PostgreSQL; `BankStore` is the contract of each method."""
 
 import asyncio
 from collections.abc import Collection, Coroutine, Mapping, Sequence
@@ -8,7 +8,6 @@ from sqlalchemy import URL, Select, Uuid, bindparam, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from core.bank_store import Drawn, EarlierChapter, Names, Sheets
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess, Replacement
 from core.domain.bank.pieces import NearPiece, PieceVector
@@ -17,6 +16,7 @@ from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
+from core.storage.bank_store import Drawn, EarlierChapter, Names, Sheets
 from db.bank.item_reader import FoundRow, ItemReader
 from db.bank.names import NameReader
 from db.bank.piece_vectors import missing_pieces, near, put_pieces
@@ -68,7 +68,7 @@ class PostgresBank:
         of_canon: bool = False,
         kinds: Collection[ItemKind] | None = None,
     ) -> Sequence[Item]:
-        """Return the items of a chapter; see `core.bank_store.BankStore.items`."""
+        """Return the items of a chapter; see `BankStore.items`."""
         query = select(BANK_ITEM).where(BANK_ITEM.c.session_id == session_id)
         if not with_all:
             query = query.where(is_of_canon(BANK_ITEM.c) if of_canon else counts(BANK_ITEM.c))
@@ -98,7 +98,7 @@ class PostgresBank:
     async def replacements(
         self, session_ids: Sequence[SessionId], item_ids: Collection[ItemId] | None = None
     ) -> Sequence[Replacement]:
-        """Return what is replaced across chapters; see `core.bank_store.BankStore.replacements`."""
+        """Return what is replaced across chapters; see `BankStore.replacements`."""
         values = {"sessions": list(session_ids), "items": list(item_ids or ())}
         query = replacing(of_some=item_ids is not None)
         return [to_replacement(row) for row in await self._recalls.rows(query, values)]
@@ -118,7 +118,7 @@ class PostgresBank:
     async def history(
         self, session_id: SessionId, item_ids: Collection[ItemId] | None = None
     ) -> Sequence[Item]:
-        """Return every version of items; see `core.bank_store.BankStore.history`."""
+        """Return every version of items; see `BankStore.history`."""
         query = select(BANK_REVISION.c.content).where(BANK_REVISION.c.session_id == session_id)
         if item_ids is not None:
             query = query.where(BANK_REVISION.c.item_id.in_(list(item_ids)))
@@ -132,7 +132,7 @@ class PostgresBank:
         return {one.item_id: one for one in found}
 
     async def put(self, items: Sequence[Item]) -> None:
-        """Store the next version of each item; see `core.bank_store.BankStore.put`."""
+        """Store the next version of each item; see `BankStore.put`."""
 
         async def work(connection: AsyncConnection) -> None:
             changed = [_after(item) for item in items if item.version > 1]
@@ -153,11 +153,11 @@ class PostgresBank:
         await self._change(work)
 
     async def recall(self, query: Query) -> Sequence[Found]:
-        """Return the items that fit a query best; see `core.bank_store.BankStore.recall`."""
+        """Return the items that fit a query best; see `BankStore.recall`."""
         return (await self.draw((), query)).found
 
     async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
-        """Return states and what a query recalls; see `core.bank_store.BankStore.draw`."""
+        """Return states and what a query recalls; see `BankStore.draw`."""
         has_vectors = query is not None and query.vector is not None and await self.can_recall_by_meaning()
         by_index = 0
         if query is not None and has_vectors and await self._vectors.index.serves(query):
@@ -177,34 +177,34 @@ class PostgresBank:
         await self._meant.aclose()
 
     async def names(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:
-        """Return unknown words and the names there are; see `core.bank_store.BankStore.names`."""
+        """Return unknown words and the names there are; see `BankStore.names`."""
         return await self._names.read(scopes, words)
 
     async def can_recall_by_meaning(self) -> bool:
-        """Whether vectors are kept here; see `core.bank_store.BankStore.can_recall_by_meaning`."""
+        """Whether vectors are kept here; see `BankStore.can_recall_by_meaning`."""
         return await self._vectors.is_there()
 
     async def unembedded(self, session_ids: Collection[SessionId], model: str, limit: int) -> Sequence[Item]:
-        """Return items without a vector; see `core.bank_store.BankStore.unembedded`."""
+        """Return items without a vector; see `BankStore.unembedded`."""
         if not await self.can_recall_by_meaning():
             return ()
         return [to_item(row._mapping) for row in await self._rows(missing(session_ids, model, limit))]
 
     async def near_items(self, session_id: SessionId) -> Sequence[tuple[ItemId, ItemId]]:
-        """Return pairs of items that are near; see `core.bank_store.BankStore.near_items`."""
+        """Return pairs of items that are near; see `BankStore.near_items`."""
         if not await self.can_recall_by_meaning():
             return ()
         return [(row.item_id, row.other_id) for row in await self._rows(pairs(session_id))]
 
     async def put_vectors(self, model: str, vectors: Sequence[ItemVector]) -> None:
-        """Store the vectors of items; see `core.bank_store.BankStore.put_vectors`."""
+        """Store the vectors of items; see `BankStore.put_vectors`."""
         if await self.can_recall_by_meaning():
             await self._vectors.put(model, vectors)
 
     async def unembedded_pieces(
         self, session_id: SessionId, model: str, hashes: Collection[str]
     ) -> Collection[str]:
-        """Return pieces without a vector; see `core.bank_store.BankStore.unembedded_pieces`."""
+        """Return pieces without a vector; see `BankStore.unembedded_pieces`."""
         if not hashes or not await self.can_recall_by_meaning():
             return ()
         return await self._read(lambda connection: missing_pieces(connection, session_id, model, hashes))
@@ -212,14 +212,14 @@ class PostgresBank:
     async def put_piece_vectors(
         self, session_id: SessionId, model: str, vectors: Sequence[PieceVector]
     ) -> None:
-        """Store the vectors of pieces; see `core.bank_store.BankStore.put_piece_vectors`."""
+        """Store the vectors of pieces; see `BankStore.put_piece_vectors`."""
         if vectors and await self.can_recall_by_meaning():
             await self._change(lambda connection: put_pieces(connection, session_id, model, vectors))
 
     async def near_pieces(
         self, session_ids: Collection[SessionId], model: str, vector: Vector, limit: int
     ) -> Sequence[NearPiece]:
-        """Return the nearest pieces; see `core.bank_store.BankStore.near_pieces`."""
+        """Return the nearest pieces; see `BankStore.near_pieces`."""
         if not session_ids or not await self.can_recall_by_meaning():
             return ()
         return await self._read(lambda connection: near(connection, session_ids, model, vector, limit))

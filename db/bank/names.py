@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from sqlalchemy import Select, func, literal_column, or_, select
 from sqlalchemy.dialects.postgresql import REGCONFIG, array
 
-from core.bank_store import MOST_NAMES, Names
 from core.domain.bank.details import NAMED
 from core.domain.bank.recall import Scope
 from core.domain.session.language import Language
+from core.storage.bank_store import MOST_NAMES, Names
 from db.bank.recall_connection import RecallConnection
 from db.bank.recall_parts import rows_of, scope_rows, scope_values, stem_of
 from db.bank.validity import counts
@@ -33,7 +33,7 @@ class NameReader:
         self._common: Final = set[tuple[Language, str]]()
 
     async def read(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:
-        """Return unknown words and the names there are; see `core.bank_store.BankStore.names`.
+        """Return unknown words and the names there are; see `BankStore.names`.
 
         Many prompts begin with a common word, such as “What”: nothing is read for these.
         """

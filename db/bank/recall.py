@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Select, select
 
-from core.bank_store import Sheets
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.bank.recall import (
     KEPT_EVERY,
@@ -24,6 +23,7 @@ from core.domain.bank.recall import (
     Sought,
 )
 from core.domain.session.language import Language
+from core.storage.bank_store import Sheets
 from db.bank import recall_parts as parts_of
 from db.bank.item_reader import FoundRow
 from db.bank.vectors import text_of

@@ -15,13 +15,13 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.types import UserDefinedType
 
-from core.bank_store import MOST_PAIRED
 from core.domain.bank.details import ItemKind
 from core.domain.bank.matching import SAME_BY_MEANING
 from core.domain.bank.recall import ItemVector, Vector
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
 from core.domain.story.context_status import ContextStatus
+from core.storage.bank_store import MOST_PAIRED
 from db.bank.validity import counts, is_in
 from db.bank.vector_index import VectorIndex
 from db.connections import close_quietly, open_connection

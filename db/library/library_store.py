@@ -1,4 +1,4 @@
-"""The library in PostgreSQL; `core.library_store.LibraryStore` is the contract of each method."""
+"""The library in PostgreSQL; `LibraryStore` is the contract of each method."""
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -10,14 +10,14 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from core.changes import Changes
 from core.domain.errors import ChangedElsewhereError, RowRefusedError, StorageError
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
 from core.domain.proposal import Proposal, ProposalState
 from core.library.book import Book
 from core.library.characters.character import Character, KeptFile
 from core.library.lore.kept import KeptLorebook
-from core.library_store import DECIDED, LibraryCounts
+from core.storage.changes import Changes
+from core.storage.library_store import DECIDED, LibraryCounts
 from db.errors import LOAD, SAVE
 from db.library import library_mapping as mapping
 from db.rows.mapping import Values
@@ -83,7 +83,7 @@ class PostgresLibrary:
         return await self._read(lambda connection: _file(connection, query))
 
     async def put_character(self, character: Character, *, card: KeptFile | None = None) -> None:
-        """Store a character; see `core.library_store.LibraryStore.put_character`."""
+        """Store a character; see `LibraryStore.put_character`."""
 
         async def work(connection: AsyncConnection) -> None:
             await _put_character(connection, character)
@@ -101,7 +101,7 @@ class PostgresLibrary:
     async def proposals(
         self, character_id: CharacterId | None = None, *, is_open: bool = True
     ) -> Sequence[Proposal]:
-        """Return what is proposed, oldest first; see `core.library_store.LibraryStore.proposals`."""
+        """Return what is proposed, oldest first; see `LibraryStore.proposals`."""
         query = select(CAST_PROPOSAL).order_by(CAST_PROPOSAL.c.id)
         if character_id is not None:
             query = query.where(CAST_PROPOSAL.c.character_id == character_id)
@@ -116,7 +116,7 @@ class PostgresLibrary:
     async def settle_proposals(
         self, proposals: Sequence[Proposal], *, character: Character | None = None
     ) -> None:
-        """Store what the GM decided; see `core.library_store.LibraryStore.settle_proposals`."""
+        """Store what the GM decided; see `LibraryStore.settle_proposals`."""
 
         async def work(connection: AsyncConnection) -> None:
             for one in proposals:
@@ -182,7 +182,7 @@ class PostgresLibrary:
         return await self._read(work)
 
     async def put_book(self, book: Book, *, new_chapter: Changes | None = None) -> None:
-        """Store a book and the order of its chapters; see `core.library_store.LibraryStore.put_book`."""
+        """Store a book and the order of its chapters; see `LibraryStore.put_book`."""
 
         async def work(connection: AsyncConnection) -> None:
             if new_chapter is not None:

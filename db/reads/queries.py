@@ -25,14 +25,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from core.domain.audience import Audience
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
-from core.domain.secret import reveals_in
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.context_status import always_of
 from core.domain.story.event import SECRET as REVEALED
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock, canon_of
-from core.snapshot import Snapshot, full_deltas_from, recent_from
+from core.domain.story.secret import reveals_in
+from core.storage.snapshot import Snapshot, full_deltas_from, recent_from
 from db.errors import LOAD, driver_error
 from db.reads.chapter_lists import condensed_of, lore_of, secrets_of, statuses_of
 from db.reads.replies import canon_at

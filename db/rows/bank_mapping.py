@@ -8,7 +8,6 @@ from json import loads
 from typing import Any, Final
 from uuid import UUID
 
-from core.bank_store import EarlierChapter
 from core.domain.audience import Audience
 from core.domain.bank.details import DETAILS_OF, Details, ItemKind, without_unset
 from core.domain.bank.evidence import Evidence
@@ -18,6 +17,7 @@ from core.domain.session.cast import Character
 from core.domain.session.language import Language
 from core.domain.session.profile import NO_PROFILE
 from core.domain.slot import Slot
+from core.storage.bank_store import EarlierChapter
 from db.rows.mapping import Values, to_slots
 from db.rows.status_mapping import to_statuses
 from db.rows.tab1_mapping import to_profiles

@@ -17,8 +17,6 @@ from core.domain.prompt_range import PromptRange
 from core.domain.requests.cost import Cost, UnitPrices
 from core.domain.requests.request import Artifact, Content, Request, RequestRecord, RequestState, Usage
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.save_point import SavePoint
-from core.domain.secret import Secret
 from core.domain.session.absence import read_away
 from core.domain.session.language import Language
 from core.domain.session.limits import EARLIEST_TIME, Limits
@@ -27,6 +25,8 @@ from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock, compact_json
+from core.domain.story.save_point import SavePoint
+from core.domain.story.secret import Secret
 
 Values = dict[str, Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from core.domain.agent_role import AgentRole
 from core.domain.ids import SessionId
-from core.domain.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
+from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
 from core.domain.slot import Slot
 from db.rows.mapping import Values
 

@@ -8,19 +8,19 @@ from sqlalchemy import CheckConstraint, SmallInteger, Text, UniqueConstraint, te
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field
 
-from core.domain.prompt_block import (
+from core.domain.session.absence import MOST_HINT_PROMPTS
+from core.domain.session.carry_over import MOST_LINES, CarryKind
+from core.domain.session.language import Language
+from core.domain.session.profile import LONGEST_MODEL, MOST_ALIASES, MOST_GROUPS, MOST_TAGS
+from core.domain.session.prompt_block import (
     DEFAULT_VARIANT,
     GREATEST_ORDER,
     LEAST_ORDER,
     MOST_PROMPT_BLOCKS,
     MOST_VARIANTS,
 )
-from core.domain.secret import MOST_SECRETS
-from core.domain.session.absence import MOST_HINT_PROMPTS
-from core.domain.session.carry_over import MOST_LINES, CarryKind
-from core.domain.session.language import Language
-from core.domain.session.profile import LONGEST_MODEL, MOST_ALIASES, MOST_GROUPS, MOST_TAGS
 from core.domain.session.session import SessionState
+from core.domain.story.secret import MOST_SECRETS
 from db.tables import columns as column
 from db.tables.columns import Row
 

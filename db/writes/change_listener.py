@@ -66,7 +66,7 @@ class _PendingChange:
 async def follow_session(
     url: URL, session_id: SessionId, queue: ReadersQueueListener
 ) -> AsyncIterator[AsyncIterator[bool]]:
-    """Listen from before the block is entered until it is left; see `core.store.SessionStore.follow`."""
+    """Listen from before the block is entered until it is left; see `SessionStore.follow`."""
     pending = _PendingChange()
     async with guarded(LOAD):
         connection = await _listen(url, session_id, queue)

@@ -18,9 +18,9 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB, Insert, insert
 
-from core.changes import Changes
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
+from core.storage.changes import Changes
 from db.connections import DRIVER
 from db.errors import SAVE
 from db.rows import mapping

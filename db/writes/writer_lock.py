@@ -17,7 +17,7 @@ from sqlalchemy import URL, BigInteger, ScalarSelect, cast, column, func, litera
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.ids import SessionId
-from core.store import WriterInfo
+from core.storage.session_store import WriterInfo
 from db.connections import Connection, close_quietly, open_connection
 from db.reads.queries import missing
 from db.tables import SESSION
@@ -48,7 +48,7 @@ def lock_key(session_id: SessionId) -> int:
 
 
 class WriterLease:
-    """A `core.store.Lease`: holds the lock until closed or until its connection is lost."""
+    """A `core.storage.session_store.Lease`: holds the lock until closed or until its connection is lost."""
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from core.domain.requests.request import ReplyRequest, Request
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
-    from core.snapshot import Snapshot
+    from core.storage.snapshot import Snapshot
 
 STORING = "Storing and closing …"
 

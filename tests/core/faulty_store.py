@@ -5,14 +5,14 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime
 
-from core.changes import Changes
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.domain.story.event import Event
-from core.snapshot import Snapshot
-from core.store import Lease
+from core.storage.changes import Changes
+from core.storage.session_store import Lease
+from core.storage.snapshot import Snapshot
 from tests.store.in_memory.memory_store import MemoryDatabase, MemoryLease, MemoryStore, Rows
 
 _SETTLED = (RequestState.DONE, RequestState.FAILED)
@@ -20,7 +20,7 @@ AWAY = StorageError(ErrorCode.STORAGE_SAVE_FAILED)
 
 
 class FaultyStore(MemoryStore):
-    """A `core.store.SessionStore` for the session of `snapshot`; faults are put into `failures`.
+    """A `SessionStore` for the session of `snapshot`; faults are put into `failures`.
 
     The snapshot may be of a longer story than it holds: it stays the source of what is read at opening.
     """

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from difflib import unified_diff
 
 from bench.recorder import Recorder
-from core.changes import Changes
 from core.config.models.assignments import AgentRole, ModelAssignments, PromptStyle, defaults_for
 from core.domain.ids import RequestId
 from core.domain.requests.request import Artifact, RequestState
@@ -22,7 +21,8 @@ from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.providers.base import ModelRequest
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from core.store import Lease
+from core.storage.changes import Changes
+from core.storage.session_store import Lease
 from tests.core.samples import NOW, SESSION_ID
 from tests.store.in_memory.memory_store import MemoryStore
 

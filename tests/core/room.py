@@ -11,7 +11,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Script
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 from tests.core.faulty_store import FaultyStore
 from tests.core.samples import waiting
 

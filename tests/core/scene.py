@@ -1,13 +1,13 @@
 """A writer of one session on a store in memory, another window beside it, and what was heard of both."""
 
-from core.changes import Changes
 from core.domain.ids import RequestId
 from core.domain.slot import Slot
 from core.engine.decisions import commands, tab1_commands
 from core.engine.sync.notifications import Notification
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from tests.core.faulty_store import FaultyStore
 from tests.core.samples import NOW
 from tests.core.simulation import active

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from core.changes import Changes
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.requests.request import AnyRequest, Request, RequestState
@@ -20,7 +19,8 @@ from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import Failed, LockMade, NarrativeMade, Outcome, ReplyMade, SummaryMade
 from core.engine.queue.order import next_request
 from core.gateway.call_records import CallRecords
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 BACKOFF = Backoffs()

@@ -10,8 +10,8 @@ from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json, without_empty
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry
-from core.snapshot import Snapshot
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 from tests.core.faulty_store import FaultyStore
 from tests.core.room import Room
 from tests.core.simulation import active, with_limits

@@ -27,7 +27,7 @@ from tests.signals import ignored_signals
 
 FORKS = get_context("forkserver")
 FORKS.set_forkserver_preload(
-    [__name__, "tests.e2e.everything", "tests.torture.dying_program", "tests.torture.queue.window"]
+    [__name__, "tests.e2e.everything", "tests.torture.kills.dying_program", "tests.torture.queue.window"]
 )
 PROGRAM = "storyengine_tui.cli"
 

@@ -11,7 +11,6 @@ import psycopg
 import pytest
 
 from bench.recorder import Recorder as Recorder
-from core.changes import Changes
 from core.config.models.assignments import AgentRole, ModelAssignments, defaults_for
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
@@ -30,7 +29,8 @@ from core.gateway.model_gateway import ModelGateway
 from core.providers.base import Completion, ModelRequest, Provider, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from core.store import Lease, SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import Lease, SessionStore
 from tests.core.samples import waiting
 from tests.store.servers import plain_url
 

@@ -9,7 +9,7 @@ from core.domain.session.profile import GENERAL, Profile
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 from tests.leaks.canaries import Ledger, Slots
 
 GROUPS = (GENERAL, "Guild", "Lamp")

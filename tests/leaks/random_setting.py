@@ -6,10 +6,10 @@ from dataclasses import replace
 from functools import partial
 
 from core.config.models.assignments import defaults_for
-from core.domain.secret import Secret
 from core.domain.session.carry_over import CarryKind
 from core.domain.session.limits import Limits
 from core.domain.slot import first_slots
+from core.domain.story.secret import Secret
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle

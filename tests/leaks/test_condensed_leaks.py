@@ -18,7 +18,7 @@ from core.engine.engine import Engine
 from core.engine.sync.notifications import RequestFailed, RequestSettled
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
-from tests.engine.test_condensing import ANSWER, DELTA
+from tests.engine.bank.test_condensing import ANSWER, DELTA
 from tests.engine.windows import listening
 from tests.leaks.canaries import tokens_in
 from tests.store.in_memory.memory_store import MemoryStore

@@ -102,13 +102,13 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "what is handed on is known to the whole cast": ("core.engine.library.books.carry_over", _handed_to_all),
     "pinned canon passes whatever its label is": ("core.context.visibility.with_gm_locks", _all_pins),
     "private memory is labelled as everyone's": ("core.engine.kinds.memory.summary._block", _public_block),
-    "a summary is made from everything": ("core.snapshot.known_to_all_of", _of_the_gm),
+    "a summary is made from everything": ("core.storage.snapshot.known_to_all_of", _of_the_gm),
     "a reason is told with the reply": ("core.engine.kinds.speaking.reply.read_spoken", Spoken),
     "those who are away hear what the others hear": ("core.domain.session.session.Session.is_away", _is_here),
     "a whisper is asked again aloud": ("core.engine.takes.commands.ask_again", _asked_aloud),
     "lore passes whatever its label is": ("core.context.visibility._lore", _all_lore),
     "groups make no label": ("core.domain.session.lore.label_of", _everyone_knows),
-    "what is never sent is sent": ("core.snapshot.marked", _all_events),
+    "what is never sent is sent": ("core.storage.snapshot.marked", _all_events),
     "replies are heard by everyone": ("core.engine.changes.canon.NewTake.reply", _heard_by_all),
 }
 

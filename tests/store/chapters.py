@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from core.changes import Changes
 from core.domain.agent_role import AgentRole
 from core.domain.ids import (
     ArtifactId,
@@ -16,15 +15,16 @@ from core.domain.ids import (
     SessionId,
     new_uuid,
 )
-from core.domain.prompt_block import BlockPlace, PromptBlock, PromptBlocks
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Artifact, Content, ReplyRequest, Request, RequestState, Usage
+from core.domain.session.prompt_block import BlockPlace, PromptBlock, PromptBlocks
 from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.store import Lease, SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import Lease, SessionStore
 
 PATIENCE = 20.0
 """Seconds until a test gives up waiting."""

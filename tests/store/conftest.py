@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from core.domain.session.session import Session
-from core.store import Lease
+from core.storage.session_store import Lease
 from db.store import PostgresStore, open_store
 from tests.store.chapters import locked_session
 from tests.store.made_data import migrate

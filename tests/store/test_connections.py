@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.session.session import Session
-from core.store import Lease
+from core.storage.session_store import Lease
 from db import connections as connect
 from db.connections import parse_url, refuse_transaction_pooler
 from db.errors import LOAD, SAVE, guarded, translated

@@ -7,10 +7,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from core.changes import Changes
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.session.session import Session, SessionState, Tab1Inputs
-from core.store import Lease
+from core.storage.changes import Changes
+from core.storage.session_store import Lease
 from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.chapters import NOW

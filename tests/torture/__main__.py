@@ -13,7 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.torture.kill_matrix import ROOT
+from tests.torture.kills.kill_matrix import ROOT
 from tests.torture.page import page_of
 from tests.torture.phases import PHASES, Found, Wanted, run_phase
 

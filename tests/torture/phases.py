@@ -15,24 +15,24 @@ from unittest.mock import patch
 from tests.e2e.program import machine, warm_machine
 from tests.leaks.many_chapters import play_chapters
 from tests.store.servers import plain_server
-from tests.torture.kill_additions import kill_corrections, kill_test_calls
-from tests.torture.kill_bank import kill_bank
-from tests.torture.kill_beside import kill_beside
-from tests.torture.kill_commands import kill_commands, kill_resets
-from tests.torture.kill_library import kill_library
-from tests.torture.kill_matrix import ROOT, KillFigures, Torturer, all_points, play_and_kill
-from tests.torture.kill_memory import kill_memory
-from tests.torture.kill_purges import kill_purges
-from tests.torture.kill_scene import kill_private_memory, kill_scene
-from tests.torture.kill_storage import (
+from tests.torture.kills.kill_additions import kill_corrections, kill_test_calls
+from tests.torture.kills.kill_bank import kill_bank
+from tests.torture.kills.kill_beside import kill_beside
+from tests.torture.kills.kill_commands import kill_commands, kill_resets
+from tests.torture.kills.kill_library import kill_library
+from tests.torture.kills.kill_matrix import ROOT, KillFigures, Torturer, all_points, play_and_kill
+from tests.torture.kills.kill_memory import kill_memory
+from tests.torture.kills.kill_purges import kill_purges
+from tests.torture.kills.kill_scene import kill_private_memory, kill_scene
+from tests.torture.kills.kill_storage import (
     kill_backups,
     kill_initdbs,
     kill_migrations,
     kill_migrations_of_chapters,
     kill_restores,
 )
-from tests.torture.kill_takes import kill_takes
-from tests.torture.kill_typing import kill_typing
+from tests.torture.kills.kill_takes import kill_takes
+from tests.torture.kills.kill_typing import kill_typing
 from tests.torture.queue.rules import LEVELS
 from tests.torture.queue.run import FULL, torture_queue
 from tests.torture.soak import soak
@@ -221,7 +221,7 @@ def tests_of(name: str, *files: str) -> Phase:
 def random_play(wanted: Wanted) -> Found:
     """Drive the engine at random."""
     runs = {"STORYENGINE_RANDOM_RUNS": str(wanted.share(FULL_RUNS))}
-    files = ("tests/torture/test_random_play.py", f"--hypothesis-seed={wanted.seed}")
+    files = ("tests/torture/random_play/test_random_play.py", f"--hypothesis-seed={wanted.seed}")
     _, output = _pytest(files, runs)
     [line] = [line for line in output.splitlines() if line.startswith("figures ")]
     figures = json.loads(line.removeprefix("figures "))
@@ -248,9 +248,9 @@ PHASES: dict[str, Phase] = {
     "play-2": play_part(1, 2),
     "storage faults": tests_of(
         "storage",
-        "tests/engine/test_storage_faults.py",
-        "tests/engine/test_storage_trouble.py",
-        "tests/engine/test_player_scene.py",
+        "tests/engine/faults/test_storage_faults.py",
+        "tests/engine/faults/test_storage_trouble.py",
+        "tests/engine/scene/test_player_scene.py",
         "tests/tui/shell/test_outages.py",
         "tests/tui/shell/test_storage_faults_on_screen.py",
         "tests/store/embedded/test_embedded_watchdog.py",
@@ -258,10 +258,12 @@ PHASES: dict[str, Phase] = {
         "tests/tui/screens/chapter/test_autosave.py",
     ),
     "model faults": tests_of(
-        "model", "tests/engine/test_model_faults.py", "tests/tui/screens/play/test_model_fault_banners.py"
+        "model",
+        "tests/engine/faults/test_model_faults.py",
+        "tests/tui/screens/play/test_model_fault_banners.py",
     ),
     "random keys": tests_of(
-        "keys", "tests/tui/shell/test_random_keys.py", "tests/e2e/test_random_terminal_keys.py"
+        "keys", "tests/tui/shell/test_random_keys.py", "tests/e2e/terminal/test_random_terminal_keys.py"
     ),
     "restores and typing": on_machine((kill_restores, None), (kill_typing, FULL_KILLS)),
     "random play": random_play,

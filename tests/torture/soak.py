@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import psycopg
 
 from bench.measure import resident_bytes
-from core.changes import Changes
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.session.session import SessionState
@@ -23,10 +22,11 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestFailed
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
+from core.storage.changes import Changes
 from db.store import open_store
 from tests.engine.windows import Outage, create, engine_on, listening, set_up
 from tests.store.servers import plain_url
-from tests.torture.reader import Reader
+from tests.torture.readers.reader import Reader
 
 SHARE = 0.05
 """How many of the calls, and of the commits, fail."""

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from core.changes import Changes
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import (
     Aspect,
@@ -25,7 +24,8 @@ from core.domain.ids import ItemId, SessionId
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.providers.scripted.script import Entry, Script, ScriptMatch
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from tests.core.bank_samples import NOW
 from tests.tui.engine_app import make_active
 from tests.tui.narrative_desk import MEMORY, NARRATIVE, PROSE

@@ -28,7 +28,7 @@ from core.engine.engine import Engine
 from core.engine.speaking.service import USUAL_WAITING, Waiting
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Script
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 from db.store import open_store
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.shell.app import StoryEngineApp
@@ -163,6 +163,9 @@ async def until(
             raise pilot.app._exception
         if time.monotonic() >= deadline:
             raise AssertionError(f"{what or f'not within {patience:.0f} s'}\n{screen_text(pilot.app)}")
+        # What waits to be painted may be waited for: frames are painted at a pause alone (tests.tui.frames).
+        if pilot.app.screen_stack and pilot.app.screen._compositor._dirty_regions:
+            await pilot.pause()
         await asyncio.sleep(0.01)
     await pilot.pause()
 

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from core.config.files.paths import Paths
 from core.domain.slot import Slot
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from tests.store.servers import PlainServer, administer, in_database, plain_server

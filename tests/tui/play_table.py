@@ -15,7 +15,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 from storyengine_tui.screens.play.composer.composer import Composer
 from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.screens.play.composer.prompt_queue import PromptQueue

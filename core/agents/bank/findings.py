@@ -16,8 +16,8 @@ from core.domain.session.carry_over import person_key
 from core.domain.session.language import Language
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
+from core.text.analysis.grounding import Vocabulary
 from core.text.graphemes import head
-from core.text.grounding import Vocabulary
 
 CERTAIN: Final = 0.9
 """Confidence of a fact that the GM tells: it happened."""

@@ -15,7 +15,7 @@ from core.domain.bank.details import (
 from core.domain.bank.evidence import Evidence
 from core.domain.story.event import Event
 from core.library.proposals.exposure import after_mentions, named_in
-from core.text.repetition import words_of
+from core.text.analysis.repetition import words_of
 
 _Described: Final = FactDetails | PersonDetails | PlaceDetails
 

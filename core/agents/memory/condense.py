@@ -22,8 +22,8 @@ from core.domain.session.session import Session
 from core.domain.story.condensed import FEWEST, range_of
 from core.domain.story.memory import BlockType, MemoryBlock, compact_json, without_empty
 from core.providers.base import OutputSchema
+from core.text.analysis.grounding import Vocabulary
 from core.text.delimiters import SegmentName
-from core.text.grounding import Vocabulary
 
 PROMPT: Final = "condense"
 _TOLERANCE: Final = 1.25

@@ -13,10 +13,10 @@ from typing import Final
 from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.proposals.asking import LONGEST_NAME, LONGEST_QUOTE, LONGEST_TEXT, About, Sheet
 from core.domain.story.event import Event
+from core.text.analysis.repetition import words_of
 from core.text.cleaning import clean, clean_line, is_blank
 from core.text.graphemes import head
 from core.text.quotes import QUOTE_MARKS
-from core.text.repetition import words_of
 
 MOST_READ: Final = 20
 """Entries of a list that are read; no question asks for as many."""

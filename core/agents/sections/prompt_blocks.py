@@ -7,7 +7,7 @@ from typing import Final
 from core.agents.role.setup import ROOM_TO_PLAY, AgentSetup, total
 from core.context.segments import Segment, plain
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.prompt_block import BlockPlace, PromptBlock, PromptBlocks
+from core.domain.session.prompt_block import BlockPlace, PromptBlock, PromptBlocks
 from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
 from core.text.delimiters import SegmentName, escape_delimiters

@@ -22,10 +22,10 @@ from core.context.visibility import CharacterKnowledge
 from core.domain.bank.details import QuoteDetails
 from core.domain.ids import ItemId
 from core.domain.story.event import Event
+from core.text.analysis.repetition import words_of
 from core.text.cleaning import clean_line
 from core.text.delimiters import SegmentName
 from core.text.graphemes import head
-from core.text.repetition import words_of
 
 LEAD: Final = (
     "What the character remembers of earlier, each with the prompt that it is from. Where something newer "

@@ -5,9 +5,9 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
+from core.text.analysis.repetition import UNSPACED
 from core.text.composition import Span, composed_with_places
 from core.text.quotes import QUOTE_MARKS
-from core.text.repetition import UNSPACED
 
 LONGEST_WORDS: Final = 500
 """Characters of the quoted words."""

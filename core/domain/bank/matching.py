@@ -21,7 +21,7 @@ from core.domain.bank.details import (
 from core.domain.bank.item import Item
 from core.domain.ids import ItemId
 from core.domain.session.carry_over import person_key
-from core.text.repetition import words_of
+from core.text.analysis.repetition import words_of
 
 Similar = Callable[[Item, Item], float]
 """Returns how near two items are by meaning: the cosine of their vectors, -1 to 1."""

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from core.changes import Changes
 from core.domain.session.language import Language
 from core.domain.session.state_machine import Command
 from core.domain.story.event import Event
 from core.engine.changes.moves import given_up, move
 from core.engine.kinds.bank.requests import Named, extractions, is_extraction, named_by
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 
 def keep_bank(

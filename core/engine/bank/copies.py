@@ -10,7 +10,7 @@ from core.domain.session.session import Session
 from core.domain.story.event import Event
 from core.engine.kinds.bank.requests import extractions, mark_in, named_by, sorted_by_prompt
 from core.exchange.session_export import SessionBody
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 
 
 async def bank_of(

@@ -12,7 +12,7 @@ from core.engine.bank.commands import keep_bank, set_language
 from core.engine.kinds.bank.requests import Named, is_extraction, named_by
 from core.engine.queue.background import BackgroundWorker
 from core.engine.sync.session_writer import SessionWriter
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 
 
 class BankKeeping:

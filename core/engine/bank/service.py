@@ -7,7 +7,6 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from core.bank_store import BankStore
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import Details, ItemKind
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin
@@ -21,6 +20,7 @@ from core.domain.story.event import Event
 from core.engine.bank import changes
 from core.engine.bank.provenance import ItemProvenance, provenance_of
 from core.engine.bank.undo import redone, undone
+from core.storage.bank_store import BankStore
 
 TRIES: Final = 3
 """Maximum attempts at a change of items that another window changes at the same time."""

@@ -9,8 +9,8 @@ from core.domain.ids import CharacterId
 from core.domain.session.absence import PAUSED
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
-from core.snapshot import Snapshot
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 
 
 async def paused_in_library(store: SessionStore, snapshot: Snapshot, now: datetime) -> frozenset[CharacterId]:

@@ -7,7 +7,6 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from core.changes import Changes
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.session.session import Session
@@ -25,7 +24,8 @@ from core.domain.story.event import (
 )
 from core.domain.story.lore_use import kept_from
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 ORIGIN: Final = "origin"
 """The key under which the metadata of a reply says that it is not a model's whole answer."""

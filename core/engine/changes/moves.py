@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypedDict
 
-from core.changes import Changes
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.prompt_range import PromptRange, due_chunk
 from core.domain.requests.request import AnyRequest, ReplyRequest, Request, RequestState, SummaryRequest
@@ -14,7 +13,8 @@ from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.session.state_machine import Command, facts_of, refusal, step
 from core.gateway.call_records import CallRecords
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 
 def new_session(

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from core.agents.context_builder import ContextBuilder
-from core.changes import Changes
 from core.domain.errors import IllegalCommandError
 from core.domain.slot import Slot
 from core.engine.decisions import commands, lore_commands
@@ -15,7 +14,8 @@ from core.engine.decisions.tab1_commands import Tab1Edit, edit_tab1
 from core.library.characters.character import Character
 from core.library.characters.in_chapter import identity_for
 from core.library.characters.offers import Offer, with_offer, with_text
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import is_blank
 
 

@@ -5,11 +5,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.agents.context_builder import ContextBuilder
-from core.changes import Changes
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.ids import BlockId, CharacterId, RequestId, new_uuid
-from core.domain.prompt_block import PromptBlocks, cleaned, problems_of
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import (
     AnyRequest,
@@ -22,6 +20,7 @@ from core.domain.requests.request import (
 )
 from core.domain.session.absence import require_here
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
+from core.domain.session.prompt_block import PromptBlocks, cleaned, problems_of
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
@@ -40,7 +39,8 @@ from core.engine.changes.moves import (
 )
 from core.engine.decisions.tab1_commands import within
 from core.engine.kinds.registry import handler_of
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import is_blank
 from core.text.composer_text import without
 

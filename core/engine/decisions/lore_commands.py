@@ -3,14 +3,14 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from core.changes import Changes
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import new_uuid
 from core.domain.requests.request import Content
 from core.domain.session.lore import ChapterLorebook, labelled, problems_of, with_book, without_book
 from core.domain.session.state_machine import Command
 from core.engine.changes.moves import move
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
-from core.changes import Changes
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import (
@@ -24,7 +23,8 @@ from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import Failed
 from core.engine.kinds.registry import handler_of
 from core.gateway.call_records import CallRecords, records_without_call
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 INTERRUPTED = "The program ended before the answer was stored; the text is safe, send it again."
 INTERRUPTED_WORK = "The program ended before the answer was stored; it is asked for again."

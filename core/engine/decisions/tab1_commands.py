@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from core.changes import Changes
 from core.domain.errors import IllegalCommandError, LimitExceededError
 from core.domain.session.carry_over import CarryOver, marked
 from core.domain.session.limits import LONGEST_TITLE, Limits
@@ -15,7 +14,8 @@ from core.domain.slot import Slot, first_slots
 from core.engine.changes.moves import (
     move,
 )
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line
 
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import datetime
 
-from core.changes import Changes
 from core.domain.requests.request import ReplyRequest, Request, RequestState
 from core.domain.requests.retry_policy import Backoff, Backoffs
 from core.domain.session.state_machine import Command
@@ -11,7 +10,8 @@ from core.engine.changes.moves import move_and_summarise, pending_again, provena
 from core.engine.kinds.outcome import Failed, Outcome, PutBack
 from core.engine.kinds.registry import handler_of
 from core.gateway.call_records import CallRecords
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean
 
 

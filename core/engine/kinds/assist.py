@@ -12,7 +12,7 @@ from core.domain.requests.request import BackgroundRequest
 from core.engine.kinds.base import BackgroundHandler, Job
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
-from core.text.repetition import Source, first_repeated
+from core.text.analysis.repetition import Source, first_repeated
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from functools import partial
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.changes import Changes
 from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
 from core.context.visibility import CharacterKnowledge
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -23,8 +22,9 @@ from core.gateway.call_records import CallRecords, failure_of
 from core.gateway.cashier import Following, nothing_follows
 from core.gateway.embedding_service import Embedded
 from core.gateway.model_gateway import CallResult
-from core.snapshot import Snapshot
-from core.store import SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 
 R = TypeVar("R", bound=RequestBase)
 M = TypeVar("M")

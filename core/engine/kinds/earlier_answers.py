@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.domain.requests.request import RequestBase
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 
 
 @dataclass(frozen=True, slots=True)

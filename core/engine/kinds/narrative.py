@@ -5,7 +5,6 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from core.changes import Changes
 from core.config.models.assignments import ModelConfig, PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import DraftId, new_uuid
@@ -18,9 +17,10 @@ from core.engine.kinds.earlier_answers import earlier_answers
 from core.engine.kinds.outcome import Failed, NarrativeMade
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult, input_hash, model_request
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
+from core.text.analysis.repeated_sentences import without_repeated_sentences
 from core.text.cleaning import cut_in_words, to_last_sentence
-from core.text.repeated_sentences import without_repeated_sentences
 
 _NOTHING_PLAYED: Final = "No prompt was played in this chapter; there is nothing to write."
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from core.changes import Changes
 from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
 from core.context.segments import Context, plain
 from core.domain.ids import RequestId, SessionId, new_uuid
@@ -12,6 +11,7 @@ from core.domain.requests.request import RequestState, TrialRequest
 from core.domain.slot import Slot
 from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import CallResult, ModelGateway
+from core.storage.changes import Changes
 from core.text.cleaning import clean
 from core.text.delimiters import SegmentName
 

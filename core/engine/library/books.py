@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.changes import Changes
 from core.context.carry_over import Told, carry_over
 from core.domain.clock import Clock
 from core.domain.errors import BookGoesOnError, IllegalCommandError, UnreadPartsError
 from core.domain.ids import BookId, SessionId, new_uuid
-from core.domain.secret import label_of
 from core.domain.session.carry_over import CarryOver
 from core.domain.session.session import Session, SessionState, Tab1Inputs, title_from
+from core.domain.story.secret import label_of
 from core.engine.bank.words import unread_in_words
 from core.engine.sync.lore_reading import copies_of_lore
 from core.library.book import Book, cleaned, problems_of
 from core.library.names import find, free_name, name_key
-from core.snapshot import Snapshot
-from core.store import SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 
 LIST_HINT = "List them with `storyengine book list`."
 _OVER = (SessionState.ENDED, SessionState.NARRATING)

@@ -24,7 +24,7 @@ from core.library.characters.from_card import (
 )
 from core.library.names import find, free_name, name_key
 from core.library.refusal import FileRefusedError
-from core.library_store import LibraryStore
+from core.storage.library_store import LibraryStore
 from core.text.cleaning import clean_line, is_blank
 from core.text.name_list import problems_of_groups
 

@@ -28,7 +28,7 @@ from core.library.lore.writers import WRITTEN, write_lorebook
 from core.library.lore_copy import as_copy
 from core.library.names import find, free_name, name_key
 from core.library.refusal import FileRefusedError
-from core.library_store import LibraryStore
+from core.storage.library_store import LibraryStore
 from core.text.cleaning import is_blank
 from core.text.name_list import problems_of_groups
 

@@ -10,7 +10,7 @@ from core.domain.proposal import Proposal, ProposalState
 from core.library.characters.character import Character
 from core.library.characters.checks import cleaned
 from core.library.proposals.taking import fits, taken, taken_back
-from core.library_store import LibraryStore
+from core.storage.library_store import LibraryStore
 
 _GONE = "The character is archived, so nothing is proposed for it; restore it first."
 _NOTHING_TO_UNDO = "Nothing was taken or dropped for this character."

@@ -5,8 +5,8 @@ from core.engine.library.books import BookLibrary
 from core.engine.library.characters import CharacterLibrary
 from core.engine.library.lorebooks import LoreLibrary
 from core.engine.library.proposals import ProposalLibrary
-from core.library_store import LibraryCounts
-from core.store import SessionStore
+from core.storage.library_store import LibraryCounts
+from core.storage.session_store import SessionStore
 
 
 class Library:

@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from core.changes import Changes
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
@@ -11,7 +10,8 @@ from core.engine.changes.moves import given_up, with_all_tries
 from core.engine.decisions.commands import find_request
 from core.engine.queue.vectors import vectors_due
 from core.engine.queue.worker import MAX_SLEEP_SECONDS, Worker
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 
 class BackgroundWorker(Worker):

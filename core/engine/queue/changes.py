@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from core.changes import Changes
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId, new_uuid
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request, SummaryRequest
@@ -13,7 +12,8 @@ from core.engine.changes.moves import given_up, with_all_tries
 from core.engine.decisions import commands, tab1_commands
 from core.engine.decisions.commands import find_request
 from core.engine.kinds.registry import handler_of
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import is_blank
 
 WITH_THE_MODEL = "A model works on that call; stop it first."

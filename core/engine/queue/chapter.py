@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 
-from core.changes import Changes
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId, SessionId
@@ -11,8 +10,9 @@ from core.engine.decisions.commands import find_request
 from core.engine.queue import changes
 from core.engine.sync.notifications import Notification, PromptReturned
 from core.engine.sync.session_writer import SessionWriter
-from core.queue_store import QueueSignal
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.queue_store import QueueSignal
+from core.storage.snapshot import Snapshot
 
 
 class ChapterQueue:

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Protocol
 
-from core.changes import Changes
 from core.config.models.assignments import ModelAssignments
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
@@ -17,8 +16,9 @@ from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.entries import QueueEntry, entries_of
 from core.engine.queue.pause import QueueSwitch
 from core.engine.sync.notifications import QueuePaused, QueueResumed
-from core.queue_store import QueuedRequest, QueueMessage, QueueSignal, QueueStore, parse_message
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.queue_store import QueuedRequest, QueueMessage, QueueSignal, QueueStore, parse_message
+from core.storage.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from core.domain.ids import SessionId
 from core.domain.requests.request import Artifact
 from core.engine.kinds.trial import TEST_VERSION
 from core.gateway.embedding_records import EMBEDDING_VERSION
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 
 MAX_SESSIONS_SCANNED = 5
 """Number of other chapters to search, last played first: each costs a query."""

@@ -8,7 +8,7 @@ from core.config.models.assignments import AgentRole, ModelAssignments
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request, RequestState
 from core.domain.session.profile import Profile
 from core.domain.session.session import SessionState
-from core.queue_store import QueuedRequest
+from core.storage.queue_store import QueuedRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

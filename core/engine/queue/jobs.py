@@ -17,8 +17,8 @@ from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import Following, nothing_follows
 from core.gateway.embedding_service import Embedded, EmbeddingService
 from core.gateway.model_gateway import CallResult, ModelGateway
-from core.snapshot import Snapshot
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 
 Publish = Callable[[Notification], None]
 QUERY_CALL: Final = 0

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from datetime import datetime
 
-from core.changes import Changes
 from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
 from core.domain.session.session import Session, SessionState
 from core.engine.changes.moves import is_rebuilt, retry_time
 from core.engine.scene.commands import begun
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 
 def begun_with(snapshot: Snapshot, made: Changes, now: datetime) -> Changes:

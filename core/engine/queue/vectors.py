@@ -8,7 +8,7 @@ from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.engine.changes.moves import new_work, with_all_tries
 from core.engine.kinds.bank.embedding import OF_TEXTS
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 
 
 def vectors_due(

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
-from core.changes import Changes
 from core.domain.clock import Clock
 from core.domain.errors import (
     ErrorCode,
@@ -35,7 +34,8 @@ from core.engine.sync.notifications import StorageTrouble
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.call_records import BUG, CallRecords, failure_of, records_without_call
 from core.gateway.cancellation import Cancellation
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 

@@ -33,8 +33,8 @@ from core.domain.story.event import Event
 from core.domain.story.transcript import in_order
 from core.engine.recall.asking import Asked, Meaning, meaning_of, query_of, scopes_of
 from core.engine.recall.spelling import respelled, with_names
-from core.snapshot import Snapshot
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 

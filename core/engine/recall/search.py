@@ -19,12 +19,12 @@ from core.domain.bank.recall import Found, Query, Scope, query_words
 from core.domain.ids import SessionId
 from core.engine.recall.asking import Embed, Meaning
 from core.engine.recall.texts import PLACES, ChapterTexts, Place, Text, read_texts
-from core.snapshot import Snapshot
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
+from core.text.analysis.trigrams import FEWEST_LETTERS, nearest
 from core.text.cleaning import clean_line
 from core.text.composition import composed, composed_with_places, is_composed
 from core.text.graphemes import head, tail
-from core.text.trigrams import FEWEST_LETTERS, nearest
 
 MOST_HITS: Final = 50
 """Hits of each place."""

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from core.bank_store import BankStore
 from core.domain.bank.recall import Query, Scope, capitalised, words_of
 from core.domain.session.cast import Character
-from core.text.trigrams import FEWEST_LETTERS, nearest
+from core.storage.bank_store import BankStore
+from core.text.analysis.trigrams import FEWEST_LETTERS, nearest
 
 MOST_SUSPECTS: Final = 12
 """Words of one prompt that are looked up; the first ones."""

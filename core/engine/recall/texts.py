@@ -12,7 +12,7 @@ from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import MemoryBlock
 from core.domain.story.transcript import in_order
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 
 
 class Place(StrEnum):

@@ -5,11 +5,16 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from core.changes import Changes
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.ids import SessionId, new_uuid
-from core.domain.save_point import (
+from core.domain.session.limits import LONGEST_TITLE
+from core.domain.session.session import Session, title_from
+from core.domain.story.condensed import still_condensed
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
+from core.domain.story.save_point import (
     AUTOMATIC,
     EMPTY_CHAIN,
     LINKS,
@@ -27,19 +32,14 @@ from core.domain.save_point import (
     memory_at,
     number_for_automatic,
 )
-from core.domain.session.limits import LONGEST_TITLE
-from core.domain.session.session import Session, title_from
-from core.domain.story.condensed import still_condensed
-from core.domain.story.draft import NarrativeDraft
-from core.domain.story.event import Event
-from core.domain.story.memory import MemoryBlock
 from core.engine.bank.copies import bank_of, with_readings
 from core.engine.kinds.registry import handler_of
 from core.engine.sync.lore_reading import copies_of_lore
 from core.exchange.session_copy import as_new_session, beginning_of
 from core.exchange.session_export import SessionBody
-from core.snapshot import Snapshot
-from core.store import SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
 
 BATCH = 200

@@ -6,20 +6,10 @@ from datetime import datetime
 from typing import Final
 
 from core.agents.context_builder import ContextBuilder
-from core.changes import Changes
 from core.domain.audience import EVERYONE, Audience
 from core.domain.dice import Roll
 from core.domain.errors import IllegalCommandError, LimitExceededError
 from core.domain.requests.request import ReplyRequest, Request
-from core.domain.secret import (
-    LATEST_REVEAL,
-    LONGEST_SECRET,
-    LONGEST_SECRETS,
-    MOST_SECRETS,
-    Secret,
-    is_due,
-    label_of,
-)
 from core.domain.session.profile import lines_of, problems_of_group_names
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
@@ -33,12 +23,22 @@ from core.domain.story.context_status import (
     with_statuses,
 )
 from core.domain.story.event import CONTEXT, NEVER, SCENE, SECRET, Event, Role
+from core.domain.story.secret import (
+    LATEST_REVEAL,
+    LONGEST_SECRET,
+    LONGEST_SECRETS,
+    MOST_SECRETS,
+    Secret,
+    is_due,
+    label_of,
+)
 from core.engine.changes.canon import end_of_canon
 from core.engine.changes.moves import move
 from core.engine.decisions.commands import begin, require_cast
 from core.engine.decisions.tab1_commands import within
 from core.engine.scene.staging import with_present
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import is_blank
 
 ROLL: Final = "roll"

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from core.agents.context_builder import ContextBuilder
 from core.domain.clock import Clock
 from core.domain.dice import Draw, Roll, read_dice, roll
-from core.domain.secret import Secret
 from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus
 from core.domain.story.event import Event
+from core.domain.story.secret import Secret
 from core.engine.scene import commands, staging
 from core.engine.sync.session_writer import SessionWriter
 

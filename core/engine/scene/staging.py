@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.agents.context_builder import ContextBuilder
-from core.changes import Changes
 from core.domain.audience import Audience
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import CharacterId
@@ -16,7 +15,8 @@ from core.domain.slot import Slot
 from core.engine.changes.absences import paused_slots, slots_of
 from core.engine.changes.moves import move
 from core.engine.decisions.commands import require_cast
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 
 def set_away(snapshot: Snapshot, away: Mapping[Slot, int], now: datetime) -> Changes:

@@ -19,7 +19,7 @@ from core.engine.sync import notifications
 from core.engine.sync.notifications import Notification
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 
 DROP_TIMEOUT_SECONDS: Final = 5.0
 """Seconds to take a request out of the queue; after that it stays there, where the GM can drop it."""

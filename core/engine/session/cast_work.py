@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Final
 
 from core.agents.proposals.asking import Question
-from core.changes import Changes
 from core.config.models.assignments import AgentRole
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
@@ -31,7 +30,8 @@ from core.library.characters.character import Character
 from core.library.names import name_key
 from core.library.proposals.exposure import neglected
 from core.library.proposals.of_chapter import of_exposure, of_fading, of_merging
-from core.store import SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
 
 OVER: Final = (SessionState.ENDED, SessionState.NARRATING)
 """The states of a chapter that has ended."""

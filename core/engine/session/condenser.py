@@ -15,7 +15,7 @@ from core.engine.queue.background import BackgroundWorker
 from core.engine.sync.listening_task import ListeningTask
 from core.engine.sync.notifications import MemoryAppended, Notification, RequestSettled
 from core.engine.sync.session_writer import SessionWriter
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 
 _KIND = RequestKind.CONDENSE
 _QUEUES_IN = (SessionState.ACTIVE, SessionState.SUMMARIZING)

@@ -9,7 +9,7 @@ from core.domain.bank.item import Item
 from core.domain.ids import SessionId
 from core.engine.recall.reading import chapters_of
 from core.engine.sync.session_writer import SessionWriter
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 
 
 class EarlierItems:

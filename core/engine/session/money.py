@@ -13,8 +13,8 @@ from core.engine.recall.reading import BankReader
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
 from core.ledger.ceilings import CeilingGuard, Reached
-from core.snapshot import Snapshot
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 
 
 class Money:

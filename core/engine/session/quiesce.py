@@ -6,11 +6,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from core.changes import Changes
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
 from core.engine.sync.session_writer import Decide, SessionWriter
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 STOP_TIMEOUT_SECONDS: Final = 30.0
 """Seconds to wait until stopped calls are settled."""

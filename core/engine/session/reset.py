@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
-from core.changes import Changes
 from core.domain.clock import Clock
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
@@ -14,8 +13,9 @@ from core.engine.changes import moves
 from core.engine.decisions import commands
 from core.engine.sync.notifications import SessionReplaced
 from core.engine.sync.session_writer import Decide, SessionWriter
-from core.snapshot import Snapshot
-from core.store import SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 
 
 async def reset_session(

@@ -5,8 +5,8 @@ from core.agents.sections.prompt_blocks import PromptOutline
 from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
 from core.domain.clock import Clock
-from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.prompt_range import PromptRange
+from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.slot import Slot
 from core.engine.decisions import commands, lore_commands, tab1_commands
 from core.engine.decisions.lore_commands import LoreCopy

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 
-from core.changes import Changes
 from core.domain.audience import Audience
 from core.domain.errors import IllegalCommandError, SessionLockedError, StorageError, StoryEngineError
 from core.domain.ids import RequestId, SessionId
@@ -50,8 +49,9 @@ from core.engine.sync.notifications import BankChanged, WriterChanged, WriterGon
 from core.engine.sync.subscriptions import Listener
 from core.engine.takes.service import Takes
 from core.gateway.model_gateway import CallResult
-from core.snapshot import Snapshot
-from core.store import WriterInfo, written_elsewhere
+from core.storage.changes import Changes
+from core.storage.session_store import WriterInfo, written_elsewhere
+from core.storage.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from core.engine.session.money import Money
 from core.engine.speaking.heartbeats import Heartbeats
 from core.engine.speaking.service import Afterthoughts
 from core.engine.sync.session_writer import SessionWriter
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.engine.queue.duration_history import find_last_duration
-from core.snapshot import Snapshot
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 
 _ALL = 2**31 - 1
 """Characters, as many as the store can be asked for; no chapter has as many."""

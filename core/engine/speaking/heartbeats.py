@@ -16,7 +16,7 @@ from core.engine.changes.moves import new_work
 from core.engine.queue.background import BackgroundWorker
 from core.engine.speaking.hints import Hint, HintRules, hints_of, unsettled
 from core.engine.sync.session_writer import SessionWriter
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 
 MOST_ANSWERS: Final = 2 * len(Slot)
 """Number of the newest answers that are read: each silent character has given one of them."""

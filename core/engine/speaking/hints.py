@@ -11,7 +11,7 @@ from core.domain.session.absence import USUAL_HINT_MINUTES
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
 
 

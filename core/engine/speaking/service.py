@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from core.changes import Changes
 from core.domain.audience import Audience
 from core.domain.clock import Clock
 from core.domain.errors import StoryEngineError
@@ -23,7 +22,8 @@ from core.engine.decisions.commands import require_cast
 from core.engine.kinds.speaking.afterthought import Opening, Pause, opening_of
 from core.engine.queue.background import BackgroundWorker
 from core.engine.sync.session_writer import SessionWriter
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 TIMERS: Final = (10, 60, 300, 900, 3_600)
 """Seconds of idleness after which a character is asked: 10 seconds, 1, 5 and 15 minutes, 1 hour."""

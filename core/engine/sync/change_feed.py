@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.changes import Changes
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import Request, RequestState
 from core.domain.slot import Slot
@@ -13,8 +12,9 @@ from core.domain.story.memory import MemoryBlock, compact_old_deltas
 from core.engine.kinds.registry import handler_of
 from core.engine.sync import notifications as notices
 from core.engine.sync.notifications import Notification
-from core.snapshot import Snapshot, full_deltas_from
-from core.store import SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot, full_deltas_from
 
 
 @dataclass(frozen=True, slots=True)

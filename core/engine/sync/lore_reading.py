@@ -9,8 +9,8 @@ from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.requests.request import Content
 from core.domain.session.lore import Lorebooks
-from core.snapshot import Snapshot
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from core.library.lore.book import Lorebook

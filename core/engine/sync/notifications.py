@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId, SessionId
-from core.domain.prompt_block import PromptBlocks
 from core.domain.requests.request import ReplyRequest, Request
+from core.domain.session.prompt_block import PromptBlocks
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
-from core.store import WriterInfo
+from core.storage.session_store import WriterInfo
 
 
 class Notification:

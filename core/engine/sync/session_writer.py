@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from core.changes import Changes
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import RequestId
@@ -19,8 +18,9 @@ from core.engine.sync.completion_waiters import CompletionWaiters
 from core.engine.sync.lore_reading import with_lore
 from core.engine.sync.notifications import BankChanged, StorageRecovered, StorageTrouble, WriterChanged
 from core.engine.sync.subscriptions import Listeners
-from core.snapshot import Snapshot
-from core.store import Lease, SessionStore, WriterInfo
+from core.storage.changes import Changes
+from core.storage.session_store import Lease, SessionStore, WriterInfo
+from core.storage.snapshot import Snapshot
 
 Decide = Callable[[Snapshot], Changes]
 

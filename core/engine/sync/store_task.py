@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from core.engine.sync.session_writer import SessionWriter
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 
 log = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ from core.engine.save_points.service import title_with
 from core.engine.sync.lore_reading import copies_of_lore
 from core.exchange.session_copy import beginning_of
 from core.exchange.session_export import SessionBody
-from core.snapshot import Snapshot
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 
 _TRIES = 5
 

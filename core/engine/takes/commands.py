@@ -11,7 +11,6 @@ from enum import StrEnum
 
 from core.agents.answers.json_output import InvalidMemoryError
 from core.agents.memory import context_summary
-from core.changes import Changes
 from core.config.models.assignments import PromptStyle
 from core.context.canon_locks import audience_of_lock
 from core.domain.errors import IllegalCommandError, LimitExceededError
@@ -38,7 +37,8 @@ from core.engine.decisions.commands import find_request
 from core.engine.decisions.tab1_commands import within
 from core.engine.kinds.outcome import ReplyMade
 from core.engine.kinds.speaking.reply import ReplyHandler
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean, is_blank
 from core.text.composer_text import joined, without
 

@@ -16,7 +16,7 @@ from core.engine.queue.worker import RequestWorker
 from core.engine.sync.session_writer import Decide, SessionWriter
 from core.engine.takes import commands as take_commands
 from core.engine.takes.commands import LockMark
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 from core.text.cleaning import clean
 
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from core.domain.agent_role import AgentRole
-from core.domain.prompt_block import (
+from core.domain.session.prompt_block import (
     DEFAULT_VARIANT,
     GREATEST_ORDER,
     LEAST_ORDER,

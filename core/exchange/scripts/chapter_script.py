@@ -13,8 +13,6 @@ from pathlib import Path
 from core.config.files.bounded_file import FileTooLargeError, read_bounded
 from core.domain.audience import Audience
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.prompt_block import PromptBlocks
-from core.domain.secret import Secret
 from core.domain.session.language import LANGUAGES, Language, read_language
 from core.domain.session.limits import LONGEST_NAME, Limits
 from core.domain.session.profile import (
@@ -26,7 +24,9 @@ from core.domain.session.profile import (
     cleaned,
     problems_of,
 )
+from core.domain.session.prompt_block import PromptBlocks
 from core.domain.slot import Slot
+from core.domain.story.secret import Secret
 from core.exchange.scripts.absence import read_silence
 from core.exchange.scripts.blocks import read_prompt_blocks
 from core.exchange.scripts.fields import FieldReader, ScriptProblem, quoted

@@ -7,10 +7,10 @@ from typing import Final
 from core.domain.audience import EVERYONE, NOBODY, Audience, audience_of
 from core.domain.dice import read_dice
 from core.domain.errors import IllegalCommandError
-from core.domain.secret import LATEST_REVEAL, LONGEST_SECRET, LONGEST_SECRETS, MOST_SECRETS, Secret
 from core.domain.session.limits import Limits
 from core.domain.session.profile import GENERAL, problems_of_group_names
 from core.domain.slot import Slot
+from core.domain.story.secret import LATEST_REVEAL, LONGEST_SECRET, LONGEST_SECRETS, MOST_SECRETS, Secret
 from core.exchange.scripts.fields import FieldReader
 from core.text.cleaning import clean_line
 

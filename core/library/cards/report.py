@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from core.domain.prompt_block import LONGEST_PROMPT_BLOCK
 from core.domain.session.limits import Limits
+from core.domain.session.prompt_block import LONGEST_PROMPT_BLOCK
 from core.library.cards.card import Card
 from core.library.cards.card_file import CardFile
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import CharacterId
-from core.domain.prompt_block import (
+from core.domain.session.prompt_block import (
     GREATEST_ORDER,
     LEAST_ORDER,
     LONGEST_BLOCK_NAME,

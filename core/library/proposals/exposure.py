@@ -11,7 +11,7 @@ from typing import Final
 
 from core.library.characters.character import Character, Topic
 from core.library.names import name_key
-from core.text.repetition import words_of
+from core.text.analysis.repetition import words_of
 
 GAIN: Final = 0.2
 """Share of the gap to full exposure that one mention closes."""

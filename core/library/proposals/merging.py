@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from core.library.characters.character import Topic, Trait
 from core.library.characters.checks import LONGEST_TEXT
-from core.text.repetition import words_of
+from core.text.analysis.repetition import words_of
 
 SAME_FROM: Final = 0.85
 _RUN: Final = 3

@@ -9,7 +9,7 @@ from core.config.sections import MOST_TEXTS
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Usage
 from core.providers.base import ProviderError
-from core.text.clauses import clauses_of
+from core.text.analysis.clauses import clauses_of
 from core.text.cleaning import clean_line, is_blank
 
 Vector = tuple[float, ...]

@@ -16,7 +16,7 @@ from core.domain.requests.request import BackgroundRequest, Request
 from core.engine.session.session_handle import SessionHandle
 from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.models.call_permission import repair_after_failure
+from storyengine_tui.screens.models.permission.call_permission import repair_after_failure
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea

@@ -19,7 +19,7 @@ from core.library.characters.character import Character
 from core.library.characters.in_chapter import Compared, SharedField, compared, with_field
 from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
-from storyengine_tui.screens.library.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal

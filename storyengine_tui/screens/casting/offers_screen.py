@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widgets import DataTable, Static
 
 from core.domain.errors import LimitExceededError
-from core.domain.prompt_block import LONGEST_PROMPT_BLOCK
+from core.domain.session.prompt_block import LONGEST_PROMPT_BLOCK
 from core.domain.session.state_machine import Command
 from core.engine.decisions.lore_commands import LoreCopy
 from core.library.cards.report import Place
@@ -21,7 +21,7 @@ from core.library.characters.offers import Offer, block_of, with_offer, with_tex
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from storyengine_tui.screens.casting.compare_screen import ShortenModal, SlotTexts
-from storyengine_tui.screens.library.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine

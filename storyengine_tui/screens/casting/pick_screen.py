@@ -15,7 +15,7 @@ from core.library.characters.character import Character
 from core.library.characters.pause import pause_text
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
-from storyengine_tui.screens.library.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.fields.one_line import EntryField
 
 NOBODY = "No character has these words in its name or its description."

@@ -18,7 +18,7 @@ from storyengine_tui.screens.chapter.session_listener import SessionListener
 from storyengine_tui.screens.chapter.status_line import StatusLine
 from storyengine_tui.screens.chapter.tab_pages import TITLES, PageTab, TabPages, apply_tall_class, home_tab
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
-from storyengine_tui.screens.models.call_permission import ensure_callable, repair_after_failure
+from storyengine_tui.screens.models.permission.call_permission import ensure_callable, repair_after_failure
 from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
 from storyengine_tui.screens.shared.status_screen import StatusScreen

@@ -12,7 +12,7 @@ from storyengine_tui.screens.chapter.paused_banner import PausedBanner
 from storyengine_tui.screens.chapter.status_line import StatusLine
 from storyengine_tui.screens.chapter.tab_pages import TabPages
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
-from storyengine_tui.screens.models.call_permission import is_repairable
+from storyengine_tui.screens.models.permission.call_permission import is_repairable
 from storyengine_tui.screens.shared.status_screen import StatusScreen
 
 if TYPE_CHECKING:

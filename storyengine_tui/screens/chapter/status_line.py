@@ -10,7 +10,7 @@ from textual.widgets import Static
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 if TYPE_CHECKING:
-    from core.snapshot import Snapshot
+    from core.storage.snapshot import Snapshot
 
 
 class StatusLine(Static):

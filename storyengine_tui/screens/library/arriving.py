@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from core.domain.clock import utc_now
 from core.exchange.arrivals import Arrival, ArrivalKind, arrival_of, dropped_paths
-from core.exchange.library_files import files_in, read_file
+from core.exchange.library.library_files import files_in, read_file
 from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.library.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
 SHELF_OF: Final = {

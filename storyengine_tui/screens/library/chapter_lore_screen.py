@@ -17,7 +17,7 @@ from core.engine.decisions.lore_commands import LoreCopy
 from core.engine.session.session_handle import SessionHandle
 from core.library.lore.kept import KeptLorebook
 from core.library.names import name_key
-from storyengine_tui.screens.library.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen
 
 if TYPE_CHECKING:
     from core.engine.library.lorebooks import LoreLibrary

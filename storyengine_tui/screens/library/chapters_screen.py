@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
 from core.domain.session.session import SessionSummary
-from core.library_store import LibraryCounts
+from core.storage.library_store import LibraryCounts
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.chapter_shelf import UNREADABLE, ChapterShelf
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
-from core.exchange.library_files import files_in, format_of, read_file, refuse_present, write_new
+from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
 from core.library.characters.character import Character

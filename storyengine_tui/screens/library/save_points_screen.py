@@ -9,11 +9,11 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
-from core.domain.save_point import AUTOMATIC, NAMED, SavePoint
 from core.domain.session.session import SessionSummary
+from core.domain.story.save_point import AUTOMATIC, NAMED, SavePoint
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.screens.library.title_modal import SlotNameModal
+from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 NONE_TAKEN = "No save slots yet: the first is created when the chapter is locked. k saves one under a name."

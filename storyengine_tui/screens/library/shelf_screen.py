@@ -14,11 +14,11 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import DataTable, Input, Static
 
-from core.library_store import LibraryCounts
+from core.storage.library_store import LibraryCounts
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.arriving import DropImport
-from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.screens.library.title_modal import NameModal
+from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import EntryField
 

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from core.domain.save_point import LONGEST_LABEL
 from core.domain.session.limits import LONGEST_NAME
+from core.domain.story.save_point import LONGEST_LABEL
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 
 LONGEST_TITLE = 120

@@ -25,13 +25,13 @@ from core.engine.kinds.trial import tested
 from core.engine.session.session_handle import SessionHandle
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.models.account_draft import draft_of_server
-from storyengine_tui.screens.models.call_permission import ask, have_weights
+from storyengine_tui.screens.models.accounts.account_draft import draft_of_server
 from storyengine_tui.screens.models.connection import Connection, connect, connection_with, find_key, try_out
-from storyengine_tui.screens.models.local_weights import are_missing
 from storyengine_tui.screens.models.model_fields import ModelFields
 from storyengine_tui.screens.models.model_labels import said_of_consent, said_without_service
 from storyengine_tui.screens.models.models_here_screen import FoundModel, ModelsHereScreen
+from storyengine_tui.screens.models.permission.call_permission import ask, have_weights
+from storyengine_tui.screens.models.permission.local_weights import are_missing
 from storyengine_tui.screens.models.trying_screen import NOTHING_SENT, TryingScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
@@ -297,7 +297,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
 
     def action_accounts(self) -> None:
         """Show the accounts, to add one or to change it."""
-        from storyengine_tui.screens.models.accounts_screen import AccountsScreen
+        from storyengine_tui.screens.models.accounts.accounts_screen import AccountsScreen
 
         self.app.push_screen(AccountsScreen(self._configuration, self._session), self._go_on_with_accounts)
 

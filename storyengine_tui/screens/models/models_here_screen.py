@@ -15,8 +15,8 @@ from textual.widgets.option_list import Option
 from core.domain.errors import StoryEngineError
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.models.fetch_modal import FetchModal
-from storyengine_tui.screens.models.local_weights import LocalModel, local_models, shown_size, use
+from storyengine_tui.screens.models.permission.fetch_modal import FetchModal
+from storyengine_tui.screens.models.permission.local_weights import LocalModel, local_models, shown_size, use
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 from storyengine_tui.widgets.banner import Banner, Tone
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen

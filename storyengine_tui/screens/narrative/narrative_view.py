@@ -7,7 +7,7 @@ from core.domain.errors import ErrorCode
 from core.domain.requests.request import NarrativeRequest, SummaryRequest
 from core.domain.session.session import Session, SessionState
 from core.domain.session.state_machine import Command
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean
 from storyengine_tui.widgets.banner import BannerAction, BannerText, Tone
 

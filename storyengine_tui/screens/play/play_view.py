@@ -13,8 +13,8 @@ from core.domain.story.context_status import Statuses
 from core.engine.kinds.speaking.afterthought import DECISION_CALL
 from core.engine.sync.notifications import CallStarted
 from core.ledger.words import dollars
-from core.snapshot import Snapshot
-from core.store import WriterInfo
+from core.storage.session_store import WriterInfo
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from storyengine_tui.screens.play.scene import hearing_view, stage_view

@@ -7,7 +7,7 @@ from typing import Final
 from core.domain.prompt_range import PromptRange
 from core.domain.session.state_machine import Command
 from core.engine.changes.canon import newest_events
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 
 COMMANDS: Final = {
     "reroll": Command.ASK_AGAIN,

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widgets import Input, Select, Static
 
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.prompt_block import LONGEST_BLOCK_NAME, LONGEST_PROMPT_BLOCK, BlockPlace, PromptBlock
+from core.domain.session.prompt_block import LONGEST_BLOCK_NAME, LONGEST_PROMPT_BLOCK, BlockPlace, PromptBlock
 from core.domain.session.state_machine import Command
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.chapter.autosaved_screen import AutosavedScreen

@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import DataTable, Select, Static
 
-from core.domain.prompt_block import (
+from core.domain.session.prompt_block import (
     DEFAULT_VARIANT,
     LONGEST_PROMPT_BLOCKS,
     PromptBlock,
@@ -21,11 +21,11 @@ from core.domain.session.state_machine import Command
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import PromptBlocksChanged, WriterChanged
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.screens.prompt_blocks.block_screen import BlockScreen
 from storyengine_tui.screens.prompt_blocks.conditions import used_for
 from storyengine_tui.screens.prompt_blocks.outline_view import OutlineView
 from storyengine_tui.screens.prompt_blocks.variant_modal import VariantModal
+from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -167,7 +167,7 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
 
     def action_starting_set(self) -> None:
         """Add the blocks to begin with, switched off."""
-        from core.exchange.starting_set import with_starting_set
+        from core.exchange.library.starting_set import with_starting_set
 
         self._store(with_starting_set(self._blocks))
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from core.domain.agent_role import AgentRole
-from core.domain.prompt_block import (
+from core.domain.session.prompt_block import (
     GREATEST_ORDER,
     LEAST_ORDER,
     BlockPlace,

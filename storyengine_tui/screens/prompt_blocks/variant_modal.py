@@ -1,6 +1,6 @@
 """Asks for the name of a variant."""
 
-from core.domain.prompt_block import LONGEST_VARIANT
+from core.domain.session.prompt_block import LONGEST_VARIANT
 from storyengine_tui.screens.library.title_modal import TitleModal
 
 

@@ -15,8 +15,8 @@ from core.domain.ids import SessionId
 from core.engine.recall.search import Hit, excerpt_of
 from core.engine.recall.texts import Place
 from core.text.cleaning import clean_line
-from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.screens.shared.background import run_in_background
+from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.one_line import EntryField

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from core.context.visibility import names_of
 from core.domain.audience import NOBODY, Audience
-from core.domain.secret import (
+from core.domain.session.profile import audience_of_groups, groups_in
+from core.domain.session.session import Session
+from core.domain.story.secret import (
     LATEST_REVEAL,
     LONGEST_SECRET,
     LONGEST_SECRETS,
@@ -14,9 +16,7 @@ from core.domain.secret import (
     Secret,
     label_of,
 )
-from core.domain.session.profile import audience_of_groups, groups_in
-from core.domain.session.session import Session
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line, is_blank
 from core.text.graphemes import head
 from core.text.numbers import read_count

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from core.domain.requests.request import LockRequest, Request
-from core.domain.secret import Reveal, Secret
 from core.domain.session.profile import Profiles
 from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots
+from core.domain.story.secret import Reveal, Secret
 from core.engine.decisions.tab1_commands import Tab1Edit
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.widgets.panel_switcher import PanelEntry
 

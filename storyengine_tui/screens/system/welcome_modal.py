@@ -15,9 +15,9 @@ from textual.widgets.option_list import Option
 from core.config.models.assignments import AgentRole
 from core.exchange.scripts.chapter_script import ChapterScriptError
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.models.local_weights import local_models, shown_size
 from storyengine_tui.screens.models.model_labels import model_label_for
 from storyengine_tui.screens.models.models_here_screen import FoundModel, ModelsHereScreen
+from storyengine_tui.screens.models.permission.local_weights import local_models, shown_size
 from storyengine_tui.screens.system.example_chapters import ExampleChapter, find_examples
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal

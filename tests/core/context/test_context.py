@@ -18,7 +18,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
-from core.snapshot import recent_from
+from core.storage.snapshot import recent_from
 from core.text.delimiters import SegmentName, closing_mark, delimit, opening_mark
 from tests.core.samples import TAB1, any_text, choices, event, known, memory, play, session
 

@@ -18,7 +18,7 @@ from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
-from core.snapshot import recent_from
+from core.storage.snapshot import recent_from
 from core.text.delimiters import SegmentName
 from tests.core.samples import (
     TAB1,

@@ -11,8 +11,8 @@ from core.agents.sections.prompt_blocks import LEAD
 from core.config.models.assignments import AgentRole, PromptStyle
 from core.context.visibility import known_to_gm
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
 from core.domain.prompt_range import PromptRange
+from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
 from core.domain.slot import Slot
 from core.text.delimiters import SegmentName
 from tests.core.samples import TAB1, choices, known, lock_block, memory, play, session

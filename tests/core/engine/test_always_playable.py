@@ -13,9 +13,9 @@ from core.config.models.assignments import AgentRole, ModelAssignments, choose_m
 from core.config.sections import AgentSettings, ProfileSettings
 from core.context.visibility import known_to_gm
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.prompt_block import LONGEST_PROMPT_BLOCK, PromptBlock, PromptBlocks
 from core.domain.requests.request import SummaryRequest
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
+from core.domain.session.prompt_block import LONGEST_PROMPT_BLOCK, PromptBlock, PromptBlocks
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.memory import corrections_length

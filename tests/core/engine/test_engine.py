@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from core.changes import Changes
 from core.config.models.assignments import defaults_for
 from core.domain.errors import (
     ErrorCode,
@@ -27,6 +26,7 @@ from core.engine.sync.notifications import SessionChanged, StorageTrouble, Write
 from core.gateway.call_records import BUG
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault
+from core.storage.changes import Changes
 from tests.core.faulty_store import AWAY, FaultyStore
 from tests.core.room import Room
 from tests.core.simulation import START, active

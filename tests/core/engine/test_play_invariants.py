@@ -25,7 +25,7 @@ from core.domain.story.event import Role
 from core.engine.changes.moves import may_summarise_early
 from core.engine.decisions import commands
 from core.engine.queue.order import next_request, next_retry
-from core.snapshot import recent_from
+from core.storage.snapshot import recent_from
 from tests.core.simulation import Simulation, failure, with_limits
 
 CHUNK = 3

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from uuid import UUID
 
-from core.changes import Changes
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, RequestState
 from core.domain.slot import Slot
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from tests.core.samples import NOW, SESSION_ID, TAB1, delta_block, lock_block, play, session
 
 BEFORE = Snapshot(

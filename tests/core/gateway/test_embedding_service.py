@@ -17,7 +17,7 @@ from core.domain.requests.cost import YOURS, Cost
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.exchange.session_integrity import problems_of_calls
+from core.exchange.integrity.session import problems_of_calls
 from core.gateway import embedding_service
 from core.gateway.cancellation import Cancellation
 from core.gateway.embedding_records import EMBEDDING_VERSION

@@ -10,7 +10,7 @@ from sqlalchemy import make_url
 
 from core.domain.errors import SessionLockedError, StorageError
 from core.domain.session.session import Session
-from core.store import Lease
+from core.storage.session_store import Lease
 from db.backups import client_programs
 from db.backups.dump import backup, restore
 from db.connections import parse_url

@@ -6,13 +6,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from core.changes import Changes
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.bank.recall import ItemVector, Query, Scope, query_words
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId
 from core.engine.catalog import SessionCatalog
 from core.engine.verification import Verification
+from core.storage.changes import Changes
 from db.backups.dump import backup, restore
 from db.store import PostgresStore, open_store
 from tests.core.bank_samples import walked

@@ -9,7 +9,7 @@ from sqlalchemy import make_url
 
 from core.domain.errors import StorageError
 from core.domain.session.session import Session
-from core.store import Lease
+from core.storage.session_store import Lease
 from db.backups.dump import restore
 from db.backups.rotation import backup_into
 from db.store import PostgresStore, open_store

@@ -10,14 +10,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from core.changes import Changes
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
-from core.domain.prompt_block import NO_PROMPT_BLOCKS
 from core.domain.requests.request_kinds import RequestKind
+from core.domain.session.prompt_block import NO_PROMPT_BLOCKS
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.sync.notifications import TextArrived
+from core.storage.changes import Changes
 from db.backups import client_programs
 from db.backups.dump import backup, restore
 from db.embedded.machine.binaries import Binaries
@@ -39,7 +39,7 @@ from tests.store.chapters import PROMPT_BLOCKS, taken
 from tests.store.embedded.embedded_fixtures import directory, stop
 from tests.store.schema.older_schema import add_every_state, make_old
 from tests.store.servers import cloned, plain_url
-from tests.torture.reader import Reader, check_session, digest_of
+from tests.torture.readers.reader import Reader, check_session, digest_of
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,6 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from core.changes import Changes
 from core.domain.bank.details import PersonDetails
 from core.domain.bank.recall import Query, Scope, query_words
 from core.domain.ids import SessionId
@@ -18,7 +17,8 @@ from core.domain.slot import Slot
 from core.engine.recall.asking import Asked
 from core.engine.recall.reading import BankReader
 from core.engine.recall.search import search
-from core.store import Lease
+from core.storage.changes import Changes
+from core.storage.session_store import Lease
 from db.store import PostgresStore, open_store
 from tests.core.bank_samples import NOW, fact
 from tests.store import chapters

@@ -8,12 +8,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from core.changes import Changes
 from core.domain.bank.item import Item
 from core.domain.bank.recall import ItemVector, Query, Scope, query_words
 from core.domain.errors import StorageError
 from core.domain.session.language import Language
 from core.domain.session.session import Session
+from core.storage.changes import Changes
 from db.bank import recall
 from db.bank.recall_connection import RecallConnection
 from db.bank.recall_parts import array_of

@@ -12,13 +12,13 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from core.changes import Changes
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.pieces import PieceVector
 from core.domain.bank.recall import ItemVector, Query, Scope, query_words
 from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.storage.changes import Changes
 from db.backups.dump import backup, restore
 from db.bank.recall_connection import RecallConnection
 from db.store import PostgresStore, open_store

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 from db.store import PostgresStore, open_store
 from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
 from tests.store.servers import cloned, give_back

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from core.changes import Changes
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import EventId, new_uuid
-from core.domain.secret import Reveal, Secret
 from core.domain.session.session import Session, SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import SECRET, Event, Role
 from core.domain.story.memory import MemoryBlock
+from core.domain.story.secret import Reveal, Secret
 from core.engine.session.session_handle import SessionHandle
-from core.store import Lease, SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import Lease, SessionStore
 from tests.store import chapters
 from tests.store.chapters import NOW
 from tests.store.contract.conftest import OpenWindow

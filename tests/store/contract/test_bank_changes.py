@@ -8,7 +8,6 @@ from itertools import count
 
 import pytest
 
-from core.changes import Changes
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.bank.checks import LAST_PROMPT
 from core.domain.bank.details import (
@@ -26,7 +25,8 @@ from core.domain.slot import Slot
 from core.engine.bank.changes import FEW_TO_MERGE, NO_WIDER, NO_WORDS, OTHER_CHAPTER, OTHER_KIND
 from core.engine.bank.service import NO_BANK, Bank
 from core.engine.bank.undo import NOTHING_TO_REDO, NOTHING_TO_UNDO
-from core.store import SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
 from tests.core.bank_samples import NOW, fact
 from tests.store import chapters
 

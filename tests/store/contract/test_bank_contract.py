@@ -6,7 +6,6 @@ from uuid import UUID
 
 import pytest
 
-from core.changes import Changes
 from core.domain.audience import Audience
 from core.domain.bank.details import (
     Aspect,
@@ -30,7 +29,8 @@ from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus, EventStatus
 from core.library.book import Book
-from core.store import Lease, SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import Lease, SessionStore
 from tests.core.bank_samples import NOW, WHOLE, fact, whole_items
 from tests.store import chapters
 

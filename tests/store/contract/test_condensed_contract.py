@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from core.changes import Changes
 from core.domain.audience import Audience
 from core.domain.ids import BlockId, SessionId, new_uuid
 from core.domain.session.session import Session
@@ -15,7 +14,8 @@ from core.domain.story.memory import MemoryBlock
 from core.engine.catalog import SessionCatalog
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import read_records
-from core.store import Lease, SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import Lease, SessionStore
 from tests.core.samples import delta_payload
 from tests.store import chapters
 from tests.store.chapters import NOW

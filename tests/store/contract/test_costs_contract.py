@@ -8,7 +8,7 @@ import pytest
 
 from core.domain.requests.cost import LOCAL, PROVIDER, Cost, UnitPrices
 from core.domain.session.session import Session
-from core.store import Lease, SessionStore
+from core.storage.session_store import Lease, SessionStore
 from tests.store import chapters
 
 pytestmark = pytest.mark.anyio

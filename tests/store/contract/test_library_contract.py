@@ -15,8 +15,8 @@ from core.engine.library.characters import CharacterLibrary
 from core.library.book import Book
 from core.library.characters.character import Character, Imported, KeptFile, Topic, Trait
 from core.library.lore.kept import KeptLorebook
-from core.library_store import LibraryCounts
-from core.store import SessionStore
+from core.storage.library_store import LibraryCounts
+from core.storage.session_store import SessionStore
 from tests.store import chapters
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from core.changes import Changes
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import EventId, new_uuid
 from core.domain.requests.request import Content
@@ -12,7 +11,8 @@ from core.domain.session.lore import ChapterLorebook
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.lore_use import LoreUse, metadata_of
-from core.store import SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
 from tests.store import chapters
 
 pytestmark = pytest.mark.anyio

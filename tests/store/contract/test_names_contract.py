@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from core.bank_store import Names
 from core.domain.audience import Audience
 from core.domain.bank.details import Details, FactDetails, PersonDetails, PlaceDetails
 from core.domain.bank.item import Item, Validation
 from core.domain.bank.recall import Scope
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.store import SessionStore
+from core.storage.bank_store import Names
+from core.storage.session_store import SessionStore
 from tests.core.bank_samples import NOW, fact
 from tests.store.contract.test_bank_contract import kept
 

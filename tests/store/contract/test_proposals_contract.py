@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.changes import Changes
 from core.domain.errors import StorageError
 from core.domain.ids import CharacterId, ProposalId, RequestId, SessionId, new_uuid
 from core.domain.proposal import Occasion, Part, Proposal, ProposalState
 from core.library.characters.character import Character, Trait
-from core.store import SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
 from tests.store import chapters
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 
-from core.changes import Changes
 from core.domain.audience import Audience
 from core.domain.bank.details import Aspect, PersonDetails, StateDetails
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
@@ -17,7 +16,8 @@ from core.domain.bank.recall import Found, ItemVector, Query, Scope, Vector, que
 from core.domain.ids import ItemId, SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.store import SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
 from tests.core.bank_samples import NOW, fact
 from tests.store.contract.test_bank_contract import kept
 

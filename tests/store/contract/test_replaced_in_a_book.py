@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from core.changes import Changes
 from core.domain.audience import Audience
 from core.domain.bank.item import Replacement, Validation
 from core.domain.slot import Slot
-from core.store import SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
 from tests.core.bank_samples import NOW, fact
 from tests.store.contract.test_bank_contract import kept
 

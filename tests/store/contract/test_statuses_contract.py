@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.changes import Changes
 from core.domain.story.context_status import ContextStatus, EventStatus
-from core.store import SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
 from tests.store import chapters
 
 pytestmark = pytest.mark.anyio

@@ -7,19 +7,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-import core.snapshot
-from core.changes import Changes
+import core.storage.snapshot
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import RequestId, SessionId, new_uuid
-from core.domain.prompt_block import NO_PROMPT_BLOCKS
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Content, RequestState, SummaryRequest
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.limits import Limits
+from core.domain.session.prompt_block import NO_PROMPT_BLOCKS
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.memory import is_full
-from core.store import Lease, SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import Lease, SessionStore
 from tests.store import chapters
 from tests.store.chapters import NOW
 from tests.store.contract.conftest import OpenWindow
@@ -294,7 +294,7 @@ async def test_purging_takes_all_of_one_chapter_and_nothing_else(
 async def test_a_session_played_on_holds_the_memory_that_it_would_have_when_opened_again(
     store: SessionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(core.snapshot, "MAX_FULL_DELTAS", 2)
+    monkeypatch.setattr(core.storage.snapshot, "MAX_FULL_DELTAS", 2)
     session, lease = await chapters.locked_session(store, limits=Limits(chunk_size=1))
     snapshot = await store.load(session.id)
     snapshot = replace(snapshot, blocks=tuple(await store.memory(session.id)), is_memory_known=True)

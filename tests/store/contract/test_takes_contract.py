@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from core.changes import Changes
 from core.config.models.assignments import defaults_for
 from core.domain.session.limits import Limits
 from core.domain.session.session import Session, SessionState
@@ -13,7 +12,8 @@ from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import read_body
 from core.providers.scripted.provider import ScriptedProvider
-from core.store import SessionStore
+from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
 from tests.core.takes_model import CHUNK, Model, story
 from tests.store import chapters
 from tests.store.contract.conftest import OpenWindow

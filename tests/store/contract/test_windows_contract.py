@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.changes import Changes
 from core.domain.errors import SessionLockedError
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.store import Lease, SessionStore, WriterInfo
+from core.storage.changes import Changes
+from core.storage.session_store import Lease, SessionStore, WriterInfo
 from tests.core.bank_samples import fact
 from tests.store import chapters
 from tests.store.chapters import PATIENCE, taken

@@ -1,11 +1,10 @@
-"""A memory bank in memory that keeps what `core.bank_store.BankStore` promises."""
+"""A memory bank in memory that keeps what `BankStore` promises."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import hypot, log
 
-from core.bank_store import Drawn, EarlierChapter, Names, Sheets
 from core.context.bank import BankChapter
 from core.domain.bank.details import NAMED, ItemKind, texts_of
 from core.domain.bank.item import Item, ItemAccess, Replacement, Validation
@@ -29,7 +28,8 @@ from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.cast import Cast
 from core.domain.story.context_status import never_of
-from core.library_store import LibraryStore
+from core.storage.bank_store import Drawn, EarlierChapter, Names, Sheets
+from core.storage.library_store import LibraryStore
 from tests.store.in_memory.memory_rows import Rows
 
 

@@ -1,11 +1,10 @@
-"""A library in memory that keeps what `core.library_store` promises, for tests of something else."""
+"""A library in memory that keeps what `core.storage.library_store` promises, for tests of something else."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import UUID
 
-from core.changes import Changes
 from core.domain.errors import ChangedElsewhereError, ErrorCode, StorageError
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
 from core.domain.proposal import Proposal
@@ -13,7 +12,8 @@ from core.library.book import Book
 from core.library.characters.character import Character, KeptFile
 from core.library.lore.kept import KeptLorebook
 from core.library.names import name_key
-from core.library_store import DECIDED, LibraryCounts
+from core.storage.changes import Changes
+from core.storage.library_store import DECIDED, LibraryCounts
 
 Kept = TypeVar("Kept", Character, KeptLorebook, Book)
 

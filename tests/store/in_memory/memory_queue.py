@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from core.domain.ids import SessionId
 from core.domain.requests.request import Request
 from core.domain.session.session import title_from
-from core.queue_store import QueuedRequest, QueueMessage, QueueSignal
-from core.snapshot import is_kept_in_snapshot
+from core.storage.queue_store import QueuedRequest, QueueMessage, QueueSignal
+from core.storage.snapshot import is_kept_in_snapshot
 from tests.store.in_memory.memory_rows import Rows
 
 
@@ -21,7 +21,7 @@ class SharedQueue:
 
 
 class MemoryQueue:
-    """One window's `core.queue_store.QueueStore`."""
+    """One window's `QueueStore`."""
 
     def __init__(self, shared: SharedQueue, sessions: dict[SessionId, Rows]) -> None:
         self._shared, self._sessions = shared, sessions

@@ -5,14 +5,11 @@ import json
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from core.changes import Changes
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, ItemId, RequestId, SessionId
-from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.requests.request import Artifact, Request, total_cost
-from core.domain.save_point import SavePoint
-from core.domain.secret import Secret, reveals_in
 from core.domain.session.lore import Lorebooks
+from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.session.session import Session, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
 from core.domain.story.condensed import CondensedMemory
@@ -20,8 +17,11 @@ from core.domain.story.context_status import Statuses, always_of, place_of, with
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
-from core.snapshot import Snapshot, is_kept_in_snapshot, recent_from
-from core.store import WriterInfo
+from core.domain.story.save_point import SavePoint
+from core.domain.story.secret import Secret, reveals_in
+from core.storage.changes import Changes
+from core.storage.session_store import WriterInfo
+from core.storage.snapshot import Snapshot, is_kept_in_snapshot, recent_from
 
 
 class MemoryLease:

@@ -1,4 +1,4 @@
-"""A store in memory that keeps what `core.store.SessionStore` promises, for tests of something else.
+"""A store in memory that keeps what `SessionStore` promises, for tests of something else.
 
 The tests of `tests/store/contract` run on it and on PostgreSQL. What only a database holds (constraints,
 triggers, what another program does) is not in it.
@@ -13,20 +13,20 @@ from decimal import Decimal
 from functools import partial
 from types import coroutine
 
-from core.changes import Changes
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import Artifact, Content, Request, total_cost
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.save_point import SavePoint
 from core.domain.session.session import Session, SessionSummary, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.lore_use import LoreUse, uses_in
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
-from core.snapshot import Snapshot, full_deltas_from
-from core.store import BrokenRule, Lease, WriterInfo
+from core.domain.story.save_point import SavePoint
+from core.storage.changes import Changes
+from core.storage.session_store import BrokenRule, Lease, WriterInfo
+from core.storage.snapshot import Snapshot, full_deltas_from
 from tests.store.in_memory.memory_bank import MemoryBank
 from tests.store.in_memory.memory_library import MemoryLibrary
 from tests.store.in_memory.memory_queue import MemoryQueue, SharedQueue

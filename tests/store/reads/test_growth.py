@@ -9,11 +9,11 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from core.changes import Changes
 from core.domain.ids import SessionId
 from core.domain.requests.request import RequestRecord, RequestState
 from core.domain.session.session import Session
-from core.store import Lease
+from core.storage.changes import Changes
+from core.storage.session_store import Lease
 from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.servers import as_administrator, cloned, plain_url

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.session import Session
-from core.store import Lease
+from core.storage.session_store import Lease
 from db.rows.prompt_block_mapping import prompt_blocks_values
 from db.store import PostgresStore, open_store
 from tests.store import chapters

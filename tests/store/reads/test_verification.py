@@ -24,8 +24,8 @@ from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.cli.commands.system import doctor as command
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.core.library.cards.card_samples import V1, text_of
-from tests.engine.lore_table import engine_on, entry, kept
-from tests.engine.test_scene import ALONE, say
+from tests.engine.library.lore_table import engine_on, entry, kept
+from tests.engine.scene.test_scene import ALONE, say
 from tests.engine.windows import create, done, play, set_up
 from tests.store.servers import as_administrator, cloned, plain_url
 

@@ -8,10 +8,10 @@ import psycopg
 import pytest
 
 from core.domain.audience import EVERYONE, Audience
-from core.domain.secret import Secret
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
+from core.domain.story.secret import Secret
 from core.exchange.session_export import from_json, read_body, to_json
 from db.store import open_store
 from tests.engine.windows import done, engine_on, window

@@ -6,7 +6,7 @@ from core.domain.clock import utc_now
 from core.domain.session.session import SessionState
 from core.engine.catalog import SessionCatalog
 from core.exchange.session_export import from_json, read_body, to_json
-from core.library_store import LibraryCounts
+from core.storage.library_store import LibraryCounts
 from db.store import open_store
 from tests.store.schema.older_schema import add_every_state, add_long_chapters, make_old
 

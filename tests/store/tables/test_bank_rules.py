@@ -6,9 +6,9 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from core.changes import Changes
 from core.domain.bank.item import ItemAccess
 from core.domain.ids import SessionId
+from core.storage.changes import Changes
 from db.store import open_store
 from tests.core.bank_samples import fact
 from tests.store import chapters

@@ -7,8 +7,8 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from core.changes import Changes
 from core.domain.ids import SessionId
+from core.storage.changes import Changes
 from db.store import open_store
 from tests.core.samples import delta_payload
 from tests.store import chapters

@@ -8,11 +8,11 @@ import psycopg
 import pytest
 from psycopg import errors, sql
 
-from core.changes import Changes
 from core.domain.ids import CharacterId, LorebookId, ProposalId, SessionId, new_uuid
 from core.domain.proposal import Occasion, Part, Proposal
 from core.library.characters.character import Character, KeptFile, Topic, Trait
 from core.library.lore.kept import KeptLorebook
+from core.storage.changes import Changes
 from db.store import open_store
 from tests.store import chapters
 

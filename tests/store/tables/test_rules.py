@@ -11,8 +11,8 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from core.changes import Changes
 from core.domain.ids import SessionId
+from core.storage.changes import Changes
 from db.store import open_store
 from tests.store import chapters
 from tests.store.servers import cloned, plain_url

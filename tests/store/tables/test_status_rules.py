@@ -6,9 +6,9 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from core.changes import Changes
 from core.domain.ids import SessionId
 from core.domain.story.context_status import ContextStatus, EventStatus
+from core.storage.changes import Changes
 from db.store import PostgresStore, open_store
 from tests.store import chapters
 

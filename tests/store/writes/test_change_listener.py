@@ -7,10 +7,10 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from core.changes import Changes
 from core.domain.errors import StorageError
 from core.domain.session.session import Session
-from core.store import Lease
+from core.storage.changes import Changes
+from core.storage.session_store import Lease
 from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.chapters import PATIENCE, is_noticed

@@ -8,11 +8,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from core.changes import Changes
 from core.domain.errors import SessionLockedError
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
-from core.store import Lease, WriterInfo
+from core.storage.changes import Changes
+from core.storage.session_store import Lease, WriterInfo
 from db.store import PostgresStore, open_store
 from db.writes.writer_lock import lock_key
 from tests.store import chapters

@@ -10,10 +10,10 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import DataTable
 
-from core.domain.secret import LONGEST_SECRET
 from core.domain.session.limits import LONGEST_CORRECTION
 from core.domain.session.profile import Profile
 from core.domain.slot import Slot
+from core.domain.story.secret import LONGEST_SECRET
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.providers.scripted.script import Entry, Script, ScriptMatch

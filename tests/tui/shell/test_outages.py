@@ -10,7 +10,7 @@ from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.screens.setup.setup_pane import SetupPane
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.store.servers import PlainServer, plain_url
-from tests.torture.reader import Reader
+from tests.torture.readers.reader import Reader
 from tests.tui.engine_app import PostgresDesktop, make_active, make_draft
 from tests.tui.outage_room import IS_WHOLE, in_room, in_torture
 from tests.tui.outage_room import place as place

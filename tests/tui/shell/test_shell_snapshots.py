@@ -17,12 +17,12 @@ from core.domain.session.session import SessionState
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Pace, Script, ScriptMatch
-from core.store import WriterInfo
+from core.storage.session_store import WriterInfo
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.title_modal import TitleModal
-from storyengine_tui.screens.models.consent_modal import ConsentModal
+from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
 from storyengine_tui.screens.setup.cast_panels import CastPanels
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.screens.system.bug_screen import BugScreen

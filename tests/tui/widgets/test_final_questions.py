@@ -14,8 +14,8 @@ import storyengine_tui.widgets
 from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal
 from storyengine_tui.screens.casting.compare_screen import ShortenModal
 from storyengine_tui.screens.library.cast.identity_modal import IdentityModal
-from storyengine_tui.screens.models.consent_modal import ConsentModal
-from storyengine_tui.screens.models.fetch_modal import FetchModal
+from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
+from storyengine_tui.screens.models.permission.fetch_modal import FetchModal
 from storyengine_tui.screens.narrative.revisions.correction_modal import CorrectionModal
 from storyengine_tui.screens.narrative.revisions.revision_modals import BlockModal
 from storyengine_tui.screens.setup.lock_modal import LockModal

@@ -21,7 +21,6 @@ from core.agents.bank.findings import (
     unproved_in_words,
 )
 from core.agents.bank.scan import Known, Part
-from core.changes import Changes
 from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle
 from core.context.segments import Context
 from core.context.visibility import Knowledge
@@ -38,7 +37,8 @@ from core.engine.kinds.base import BackgroundHandler, Job, called_with
 from core.engine.kinds.earlier_answers import earlier_answers
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 BEFORE = 3
 """Prompts before a chunk that are given with it, so that it is understood."""

@@ -26,7 +26,7 @@ from core.engine.kinds.bank.embedding import MOST_IN_A_BATCH, keep_calls, meanin
 from core.engine.kinds.bank.sorting import EarlierItem
 from core.engine.kinds.base import Job
 from core.engine.recall.reading import chapters_of, replaced_in_book
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 
 MOST_NEAR: Final = 5
 """Items that a new one is compared with by meaning, and as many of the earlier chapters of its book."""

@@ -22,8 +22,8 @@ from core.domain.bank.item import MOST_EVIDENCE, Item, Validation
 from core.domain.bank.joining import followed, proved_by
 from core.domain.bank.matching import BankIndex, Likeness, Match, Similar, has_same_text
 from core.domain.ids import ItemId
-from core.text.grounding import Vocabulary
-from core.text.repetition import words_of
+from core.text.analysis.grounding import Vocabulary
+from core.text.analysis.repetition import words_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

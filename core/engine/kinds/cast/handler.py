@@ -14,7 +14,6 @@ from core.agents.context_builder import repair_context
 from core.agents.proposals import asking, reading
 from core.agents.proposals.asking import Question
 from core.agents.role.prompt_file import SEGMENTS
-from core.changes import Changes
 from core.config.models.assignments import AgentRole, ModelConfig
 from core.context.segments import Context
 from core.context.visibility import CharacterKnowledge
@@ -27,8 +26,9 @@ from core.engine.kinds.cast.work import Work, sheet_of
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
 from core.library.characters.character import Character
-from core.snapshot import Snapshot
-from core.text.repetition import Source, first_repeated
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
+from core.text.analysis.repetition import Source, first_repeated
 
 Found = TypeVar("Found")
 

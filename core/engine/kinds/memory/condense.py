@@ -10,7 +10,6 @@ from functools import partial
 from typing import Final
 
 from core.agents.memory import condense
-from core.changes import Changes
 from core.config.models.assignments import AgentRole
 from core.domain.errors import ErrorCode
 from core.domain.ids import BlockId, new_uuid
@@ -22,7 +21,8 @@ from core.engine.kinds.base import BackgroundHandler, Job
 from core.engine.kinds.memory.json_memory import make_memory
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

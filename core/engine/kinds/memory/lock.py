@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.agents.memory import world_lock
-from core.changes import Changes
 from core.domain.ids import BlockId, new_uuid
 from core.domain.requests.request import LockRequest
 from core.domain.session.lore import labelled
@@ -15,7 +14,8 @@ from core.engine.kinds.base import Job, KindHandler
 from core.engine.kinds.memory.json_memory import make_memory
 from core.engine.kinds.outcome import Failed, LockMade
 from core.gateway.call_records import CallRecords
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 
 def _have_groups(snapshot: Snapshot) -> bool:

@@ -7,7 +7,6 @@ from functools import partial
 
 from core.agents.answers.json_output import ParsedMemory
 from core.agents.memory import context_summary
-from core.changes import Changes
 from core.config.models.assignments import AgentRole
 from core.context.visibility import Knowledge
 from core.domain.audience import Audience, widest_first
@@ -26,7 +25,8 @@ from core.engine.kinds.base import Job, KindHandler, called_with
 from core.engine.kinds.memory.json_memory import make_memory
 from core.engine.kinds.outcome import Failed, SummaryMade
 from core.gateway.call_records import CallRecords
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 
 
 class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):

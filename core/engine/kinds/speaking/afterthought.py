@@ -9,7 +9,6 @@ from typing import Final, Self
 
 from core.agents import character, unasked
 from core.agents.context_builder import ContextBuilder
-from core.changes import Changes
 from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle
 from core.context.visibility import CharacterKnowledge
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -24,8 +23,9 @@ from core.engine.changes.moves import provenance
 from core.engine.kinds.base import BackgroundHandler, Job, called_with, failure_unasked, input_of
 from core.engine.kinds.outcome import AfterthoughtMade, Failed
 from core.gateway.call_records import CallRecords
-from core.snapshot import Snapshot
-from core.text.repetition import first_repeated
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
+from core.text.analysis.repetition import first_repeated
 
 DECISION_CALL: Final = 1
 """The call of an attempt that asks whether the character speaks; the next one has what it says."""

@@ -12,7 +12,7 @@ from core.domain.slot import Slot
 from core.engine.kinds.base import BackgroundHandler, Job, called_with, failure_unasked, input_of
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from typing import Final
 
 from core.agents import character
 from core.agents.context_builder import Context
-from core.changes import Changes
 from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle
 from core.context.bank import ChapterBank
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -40,9 +39,10 @@ from core.engine.kinds.outcome import Failed, ReplyMade
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult
 from core.providers.base import ProviderError
-from core.snapshot import Snapshot, recent_from
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot, recent_from
+from core.text.analysis.repetition import Source, first_repeated
 from core.text.composer_text import joined
-from core.text.repetition import Source, first_repeated
 
 CONTINUE: Final = "Continue your last reply exactly where it breaks off, without repeating any of it."
 """The prompt of a request that continues a reply; it is not stored as the GM's."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import regex
 
-from core.text.repetition import UNSPACED
+from core.text.analysis.repetition import UNSPACED
 
 SECONDS: Final = 0.05
 """The time limit of one expression on one text."""

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from typing import Final
 
 from core.library.lore.activation.keys import Expression, Term, is_in, place_of
-from core.text.repetition import UNSPACED
+from core.text.analysis.repetition import UNSPACED
 
 PIECES: Final = (6, 3)
 """Lengths of marks; a term has one of the first length that fits into it."""

@@ -13,7 +13,7 @@ from core.domain.dice import roll as roll_dice
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.story.context_status import ContextStatus
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
 from storyengine_tui.cli.gate import unlocked

@@ -20,7 +20,6 @@ from core.context.working_memory import working_memory_of, working_memory_text
 from core.domain.audience import NOBODY
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
-from core.domain.secret import label_of
 from core.domain.session.absence import absence_text
 from core.domain.session.limits import LONGEST_CORRECTION
 from core.domain.session.lore import ChapterLorebook, label_now
@@ -28,9 +27,10 @@ from core.domain.session.profile import profile_text
 from core.domain.session.session import Session, SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
+from core.domain.story.secret import label_of
 from core.domain.story.transcript import render_all
 from core.engine.catalog import SessionCatalog
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import confirm

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
-from core.domain.save_point import AUTOMATIC, NAMED, SavePoint
+from core.domain.story.save_point import AUTOMATIC, NAMED, SavePoint
 from core.engine.catalog import SessionCatalog
 from core.engine.save_points.service import SavePoints
 from storyengine_tui.bootstrap import running_catalog

@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 from core.agents.context_builder import ContextBuilder
-from core.changes import Changes
 from core.domain.audience import EVERYONE, NOBODY
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId
 from core.engine.catalog import SessionCatalog
 from core.engine.scene import staging
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from storyengine_tui.bootstrap import hint_rules, running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.sessions import (
     SessionArgument,

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from core.domain.clock import utc_now
 from core.domain.slot import Slot
-from core.exchange.library_files import files_in, format_of, read_file, refuse_present, write_new
+from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.cards.card import CardVersion
 from core.library.cards.card_file import CardFile, read_card
 from core.library.cards.report import Place, placements, report

@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from core.exchange.library_files import ENDINGS, read_file
+from core.exchange.library.library_files import ENDINGS, read_file
 from core.library.refusal import FileRefusedError
 
 PASTE = "-"

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from core.domain.session.profile import GENERAL
 from core.engine.library.lorebooks import LoreKind
-from core.exchange.library_files import files_in, format_of, read_file, refuse_present, write_new
+from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.card_lore import LoreFile, read_lore_file
 from core.library.lore.activation.result import ActiveEntry, Outcome
 from core.library.lore.book import LoreEntry

@@ -13,7 +13,7 @@ from storyengine_tui.bootstrap import Configuration, configure
 from storyengine_tui.cli.asking import confirm, is_attended
 from storyengine_tui.cli.running import run
 from storyengine_tui.cli.words import console, say
-from storyengine_tui.screens.models.local_weights import (
+from storyengine_tui.screens.models.permission.local_weights import (
     LocalModel,
     are_missing,
     bundled_model,
@@ -23,7 +23,7 @@ from storyengine_tui.screens.models.local_weights import (
     shown_size,
     use,
 )
-from storyengine_tui.screens.models.local_weights import fetch as fetch_weights
+from storyengine_tui.screens.models.permission.local_weights import fetch as fetch_weights
 
 if TYPE_CHECKING:
     from core.providers.local.catalogue import CatalogueEntry

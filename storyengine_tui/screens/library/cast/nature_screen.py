@@ -23,7 +23,7 @@ from core.library.characters.nature import (
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from storyengine_tui.screens.library.cast.nature_modal import NatureModal
-from storyengine_tui.screens.library.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from textual.widgets import DataTable, Static
 from core.domain.ids import CharacterId, SessionId
 from core.library.proposals.words import about, origin, proposed, there
 from core.text.cleaning import clean_line
-from storyengine_tui.screens.library.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea

@@ -14,7 +14,7 @@ from core.domain.story.event import Event
 from core.domain.story.transcript import render_event
 from core.engine.scene.commands import ROLL
 from core.engine.speaking.hints import Hint
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.play_view import PlayView

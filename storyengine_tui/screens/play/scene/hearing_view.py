@@ -7,11 +7,11 @@ from typing import Final
 from core.context.visibility import names_of
 from core.domain.audience import Audience
 from core.domain.requests.request import ReplyRequest
-from core.domain.secret import label_of
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.snapshot import Snapshot
+from core.domain.story.secret import label_of
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
 
 COMMANDS: Final = {

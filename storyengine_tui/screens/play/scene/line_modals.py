@@ -13,8 +13,8 @@ from textual.widgets import Button, Static
 from textual.widgets.option_list import Option
 
 from core.domain.errors import IllegalCommandError, StoryEngineError
-from core.domain.secret import Secret, label_of
 from core.domain.slot import Slot
+from core.domain.story.secret import Secret, label_of
 from core.engine.session.session_handle import SessionHandle
 from core.text.cleaning import clean_line
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList

@@ -9,7 +9,7 @@ from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.speaking.hints import Hint, unsettled
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 
 COMMANDS: Final = {
     "choose_away": Command.SET_PRESENT,

@@ -7,7 +7,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.transcript import Window, render_window
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 
 SPARE = 2
 """Number of windows of text that are kept before the oldest events are dropped."""

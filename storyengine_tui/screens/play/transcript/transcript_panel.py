@@ -17,7 +17,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.transcript import Window, collapse_blank_lines
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 from storyengine_tui.screens.play.play_view import PlayView, numbered, progress_text
 from storyengine_tui.screens.play.scene.hearing_view import mark_of
 from storyengine_tui.screens.play.scene.sent_view import marks_of

@@ -11,8 +11,8 @@ from core.config.models.accounts import accounts_of
 from core.config.models.assignments import AgentRole, ModelAssignments, PromptStyle, choose_models
 from core.config.models.cast_models import CastModels, look_up, with_lacking
 from core.config.sections import AccountSettings, AgentSettings, ProfileSettings
-from core.domain.prompt_block import NO_PROMPT_BLOCKS
 from core.domain.session.profile import Profile, Profiles, without_models
+from core.domain.session.prompt_block import NO_PROMPT_BLOCKS
 from core.domain.slot import Slot
 
 NEAR = AccountSettings(base_url="http://127.0.0.1:9/v1", model="plain", token_limit=9_000)

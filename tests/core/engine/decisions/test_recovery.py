@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from core.changes import Changes
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Content, LockRequest, NarrativeRequest, RequestState, SummaryRequest
 from core.domain.session.session import SessionState
@@ -12,8 +11,9 @@ from core.domain.slot import Slot
 from core.engine.decisions import commands
 from core.engine.decisions.recovery import INTERRUPTED, recover, recover_request, withdraw_doubtful_prompts
 from core.gateway.call_records import UNKNOWN_CALL
+from core.storage.changes import Changes
 from tests.core.simulation import BACKOFF, START, Simulation, active
-from tests.engine.test_background import work
+from tests.engine.queue.test_background import work
 
 
 def test_a_session_with_nothing_in_flight_is_left_alone() -> None:

@@ -17,7 +17,7 @@ from core.engine.decisions import commands
 from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import NarrativeMade, ReplyMade
 from core.gateway.call_records import CallRecords
-from core.snapshot import recent_from
+from core.storage.snapshot import recent_from
 from tests.core.samples import waiting
 from tests.core.simulation import BACKOFF, START, SUCCESSES, Simulation, active, failure
 

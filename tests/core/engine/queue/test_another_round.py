@@ -22,7 +22,7 @@ from core.providers.base import ProviderError
 from core.providers.embedding.base import Embedding
 from core.providers.embedding.scripted import ScriptedEmbedder
 from core.providers.scripted.script import Fault
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 from tests.core.bank_room import answer, calls, extractions, fact, items, read, room, scan
 from tests.core.faulty_store import AWAY
 from tests.core.room import Room

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from core.agents.context_builder import ContextBuilder
-from core.changes import Changes
 from core.config.models.assignments import ModelAssignments, PromptStyle
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import ReplyRequest, Request
@@ -24,7 +23,8 @@ from core.gateway.embedding_service import EmbeddingService
 from core.gateway.model_gateway import ModelGateway
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from tests.core.faulty_store import FaultyStore
 from tests.core.samples import NOW, choices
 from tests.core.simulation import Simulation, active

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from core.changes import Changes
 from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
 from core.domain.ids import RequestId
 from core.domain.requests.request import RequestState
@@ -13,7 +12,8 @@ from core.engine.decisions.tab1_commands import retitle
 from core.engine.decisions.transitions import settle
 from core.engine.session.quiesce import apply_when_idle
 from core.gateway.call_records import CallRecords
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from tests.core.faulty_store import AWAY
 from tests.core.samples import NOW
 from tests.core.scene import Scene

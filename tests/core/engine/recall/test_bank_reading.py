@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from core.bank_store import Drawn, Sheets
 from core.context.bank import NO_BANK, ChapterBank
 from core.domain.audience import Audience
 from core.domain.bank.details import Aspect, StateDetails
@@ -17,6 +16,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
 from core.library.book import Book
+from core.storage.bank_store import Drawn, Sheets
 from tests.core.bank_samples import NOW, fact
 from tests.store import chapters
 from tests.store.in_memory.memory_bank import MemoryBank

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from core.bank_store import Names
 from core.context.bank import ChapterBank
 from core.domain.audience import Audience
 from core.domain.bank.details import PersonDetails
@@ -16,6 +15,7 @@ from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.engine.recall.asking import Asked
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
+from core.storage.bank_store import Names
 from tests.core.bank_samples import fact
 from tests.core.engine.recall.test_recall_in_a_book import Silent, chapter
 from tests.store import chapters

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from core.agents.context_builder import ContextBuilder
-from core.changes import Changes
 from core.config.models.accounts import accounts_of
 from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
@@ -37,7 +36,8 @@ from core.providers.base import ProviderError
 from core.providers.embedding.base import Embedding
 from core.providers.embedding.scripted import ScriptedEmbedder
 from core.providers.scripted.script import Entry
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from core.text.delimiters import SegmentName
 from tests.core.bank_samples import fact
 from tests.core.room import Room

@@ -7,8 +7,6 @@ from datetime import timedelta
 
 import pytest
 
-from core.bank_store import Drawn, Sheets
-from core.changes import Changes
 from core.context.bank import ChapterBank
 from core.domain.audience import Audience
 from core.domain.bank.details import Aspect, QuoteDetails, StateDetails
@@ -22,6 +20,8 @@ from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
 from core.engine.recall.search import search
 from core.library.book import Book
+from core.storage.bank_store import Drawn, Sheets
+from core.storage.changes import Changes
 from tests.core.bank_samples import NOW, fact
 from tests.store import chapters
 from tests.store.in_memory.memory_bank import MemoryBank

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.changes import Changes
 from core.domain.audience import Audience
 from core.domain.bank.details import PersonDetails
 from core.domain.bank.pieces import PieceVector
@@ -18,7 +17,8 @@ from core.domain.slot import Slot
 from core.engine.recall.asking import Meaning
 from core.engine.recall.search import excerpt_of, matcher_of, search
 from core.engine.recall.texts import Place, lacking_pieces
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
 from tests.core.bank_samples import fact
 from tests.store import chapters

@@ -12,7 +12,7 @@ from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import Artifact
 from core.domain.session.session import SessionState, SessionSummary
 from core.engine.queue.duration_history import MAX_SESSIONS_SCANNED, NEWEST, find_last_duration, last_duration
-from core.store import SessionStore
+from core.storage.session_store import SessionStore
 from tests.core.engine.decisions.test_transitions import a_trail
 from tests.core.samples import NOW, SESSION_ID
 from tests.core.simulation import active

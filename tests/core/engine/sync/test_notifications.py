@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from core.changes import Changes
 from core.domain.errors import ErrorCode
 from core.domain.ids import DraftId, RequestId
 from core.domain.prompt_range import PromptRange
@@ -27,7 +26,8 @@ from core.engine.sync.notifications import (
     SessionChanged,
     UnsentChanged,
 )
-from core.snapshot import Snapshot
+from core.storage.changes import Changes
+from core.storage.snapshot import Snapshot
 from tests.core.samples import NOW, SESSION_ID, TAB1, lock_block, play, session
 
 BEFORE = Snapshot(session=session(prompts=1), tab1=TAB1)

@@ -6,7 +6,6 @@ from functools import partial
 
 import pytest
 
-from core.changes import Changes
 from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedError, StorageError
 from core.domain.ids import RequestId
 from core.domain.requests.request import Content, RequestState
@@ -15,8 +14,9 @@ from core.engine.decisions import commands, tab1_commands
 from core.engine.decisions.recovery import recover
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, UnsentChanged, WriterChanged
 from core.engine.sync.session_writer import CONTENTS_REMEMBERED
-from core.snapshot import Snapshot
-from core.store import WriterInfo
+from core.storage.changes import Changes
+from core.storage.session_store import WriterInfo
+from core.storage.snapshot import Snapshot
 from tests.core.faulty_store import AWAY
 from tests.core.samples import NOW
 from tests.core.scene import ELSEWHERE, HERE, Scene

@@ -3,7 +3,7 @@
 import pytest
 
 from core.domain.agent_role import AgentRole
-from core.domain.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
+from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
 from core.domain.slot import Slot
 from core.exchange.scripts.chapter_script import ChapterScriptError, parse_chapter_script
 

@@ -3,9 +3,9 @@
 import pytest
 
 from core.domain.audience import EVERYONE, NOBODY, Audience
-from core.domain.secret import Secret, settled
 from core.domain.session.profile import Profile
 from core.domain.slot import Slot
+from core.domain.story.secret import Secret, settled
 from core.exchange.scripts.chapter_script import ChapterScript, ChapterScriptError, parse_chapter_script
 from core.exchange.scripts.scene import ScriptLine
 

@@ -2,7 +2,7 @@
 
 from core.domain.agent_role import AgentRole
 from core.domain.ids import CharacterId, new_uuid
-from core.domain.prompt_block import BlockPlace, PromptBlock, PromptBlocks, problems_of
+from core.domain.session.prompt_block import BlockPlace, PromptBlock, PromptBlocks, problems_of
 from core.domain.slot import Slot
 from core.library.cards.card_file import read_card
 from core.library.characters.offers import (

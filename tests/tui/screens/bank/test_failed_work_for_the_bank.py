@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from core.changes import Changes
 from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId, new_uuid
 from core.domain.prompt_range import PromptRange
@@ -14,6 +13,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.engine.changes.moves import new_work
 from core.engine.engine import Engine
 from core.engine.queue.entries import QueueEntry
+from core.storage.changes import Changes
 from storyengine_tui.cli.commands.system.doctor import TRY_AGAIN, _gave_up
 from tests.core.samples import NOW
 from tests.tui.bank_desk import keep

@@ -6,7 +6,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
-from core.domain.prompt_block import NO_PROMPT_BLOCKS
+from core.domain.session.prompt_block import NO_PROMPT_BLOCKS
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine

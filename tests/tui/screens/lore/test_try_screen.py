@@ -133,4 +133,4 @@ async def test_what_entries_ask_for_and_a_trial_lacks_is_said_once_one_asks(desk
         screen = await try_shown(pilot)
         await until(pilot, lambda: screen.query_one("#not-tried").display)
         said = text_of(screen, "#not-tried")
-        assert said.endswith("not tried here: texts of a character or a persona, tags.")
+        assert said == "A trial ignores these conditions of entries: texts of a character or a persona, tags."

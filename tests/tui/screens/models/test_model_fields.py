@@ -11,7 +11,7 @@ from core.config.settings import load_settings
 from core.domain.slot import Slot
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.connection import connect, connection_of
-from storyengine_tui.screens.models.consent_modal import ConsentModal
+from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
 from tests.http_faults import FaultServer
 from tests.tui.engine_app import until
 from tests.tui.screens.models.test_connection import REMOTE, configuration

@@ -18,8 +18,8 @@ from core.domain.errors import ErrorCode
 from core.domain.slot import Slot
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.connection import Connection, connect, connection_of
-from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.models.model_screen import ModelScreen
+from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
 from storyengine_tui.screens.models.trying_screen import NOTHING_SENT
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.themed_app import ThemedApp

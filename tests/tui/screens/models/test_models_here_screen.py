@@ -18,9 +18,9 @@ from core.providers.discovery import FoundServer
 from core.providers.local import catalogue, fetch, machine_memory, weights
 from core.providers.local.machine_memory import MachineMemory
 from core.providers.local.partial_file import PartialFile
-from storyengine_tui.screens.models.fetch_modal import FetchModal
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.models.models_here_screen import ModelsHereScreen
+from storyengine_tui.screens.models.permission.fetch_modal import FetchModal
 from storyengine_tui.screens.system.welcome_modal import WelcomeModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
@@ -362,7 +362,9 @@ def test_picture_of_the_question(
     desktop: Desktop, machine: Machine, pictures_match: PicturesMatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models = "/home/mira/.local/share/storyengine/models"
-    monkeypatch.setattr("storyengine_tui.screens.models.fetch_modal.shown_folder", lambda _: models)
+    monkeypatch.setattr(
+        "storyengine_tui.screens.models.permission.fetch_modal.shown_folder", lambda _: models
+    )
     desktop.prepare_now(make_draft)
 
     async def act(pilot: Pilot[Any]) -> None:

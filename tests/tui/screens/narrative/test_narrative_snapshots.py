@@ -12,7 +12,7 @@ from core.domain.ids import SessionId
 from core.engine.engine import Engine
 from core.engine.takes.commands import LockMark
 from core.providers.scripted.script import Fault
-from core.store import WriterInfo
+from core.storage.session_store import WriterInfo
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.screens.narrative.revisions.comparison_screen import ComparisonScreen
 from storyengine_tui.screens.narrative.revisions.correction_modal import CorrectionModal

@@ -12,7 +12,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionState
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from tests.engine.test_faults import TWO_CALLS
+from tests.engine.faults.test_faults import TWO_CALLS
 from tests.tui.engine_app import Desktop, make_draft, until
 from tests.tui.narrative_desk import NARRATIVE, chapter_page, make_ended
 from tests.tui.play_table import Table, at_table

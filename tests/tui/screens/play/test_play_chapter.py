@@ -15,7 +15,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.session.session_reader import SessionReader
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
-from storyengine_tui.screens.models.consent_modal import ConsentModal
+from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.widgets.banner import Banner

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from core.domain.story.transcript import TRUNCATION_NOTICE
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from core.store import WriterInfo
+from core.storage.session_store import WriterInfo
 from storyengine_tui.screens.chapter import writer_banner
 from storyengine_tui.screens.play.actions.take_modals import BranchModal, ReplyModal
 from storyengine_tui.screens.play.transcript.take_line import TakeLine

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.domain.prompt_block import PromptBlock, PromptBlocks
+from core.domain.session.prompt_block import PromptBlock, PromptBlocks
 from core.domain.session.session import Session
 from core.domain.slot import Slot, first_slots
 from storyengine_tui.screens.prompt_blocks.conditions import TypedBlock

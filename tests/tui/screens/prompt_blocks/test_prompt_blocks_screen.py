@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Select, Static
 
 from core.domain.agent_role import AgentRole
-from core.domain.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
+from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle

@@ -21,8 +21,8 @@ from core.engine.session.session_reader import SessionReader
 from core.engine.sync.notifications import Notification, SessionChanged
 from core.providers.scripted.script import Entry, Fault, Pace, Script, ScriptMatch
 from storyengine_tui.screens.chapter.session_listener import SessionListener
-from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.models.model_screen import ModelScreen
+from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
@@ -150,7 +150,7 @@ async def test_a_running_lock_says_how_long_it_took_last_time_and_invents_no_num
         return False
 
     monkeypatch.setattr(SessionReader, "last_duration", last)
-    monkeypatch.setattr("storyengine_tui.screens.models.local_weights.are_missing", none_are)
+    monkeypatch.setattr("storyengine_tui.screens.models.permission.local_weights.are_missing", none_are)
     desktop.script = Script(pace=Pace(first_token=60))
     desktop.settings = Settings(provider=provider, _env_file=None)
     async with desktop.window(make_draft) as (pilot, app):

@@ -6,9 +6,9 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import OptionList, Static
 
-from core.domain.secret import Secret
 from core.domain.session.profile import Profile
 from core.domain.slot import Slot
+from core.domain.story.secret import Secret
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from storyengine_tui.screens.secrets.secret_screen import SecretScreen

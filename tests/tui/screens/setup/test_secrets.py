@@ -9,8 +9,8 @@ from textual.widgets import Input, OptionList, Static
 
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.ids import SessionId
-from core.domain.secret import LONGEST_SECRET, MOST_SECRETS, Secret
 from core.domain.slot import Slot
+from core.domain.story.secret import LONGEST_SECRET, MOST_SECRETS, Secret
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.secrets.secret_screen import SecretScreen

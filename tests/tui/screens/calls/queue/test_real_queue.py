@@ -6,7 +6,7 @@ import pytest
 from textual.widgets import Button
 
 from core.domain.slot import Slot
-from core.queue_store import QueueMessage, QueueSignal
+from core.storage.queue_store import QueueMessage, QueueSignal
 from storyengine_tui.screens.assist.assist_screen import AssistScreen
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal

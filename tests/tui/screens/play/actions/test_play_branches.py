@@ -6,7 +6,7 @@ from textual import events
 from core.domain.session.profile import Profile
 from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
-from core.snapshot import Snapshot
+from core.storage.snapshot import Snapshot
 from storyengine_tui.screens.play.actions.take_modals import BranchModal
 from storyengine_tui.screens.play.play_view import with_other_names
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea

@@ -8,9 +8,9 @@ from textual.widgets import Button, Static
 
 from core.domain.audience import Audience
 from core.domain.errors import IllegalCommandError
-from core.domain.secret import Secret
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
+from core.domain.story.secret import Secret
 from core.domain.story.transcript import PieceKind
 from storyengine_tui.screens.play.actions.scene_actions import last_dice
 from storyengine_tui.screens.play.actions.take_modals import ReplyModal

@@ -7,9 +7,9 @@ import pytest
 from textual.pilot import Pilot
 
 from core.domain.audience import NOBODY, Audience
-from core.domain.secret import Secret
 from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus
+from core.domain.story.secret import Secret
 from storyengine_tui.screens.calls.inputs.next_input_screen import NextInputScreen
 from storyengine_tui.screens.play.scene.hearers_modal import HearersModal
 from storyengine_tui.screens.play.scene.line_modals import AddedLineModal

@@ -1,0 +1,1 @@
+"""Values that are stored, and the protocols of the stores."""

@@ -1,0 +1,248 @@
+"""The storage interface of the engine, as a Protocol that `db` implements (design 3 and 11).
+
+All writes to a session are `Changes` values: each holds everything that follows from one outcome, and the
+store applies it in one transaction or not at all (design 6).
+"""
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Protocol
+
+from core.domain.errors import SessionLockedError
+from core.domain.ids import ArtifactId, RequestId, SessionId
+from core.domain.requests.request import (
+    Artifact,
+    Content,
+    Request,
+)
+from core.domain.requests.request_kinds import RequestKind
+from core.domain.session.session import SessionSummary
+from core.domain.slot import Slot
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.lore_use import LoreUse
+from core.domain.story.memory import MemoryBlock
+from core.domain.story.save_point import SavePoint
+from core.storage.bank_store import BankStore
+from core.storage.changes import Changes
+from core.storage.library_store import LibraryStore
+from core.storage.queue_store import QueueStore
+from core.storage.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterInfo:
+    """The writer of a session, and since when it writes."""
+
+    label: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRule:
+    """A rule of a table, and how many of its rows break it."""
+
+    table: str
+    rule: str
+    rows: int
+
+
+def written_elsewhere(holder: WriterInfo | None) -> SessionLockedError:
+    """Return the error for an operation on a chapter that only its writer may do."""
+    who = f" ({holder.label}, since {holder.since.astimezone():%H:%M on %d %B})" if holder else ""
+    return SessionLockedError(
+        f"Another window writes in this chapter{who}; nothing was changed.",
+        "Close it there, or archive it from there.",
+    )
+
+
+class Lease(Protocol):
+    """The writer's lock of a session, held until closed or until its connection is lost."""
+
+    @property
+    def session_id(self) -> SessionId:
+        """The session that is held."""
+
+    @property
+    def epoch(self) -> int:
+        """The number of this writer; a commit with an older one is refused."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection that held the lock is lost."""
+
+    async def until_lost(self) -> None:
+        """Return once the connection of the lock is lost or the lock released."""
+
+    async def aclose(self) -> None:
+        """Release the lock."""
+
+
+class SessionStore(Protocol):
+    """Durable storage of sessions.
+
+    Every method raises `StorageError` when the database cannot be reached or refuses.
+    """
+
+    @property
+    def queue(self) -> QueueStore:
+        """The state of the queue that the windows of this database share."""
+
+    @property
+    def library(self) -> LibraryStore:
+        """Records kept across chapters."""
+
+    @property
+    def bank(self) -> BankStore:
+        """The memory banks of chapters."""
+
+    async def create(self, changes: Changes) -> None:
+        """Store a new session; `changes.session` and `changes.tab1` are required."""
+
+    async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
+        """Return the newest session, not archived, of the script of `changes.session`, else store that.
+
+        The second value is whether it was stored. Concurrent calls create one session only.
+        """
+
+    async def commit(self, changes: Changes, lease: Lease) -> None:
+        """Store `changes` in one transaction, and notify followers of the session.
+
+        Raises SessionLockedError when `lease` is not, or no longer, the writer's.
+        """
+
+    async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
+        """Acquire the writer's lock, or return its holder, without waiting."""
+
+    async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
+        """Return the holder of the writer's lock, or None, without acquiring it."""
+
+    async def load(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
+        """Return the session without its memory; the cost does not grow with the story.
+
+        `recent_prompts` says how many prompts stay in recent context, where that is more than a chunk.
+        Raises StorageError (not transient) when it does not exist.
+        """
+
+    async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
+        """Return memory for model inputs, in order: the lock and the newest deltas are complete.
+
+        Older deltas, for which no budget has room, are reduced to their canon.
+        """
+
+    async def blocks(
+        self, session_id: SessionId, *, after: int = -1, ordinal: int = 0
+    ) -> Sequence[MemoryBlock]:
+        """Return the complete blocks of canon that end after prompt `after`, in order; -1 means all.
+
+        Includes those that end at `after` itself and have a greater `ordinal`.
+        """
+
+    async def revisions(self, session_id: SessionId) -> Sequence[MemoryBlock]:
+        """Return the complete blocks that are not canon, by their places and revisions."""
+
+    async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
+        """Return the chapter list, last played first."""
+
+    async def find_script(self, script_key: str) -> SessionId | None:
+        """Return the newest session, not archived, of the chapter script with this key."""
+
+    async def archive(self, session_id: SessionId, at: datetime | None) -> None:
+        """Archive a session at that time, or restore it (None)."""
+
+    async def purge(self, session_id: SessionId) -> None:
+        """Delete an archived session with all its data; raise StorageError for one that is not archived."""
+
+    async def log(self, session_id: SessionId, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
+        """Return every take of prompts `first` to `last`, in order; 0 are the lines before the first."""
+
+    async def takes(self, session_id: SessionId) -> Sequence[int]:
+        """Return the take that is canon at each prompt from 1 on, and then those that redo brings back."""
+
+    async def canon(
+        self, session_id: SessionId, *, first: int = 0, last: int | None = None
+    ) -> Sequence[Event]:
+        """Return the events of prompts `first` to `last` that are the story, in order.
+
+        Prompts beyond `Session.prompt_index` are not part of it.
+        """
+
+    async def newest_canon(
+        self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
+    ) -> Sequence[Event]:
+        """Return the newest events of canon, in order, with just over `max_chars` characters, or all.
+
+        With `known_to` only those that this character has witnessed.
+        """
+
+    async def last_replies(self, session_id: SessionId) -> Mapping[Slot, tuple[int, datetime]]:
+        """Return the number and the time of the newest reply of each character that is canon."""
+
+    async def lore_uses(self, session_id: SessionId) -> Sequence[LoreUse]:
+        """Return what the replies that are canon say of active entries of lorebooks, in order."""
+
+    async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
+        """Return every draft, oldest version first."""
+
+    async def requests(self, session_id: SessionId) -> Sequence[Request]:
+        """Return every request, oldest first, whatever its state."""
+
+    async def artifacts(
+        self,
+        session_id: SessionId,
+        *,
+        request_id: RequestId | None = None,
+        agent_id: int | None = None,
+        kind: RequestKind | None = None,
+        newest: int | None = None,
+    ) -> Sequence[Artifact]:
+        """Return the artifacts of a session, of one request, one agent or one kind of request, oldest first.
+
+        `newest` limits them to that many, the last ones.
+        """
+
+    async def spent(
+        self,
+        session_id: SessionId | None = None,
+        *,
+        since: datetime | None = None,
+        but_for: Collection[ArtifactId] = (),
+    ) -> Decimal:
+        """Return what calls cost together as far as it is known, in US dollars.
+
+        Those of one session, or of all; from a time on; without the ones in `but_for`.
+        """
+
+    async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
+        """Return the texts of these hashes."""
+
+    async def contents_after(self, session_id: SessionId, hash: str, *, most: int) -> Sequence[Content]:
+        """Return at most that many of the contents of a session that follow `hash`, by their hashes."""
+
+    async def broken_rules(self, session_id: SessionId | None = None) -> Sequence[BrokenRule]:
+        """Return the rules of the tables that rows of this session break; None means what is of no session.
+
+        The database keeps them, unless it was changed past its rules or its files are damaged.
+        """
+
+    async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
+        """Return the save points of a session, by number."""
+
+    async def put_save_point(self, slot: SavePoint) -> None:
+        """Store a save point in place of an earlier one with its number. Needs no writer's lock."""
+
+    async def delete_save_point(self, session_id: SessionId, number: int) -> None:
+        """Delete a save point, if it exists."""
+
+    def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[bool]]:
+        """Yield after commits to this session by any window; concurrent ones are coalesced.
+
+        What is yielded says whether items of its memory bank may have changed.
+        After a lost connection it reconnects and yields, so that no commit is missed.
+        """
+
+    async def aclose(self) -> None:
+        """Close every connection."""

@@ -1,0 +1,1 @@
+"""Analysis of texts: clauses, trigrams, repetitions, names and numbers without a source."""

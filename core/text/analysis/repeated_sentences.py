@@ -1,0 +1,121 @@
+"""Drops the sentences of a text that repeat it: a small model writes almost the same sentence many times.
+
+A sentence repeats a text if at least `REPEATED_SHARE` of its runs of three words already occur in the text,
+ignoring case, punctuation and markup. Sentences of fewer than `LEAST_WORDS` words are always kept, and
+dialogue that occurs twice in the source of the text may occur in it twice.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from core.text.analysis.repetition import LEAST_WORDS, words_of
+
+REPEATED_SHARE: Final = 0.6
+"""The least share of its runs by which a sentence repeats a text: about one sentence in a hundred of a
+person's prose reaches it, and every third of the bundled model's."""
+_RUN: Final = 3
+_RUN_UNSPACED: Final = 6
+"""Words of a run, and characters of one in a script without spaces."""
+
+_END: Final = r"(?:[.!?…]+[\"'”’»)\]*_]*(?=\s)|[。！？]+[」』”’)）]*)"
+_SENTENCE: Final = re.compile(rf"(?s:.+?)(?:{_END}|\Z)\s*")
+_TITLE: Final = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Capt|Lt|Sgt|Prof|Rev)\.\s*\Z")
+"""An abbreviation before a name, which does not end a sentence."""
+_QUOTED: Final = re.compile(r"[\"“«]([^\"“”«»]+)[\"”»]|「([^「」]+)」")
+_QUOTES: Final = (('"', '"'), ("“", "”"), ("«", "»"), ("「", "」"), ("(", ")"))
+
+
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """A text without its repeated sentences, and how many there were."""
+
+    text: str
+    dropped: int
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """Describe for the GM what was dropped; empty for nothing."""
+        if not self.dropped:
+            return ()
+        what = "1 sentence that repeats" if self.dropped == 1 else f"{self.dropped:,} sentences that repeat"
+        return (f"{what} what the chapter has already",)
+
+
+def without_repeated_sentences(text: str, before: Iterable[str], source: str) -> Shortened:
+    """Return `text` without the sentences that repeat the texts in `before` or earlier parts of `text`.
+
+    Dialogue that occurs more often in `source` than in the text so far is kept, and so is a sentence with one
+    of a pair of quotation marks.
+    """
+    told: list[str] = []
+    runs: set[tuple[str, ...]] = set()
+    for sentence in (one for earlier in before for one in sentences_of(earlier)):
+        told += words_of(sentence)
+        runs |= _runs_of(sentence)
+    said = words_of(source)
+    kept: list[str] = []
+    dropped = 0
+    for sentence in sentences_of(text):
+        own = _runs_of(sentence)
+        if (
+            len(own & runs) >= REPEATED_SHARE * max(1, len(own))
+            and len(words_of(sentence)) >= LEAST_WORDS
+            and _is_balanced(sentence)
+            and _times_said(sentence, said) <= _times_said(sentence, told)
+        ):
+            dropped += 1
+            _end_paragraph(kept, sentence)
+        else:
+            kept.append(sentence)
+            told += words_of(sentence)
+            runs |= own
+    return Shortened("".join(kept).rstrip(), dropped) if dropped else Shortened(text, 0)
+
+
+def sentences_of(text: str) -> Iterator[str]:
+    """Yield the sentences of `text`, each with the white space after it; joined they are the text."""
+    begun = ""
+    for match in _SENTENCE.finditer(text):
+        begun += match[0]
+        if not _TITLE.search(begun):
+            yield begun
+            begun = ""
+    if begun:
+        yield begun
+
+
+def _runs_of(sentence: str) -> set[tuple[str, ...]]:
+    words = words_of(sentence)
+    length = _RUN if len(sentence.split()) > 1 else _RUN_UNSPACED
+    return {tuple(words[at : at + length]) for at in range(len(words) - length + 1)}
+
+
+def _end_paragraph(kept: list[str], dropped: str) -> None:
+    """Let a paragraph end where its last sentence was dropped."""
+    gap = dropped[len(dropped.rstrip()) :]
+    if kept and "\n" in gap and "\n" not in kept[-1][len(kept[-1].rstrip()) :]:
+        kept[-1] = kept[-1].rstrip() + gap
+
+
+def _is_balanced(sentence: str) -> bool:
+    """Whether the quotation marks and brackets of `sentence` all have their other half in it."""
+    return all(
+        sentence.count(opening) % 2 == 0
+        if opening == closing
+        else sentence.count(opening) == sentence.count(closing)
+        for opening, closing in _QUOTES
+    )
+
+
+def _times_said(sentence: str, source: list[str]) -> int:
+    """Return how often the speech in `sentence`, or all of it where it has none, occurs in `source`."""
+    speeches = [words_of(first or second) for first, second in _QUOTED.findall(sentence)]
+    wanted = [speech for speech in speeches if speech] or [words_of(sentence)]
+    return min(_count(speech, source) for speech in wanted)
+
+
+def _count(run: list[str], words: list[str]) -> int:
+    length = len(run)
+    return sum(words[at : at + length] == run for at in range(len(words) - length + 1) if words[at] == run[0])

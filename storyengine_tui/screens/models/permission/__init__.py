@@ -1,0 +1,1 @@
+"""Consent to calls, and to fetching the weights of a model."""

@@ -1,0 +1,63 @@
+"""A call that makes vectors is stored and exported as any other, and the texts are in it by their hashes."""
+
+import hashlib
+
+import pytest
+
+from core.config.models.accounts import accounts_of
+from core.config.models.embedding import choose_embedding
+from core.config.sections import EmbeddingSettings, ProfileSettings
+from core.domain.clock import utc_now
+from core.domain.ids import SessionId, new_uuid
+from core.engine.kinds.trial import new_test
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import from_json, read_body, to_json
+from core.gateway.embedding_records import EMBEDDING_VERSION
+from core.gateway.embedding_service import EmbeddingPlan, EmbeddingService
+from core.gateway.model_gateway import ModelGateway
+from core.providers.embedding.scripted import ScriptedEmbedder
+from core.providers.scripted.provider import ScriptedProvider
+from core.storage.changes import Changes
+from db.store import PostgresStore
+from storyengine_tui.screens.calls.inputs.call_rows import segments_of
+from tests.engine.windows import CHOICES, chapter
+
+pytestmark = pytest.mark.anyio
+TEXTS = ("Kara has the key.", "Jory knows it.")
+
+
+def service() -> EmbeddingService:
+    choice = choose_embedding(EmbeddingSettings(), accounts_of(ProfileSettings(provider="scripted")))
+    assert choice is not None
+    gateway = ModelGateway(ScriptedProvider(), CHOICES, None, utc_now)
+    return EmbeddingService(gateway, EmbeddingPlan(choice, ScriptedEmbedder), utc_now)
+
+
+async def test_its_record_is_stored_shown_and_goes_into_exports_and_out_of_them(store: PostgresStore) -> None:
+    async with chapter(store) as session:
+        request = new_test(session.id, utc_now())
+        made = await service().embed_batch(TEXTS, request)
+        records = made.call_records
+        await session._writer.apply(
+            lambda _: Changes(
+                session_id=session.id,
+                requests=(request,),
+                artifacts=records.artifacts,
+                contents=records.contents,
+            )
+        )
+        [artifact] = [one for one in await session.reads.artifacts() if one.request_id == request.id]
+        assert artifact == records.artifacts[0]
+        assert (artifact.prompt_version, artifact.provider) == (EMBEDDING_VERSION, "scripted")
+        stored = await store.contents(session.id, [artifact.input_ref, artifact.output_ref or ""])
+        assert stored[artifact.output_ref or ""].startswith("2 vectors of 256 numbers")
+        [part] = segments_of(stored[artifact.input_ref])
+        hashes = (await store.contents(session.id, [part.hash]))[part.hash]
+        assert hashes.split("\n") == [hashlib.sha256(text.encode()).hexdigest() for text in TEXTS]
+        written = to_json(await read_body(store, session.id))
+        assert TEXTS[0].encode() not in written
+        read = from_json(written)
+        assert artifact in read.artifacts
+        copy = as_new_session(read, SessionId(new_uuid()))
+        await store.create(copy)
+        assert len(await store.artifacts(copy.session_id)) == len(read.artifacts)

@@ -1,0 +1,179 @@
+"""Kills while a memory bank is switched on and a chapter is read for it, while vectors are made, and while
+the GM changes many items, or the language. Each item is there once, with its proof, and no answer is asked
+for again."""
+
+from collections import Counter
+from typing import Final
+from uuid import UUID
+
+from tests.e2e.program import chapter_script
+from tests.torture.kills.kill_commands import scripted, session_called
+from tests.torture.kills.kill_matrix import MOST_RUNS_IN_VAIN, Torturer
+from tests.torture.kills.kill_operations import Operation, give, of, points_of
+from tests.torture.kills.kill_orders import Point, Report
+from tests.torture.kills.kill_scene import end_played
+from tests.torture.kills.kill_storage import rows, served
+
+TITLE, PROMPTS = "Banked", 14
+"""Two chunks, which are in memory when the bank is switched on."""
+_EMPTY: Final = "events = [], people = [], places = [], threads = [], quotes = [], traits = [], states = []"
+_FACT: Final = (
+    '{{ prompt = {0}, words = "' + TITLE + ', prompt {0}", name = "{1}", text = "{2}", importance = 3 }}'
+)
+_FACTS: Final = (
+    (1, "The lamp", "The lamp of the tower is dark since the storm."),
+    (2, "The bell", "A bell rings under the ice at noon."),
+    (3, "Broken glass", "The glass of the tower lamp broke in the storm."),
+    (8, "The boat", "Two oars are missing from the boat of the harbour."),
+)
+"""What a model finds: of each chunk its own, as words prove a fact in their own prompt alone."""
+_TOLD: Final = "The lamp of the tower is dark, and its glass is broken."
+_REPLIES: Final = f"""
+[[reply]]
+match = {{ schema = "bank_scan" }}
+payload = {{ {_EMPTY}, facts = [{", ".join(_FACT.format(*fact) for fact in _FACTS)}] }}
+[[reply]]
+match = {{ schema = "bank_match" }}
+payload = {{ n1 = "a" }}
+[[reply]]
+match = {{ schema = "bank_update" }}
+payload = {{ n1 = {{ change = "adds", text = "{_TOLD}" }} }}
+"""
+_KEPT: Final = Counter(text for _, _, text in _FACTS[:2] + _FACTS[3:]) + Counter([_TOLD])
+"""The texts of the items, each once."""
+_ITEMS: Final = "SELECT text FROM bank_item WHERE session_id = '{}'"
+_WORK: Final = """
+SELECT keeps_bank, array(SELECT state FROM llm_request WHERE session_id = id AND kind = 'extraction')
+FROM session WHERE id = '{}'
+"""
+_ANSWERS: Final = """
+SELECT count(*) FROM llm_artifact JOIN llm_request USING (session_id, request_id)
+WHERE session_id = '{}' AND kind IN ('extraction', 'embedding') AND llm_artifact.error_code IS NULL
+"""
+_VECTORS: Final = """
+SELECT count(*) FROM bank_vector JOIN bank_item USING (session_id, item_id, version) WHERE session_id = '{}'
+"""
+_CHANGED: Final = "SELECT version, validation FROM bank_item WHERE session_id = '{}' ORDER BY item_id"
+IN_VAIN: Final = 2
+_CALLS: Final = ("scan", "match", "update", "vectors")
+_READ: Final = Operation(
+    ("operation", "keep bank", "{}"),
+    ("extraction", "bank", "scan", "match", "update", "call on record", "embedding", "vectors"),
+)
+_CHANGE: Final = Operation(("operation", "change items", "{}"), ("items changed",))
+_TELL: Final = Operation(("operation", "change language", "{}"), ("session stored",))
+_TOLD_IN: Final = "SELECT language FROM session WHERE id = '{}'"
+
+
+def kill_bank(torturer: Torturer, most: int | None = None) -> None:
+    """Kill the reading of a chapter, each time of a new copy of it, and the GM's changes in one of them."""
+    torturer.home.write("replies.toml", _REPLIES)
+    torturer.environment = scripted(torturer) | {"STORYENGINE_BACKGROUND_BACKOFF": "0.5"}
+    script = torturer.home.write(f"{TITLE}.toml", chapter_script(TITLE, PROMPTS))
+    give(torturer, (("play", str(script), "--out", str(torturer.home.out)),), "")
+    name, file = session_called(torturer, TITLE), torturer.home.work / "banked.json"
+    give(torturer, (("export", name, "--out", str(file)),), name)
+    first = _copy(torturer, str(file))
+    left = points_of(torturer, (_READ,), first, None if most is None else max(1, most * 3 // 4))
+    _require_read(torturer, first)
+    for point in left[_READ]:
+        if not any(_kill_reading(torturer, point, str(file)) for _ in range(MOST_RUNS_IN_VAIN)):
+            torturer.figures.unreached.append(point)
+    changes = {_CHANGE: _kill_change, _TELL: _kill_telling}
+    left = points_of(torturer, tuple(changes), first, None if most is None else max(2, most // 4))
+    for operation, kill in changes.items():
+        for point in left[operation]:
+            if not any(kill(torturer, point, first) for _ in range(MOST_RUNS_IN_VAIN)):
+                torturer.figures.unreached.append(point)
+    end_played(torturer, first)
+
+
+def _copy(torturer: Torturer, file: str) -> str:
+    """Import the chapter that was played, and return the id of the copy."""
+    with served(torturer) as url:
+        before = set(rows(url, "SELECT id FROM session"))
+    give(torturer, (("import", file),), "")
+    with served(torturer) as url:
+        [(made,)] = set(rows(url, "SELECT id FROM session")) - before
+    return str(made)
+
+
+def _kill_reading(torturer: Torturer, point: Point, file: str) -> bool:
+    """Kill while a chapter is read, and have it read to its end; return whether it was killed."""
+    session_id = _copy(torturer, file)
+    ended, done = torturer.run([point], *of(_READ.command, session_id), most_turns=1)
+    torturer.look(only=UUID(session_id))
+    with served(torturer) as url:
+        [(is_kept, work)] = rows(url, _WORK.format(session_id))
+    assert isinstance(work, list)
+    assert len(work) == (2 if is_kept else 0), "switched on with all that is to be read, or not at all"
+    reports = [done]
+    if ended.returncode:
+        reports += give(torturer, (_READ.command,), session_id)
+    _require_read(torturer, session_id)
+    _require_paid(torturer, reports, session_id)
+    torturer.look(only=UUID(session_id))
+    return bool(done.killed)
+
+
+def _require_read(torturer: Torturer, session_id: str) -> None:
+    """Both chunks are read, every item is there once, and each has its vector."""
+    with served(torturer) as url:
+        [(is_kept, work)] = rows(url, _WORK.format(session_id))
+        assert (is_kept, work) == (True, ["done", "done"]), work
+        found = Counter(text for (text,) in rows(url, _ITEMS.format(session_id)))
+        assert found == _KEPT, f"{found} is in the bank"
+        assert rows(url, _VECTORS.format(session_id)) == [(sum(found.values()),)], "a vector for each item"
+
+
+def _require_paid(torturer: Torturer, reports: list[Report], session_id: str) -> None:
+    """No answer that is stored was asked for again.
+
+    One kill loses the call that was made, and where that was for vectors the scan as well whose findings are
+    compared by them: its answer is stored with what became of each finding.
+    """
+    with served(torturer) as url:
+        [(stored,)] = rows(url, _ANSWERS.format(session_id))
+    assert isinstance(stored, int)
+    calls = sum(report.calls.count(kind) for report in reports for kind in _CALLS)
+    assert calls <= stored + IN_VAIN, f"{calls} calls for {stored} answers"
+
+
+def _kill_change(torturer: Torturer, point: Point, session_id: str) -> bool:
+    """Kill while all items are changed: each has its next version, or none has."""
+    before = _changed(torturer, session_id)
+    ended, done = torturer.run([point], *of(_CHANGE.command, session_id), most_turns=1)
+    torturer.look(only=UUID(session_id))
+    now = _changed(torturer, session_id)
+    steps = {new[0] - old[0] for old, new in zip(before, now, strict=True)}
+    assert steps in ({0}, {1}), f"some of the items were changed: {before} became {now}"
+    assert ended.returncode or steps == {1}, "it says that it is done, and it is not"
+    if steps == {0}:
+        give(torturer, (_CHANGE.command,), session_id)
+        assert {row[1] for row in _changed(torturer, session_id)} != {row[1] for row in before}
+    return bool(done.killed)
+
+
+def _kill_telling(torturer: Torturer, point: Point, session_id: str) -> bool:
+    """Kill while the language changes: the reader finds that the words of all items are of the one stored."""
+    before = _told_in(torturer, session_id)
+    ended, done = torturer.run([point], *of(_TELL.command, session_id), most_turns=1)
+    torturer.look(only=UUID(session_id))
+    now = _told_in(torturer, session_id)
+    assert ended.returncode or now != before, "it says that it is done, and it is not"
+    if now == before:
+        give(torturer, (_TELL.command,), session_id)
+        assert _told_in(torturer, session_id) != before
+        torturer.look(only=UUID(session_id))
+    return bool(done.killed)
+
+
+def _told_in(torturer: Torturer, session_id: str) -> object:
+    with served(torturer) as url:
+        [(language,)] = rows(url, _TOLD_IN.format(session_id))
+    return language
+
+
+def _changed(torturer: Torturer, session_id: str) -> list[tuple[int, str]]:
+    with served(torturer) as url:
+        return rows(url, _CHANGED.format(session_id))  # type: ignore[return-value]  # the columns are not null
