@@ -11,7 +11,7 @@ from core.exchange.scripts.fields import FieldReader
 
 def starting_set() -> tuple[PromptBlock, ...]:
     """Return the blocks in their order; raise ValueError where the file is not well formed."""
-    source = files("core.exchange").joinpath("starting_set.toml").read_text(encoding="utf-8")
+    source = files("core.exchange.library").joinpath("starting_set.toml").read_text(encoding="utf-8")
     reader = FieldReader()
     made = read_prompt_blocks(reader, tomllib.loads(source), {})
     if reader.problems:

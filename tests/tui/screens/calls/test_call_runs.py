@@ -75,7 +75,7 @@ async def test_enter_takes_a_row_of_vectors_apart_and_then_shows_a_call(
 
     async with desktop.window() as (pilot, app):
         assert app.session is not None
-        monkeypatch.setattr(app.session, "artifacts", artifacts)
+        monkeypatch.setattr(app.session.reads, "artifacts", artifacts)
         screen = await calls_shown(pilot)
         listed = rows(screen)
         assert [row[0] for row in listed] == ["511", "510", "1"]
