@@ -88,7 +88,7 @@ def _make_private(home: Path) -> None:
 
 
 def wait_stopped(home: Path) -> None:
-    """Return once nobody supervises a server in `home`; it was released."""
+    """Wait until the server in `home`, which was released, has no supervisor."""
     with FileLock(home / SUPERVISOR_LOCK) as lock:
         assert lock.wait_shared(time.monotonic() + PATIENCE), "the server does not stop"
 

@@ -39,7 +39,7 @@ _NO_CREDIT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Values of a request that must not be shown: the key, empty where there is none, and extra headers."""
+    """Values of a request that must not be shown: the key, which may be empty, and extra headers."""
 
     key: str = field(default="", repr=False)
     headers: tuple[str, ...] = field(default=(), repr=False)

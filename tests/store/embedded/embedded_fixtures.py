@@ -89,7 +89,7 @@ class Client(subprocess.Popen[str]):
 
 
 def is_stopped(home: Path) -> bool:
-    """Return whether nobody supervises a server in `home`."""
+    """Return whether the server in `home` has no supervisor."""
     return not is_locked(home / SUPERVISOR_LOCK)
 
 
