@@ -10,20 +10,20 @@ from typing import Final
 from bench.canon.story import DOES_NOT, KNOWS, Planted, Story
 from core.agents.context_builder import Context, ContextBuilder
 from core.context.bank import NO_BANK
-from core.domain.bank.recall import ItemVector, Query
+from core.domain.bank.recall import Query
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
-from core.engine.kinds.bank.embedding import meanings_of, texts_of
+from core.engine.kinds.bank.embedding import all_texts_of, meaning_of
 from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import BankReader
 from core.gateway.embedding_service import stored_name
-from core.providers.embedding.base import Embedder, meaning_of_query, texts_of_query
+from core.providers.embedding.base import Embedder, texts_of_query
 from core.storage.bank_store import BankStore, Drawn, Sheets
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 from core.text.delimiters import SegmentName
 
-BATCH: Final = 32
+BATCH: Final = 16
 SECONDS: Final = 120.0
 """Time-out of one batch of vectors, in seconds."""
 
@@ -143,14 +143,11 @@ async def embed_items(store: SessionStore, embedder: Embedder, story: Story) -> 
     items = story.items
     for first in range(0, len(items), BATCH):
         batch = items[first : first + BATCH]
-        made = await embedder.embed([text for item in batch for text in texts_of(item)], SECONDS)
-        await store.bank.put_vectors(
-            stored_name(embedder),
-            [
-                ItemVector(session_id=item.session_id, item_id=item.id, version=item.version, vector=vector)
-                for item, vector in zip(batch, meanings_of(made.vectors), strict=True)
-            ],
-        )
+        texts = all_texts_of(batch)
+        made = await embedder.embed(texts, SECONDS)
+        by_text = dict(zip(texts, made.vectors, strict=True))
+        vectors = [one for item in batch if (one := meaning_of(item, by_text)) is not None]
+        await store.bank.put_vectors(stored_name(embedder), vectors)
     return perf_counter() - began
 
 
@@ -210,9 +207,11 @@ class Questioner:
         """Return the vector of a question; the same for all ways."""
         if text not in self._meanings:
             began = perf_counter()
-            made = await self._embedder.embed(texts_of_query(text), SECONDS)
+            texts = texts_of_query(text)
+            made = await self._embedder.embed(texts.every, SECONDS)
             self.embed_milliseconds.append((perf_counter() - began) * 1e3)
-            self._meanings[text] = Meaning(meaning_of_query(made.vectors), stored_name(self._embedder))
+            numbers, *spans = texts.meaning(made.vectors)
+            self._meanings[text] = Meaning(numbers, stored_name(self._embedder), tuple(spans))
         return self._meanings[text]
 
 

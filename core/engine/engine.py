@@ -242,7 +242,7 @@ class Engine(SessionCatalog):
         if start_seconds:
             await self.embeddings.ready(start_seconds)
         made = await self.embeddings.embed_query(text, look_up(session_id, self._clock()))
-        return None if made.vector is None else Meaning(made.vector, model)
+        return None if made.vector is None else Meaning(made.vector, model, made.spans)
 
     async def aclose(self) -> None:
         """Close the providers and the store, after all open sessions."""

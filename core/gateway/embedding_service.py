@@ -30,7 +30,6 @@ from core.providers.base import ProviderError
 from core.providers.embedding.base import (
     Embedder,
     Vector,
-    meaning_of_query,
     shortened,
     texts_of_query,
 )
@@ -44,7 +43,7 @@ REST_SECONDS: Final = 60.0
 """After a query that failed, no other is tried for so long."""
 CALLS_PER_MINUTE: Final = 240
 """To a service; it stops a fault that would call without end."""
-_KEPT_QUERIES: Final = 128
+_KEPT_QUERIES: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +67,11 @@ class Embedded:
         """The vector of a query; None without one, and then search goes by words."""
         return self.vectors[0] if self.vectors else None
 
+    @property
+    def spans(self) -> tuple[Vector, ...]:
+        """The vectors of the spans of a query."""
+        return self.vectors[1:]
+
 
 class EmbeddingService:
     """Makes vectors with the chosen model, loaded on first use; without a `plan` it makes none."""
@@ -79,7 +83,7 @@ class EmbeddingService:
         self._made: Embedder | None = None
         self._starting: asyncio.Task[None] | None = None
         self._limit = MinuteLimit()
-        self._queries: OrderedDict[str, Vector] = OrderedDict()
+        self._queries: OrderedDict[str, tuple[Vector, ...]] = OrderedDict()
         self._rests_until = 0.0
 
     @property
@@ -116,7 +120,9 @@ class EmbeddingService:
     async def embed_query(
         self, text: str, request: Request, number: int = 1, cancellation: Cancellation | None = None
     ) -> Embedded:
-        """Return the vector of `text` as call `number` of the request's attempt; the same text is kept.
+        """Return the vector of `text` and those of its spans as call `number` of the request's attempt.
+
+        Those of the last texts are kept.
 
         Never raises what a service did, and takes no longer than QUERY_SECONDS.
         """
@@ -125,17 +131,17 @@ class EmbeddingService:
         text = shortened(text)
         if text in self._queries:
             self._queries.move_to_end(text)
-            return Embedded((self._queries[text],))
+            return Embedded(self._queries[text])
         now = asyncio.get_running_loop().time()
         if now < self._rests_until:
             return Embedded(error=ProviderError(ErrorCode.LLM_SERVER_ERROR))
         texts = texts_of_query(text)
-        call = self._call(self._plan, texts, request, number)
+        call = self._call(self._plan, texts.every, request, number)
         made = await self._embed(self._plan, call, cancellation or Cancellation(), is_query=True)
-        is_whole = len(made.vectors) == len(texts)
-        made = replace(made, vectors=(meaning_of_query(made.vectors),) if is_whole else ())
-        if made.vector is not None:
-            self._keep(text, made.vector)
+        is_whole = len(made.vectors) == len(texts.every)
+        made = replace(made, vectors=texts.meaning(made.vectors) if is_whole else ())
+        if made.vectors:
+            self._keep(text, made.vectors)
         elif self._has_started and made.error and made.error.code not in NEEDS_THE_GM:
             self._rests_until = now + REST_SECONDS
         return made
@@ -263,8 +269,8 @@ class EmbeddingService:
             self._starting = starting
         return starting
 
-    def _keep(self, text: str, vector: Vector) -> None:
-        self._queries[text] = vector
+    def _keep(self, text: str, vectors: tuple[Vector, ...]) -> None:
+        self._queries[text] = vectors
         if len(self._queries) > _KEPT_QUERIES:
             self._queries.popitem(last=False)
 
@@ -274,7 +280,7 @@ def stored_name(embedder: Embedder) -> str:
 
     It changes with the text that is embedded of an item: vectors made of another text are made again.
     """
-    return f"{embedder.model}, text and name"
+    return f"{embedder.model}, text, name and its parts"
 
 
 def _is_service(plan: EmbeddingPlan) -> bool:

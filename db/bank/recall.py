@@ -15,6 +15,7 @@ from sqlalchemy import Select, select
 
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.bank.recall import (
+    COMPARED,
     KEPT_EVERY,
     LEAST_CANDIDATES,
     PINNED_EVERY,
@@ -29,7 +30,7 @@ from db.bank.item_reader import FoundRow
 from db.bank.vectors import text_of
 from db.tables import BANK_ACCESS
 
-_STATES, _WORDS, _PINNED, _KEPT = "states", "words", "pinned", "kept"
+_STATES, _WORDS, _PINNED, _KEPT, _SPANS = "states", "words", "pinned", "kept", "spans"
 """The parts of the statement that does not look for the meaning: what is kept is looked for by it."""
 
 
@@ -60,10 +61,12 @@ def statements_of(sheets: Sheets, query: Query | None, *, has_vectors: bool, by_
         is_meant = query.vector is not None and has_vectors
         if query.is_for_input:
             parts.add(_KEPT if is_meant else _PINNED)
+            parts |= {_SPANS} if is_meant and query.spans else set()
         values |= _values(query)
     languages = () if query is None else tuple(sorted({one.language for one in query.scopes}))
     told = _told(frozenset(parts), languages) if parts else None
-    return Statements(told, _meant(by_index) if is_meant else None, values)
+    has_spans = query is not None and bool(query.spans)
+    return Statements(told, _meant(by_index, has_spans) if is_meant else None, values)
 
 
 def drawn_of(
@@ -79,17 +82,19 @@ def drawn_of(
     for row, item in zip(rows, items, strict=True):
         if item is None:
             continue
-        key, _, _, score, bits, distance, is_state, last, count = row
+        key, _, _, score, bits, distance, farness, is_state, last, count = row
         if is_state:
             states.append(item)
             continue
         similarity = None if distance is None else 1 - distance
+        nearness = None if farness is None else -farness
         known = found.get(key)
         if known is not None:  # by another part of the statement
             score, similarity = _first(score, known.score), _first(similarity, known.similarity)
+            nearness = _first(nearness, known.nearness)
         hits = _hits(bits, words) if bits else () if known is None else known.words
         access = None if last is None else ItemAccess(item_id=item.id, access_count=count, last_accessed=last)
-        found[key] = Candidate(item, score, hits, similarity, access)
+        found[key] = Candidate(item, score, hits, similarity, nearness, access)
     places = {session_id: place for place, (session_id, _) in enumerate(sheets)}
     states.sort(key=lambda one: (places[one.session_id], one.prompt_index, one.id))
     return states, list(found.values())
@@ -116,7 +121,9 @@ def _values(query: Query) -> dict[str, object]:
         "bits": parts_of.array_of(1 << place for place in range(len(query.words))),
         "model": query.model,
         "vector": text_of(query.vector or ()),
+        "spans": parts_of.spans_of(query.spans),
         "most": query.candidates,
+        "most_compared": COMPARED * query.candidates,
         "most_by_words": LEAST_CANDIDATES if query.vector else query.candidates,
         "most_pinned": 1 + query.limit // PINNED_EVERY,
         "most_kept": 1 + query.limit // PINNED_EVERY + query.limit // KEPT_EVERY,
@@ -130,17 +137,19 @@ def _told(parts: frozenset[str], languages: tuple[Language, ...]) -> Select[Any]
     every = [parts_of.by_words(scope, languages)] if _WORDS in parts else []
     if parts & {_PINNED, _KEPT}:
         kept = parts_of.kept_rows(scope, by_meaning=_KEPT in parts)
-        every.append(parts_of.pinned(scope, kept))
-        every += [parts_of.kept(scope, kept)] if _KEPT in parts else []
+        every.append(parts_of.pinned(scope, kept, has_spans=_SPANS in parts))
+        every += [parts_of.kept(scope, kept, has_spans=_SPANS in parts)] if _KEPT in parts else []
     every += [parts_of.states()] if _STATES in parts else []
     return _found(every)
 
 
 @lru_cache(8)
-def _meant(by_index: int) -> Select[Any]:
+def _meant(by_index: int, has_spans: bool) -> Select[Any]:
     """Return the statement that finds items by meaning."""
     scope = parts_of.scope_rows()
-    return _found([parts_of.by_index(scope, by_index) if by_index else parts_of.by_meaning(scope)])
+    if by_index:
+        return _found([parts_of.by_index(scope, by_index, has_spans=has_spans)])
+    return _found([parts_of.by_meaning(scope, has_spans=has_spans)])
 
 
 def _found(every: Sequence[Any]) -> Select[Any]:
@@ -156,6 +165,7 @@ def _found(every: Sequence[Any]) -> Select[Any]:
         found.c.score,
         found.c.found_words,
         found.c.distance,
+        found.c.farness,
         found.c.is_state,
         BANK_ACCESS.c.last_accessed,
         BANK_ACCESS.c.access_count,

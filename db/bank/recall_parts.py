@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, func, or_, select
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, BIT
 
 from core.domain.bank.details import ItemKind
-from core.domain.bank.recall import LEAST_SIMILARITY, MOST_WITH_A_WORD, Scope
+from core.domain.bank.recall import LEAST_SIMILARITY, MOST_SPANS, MOST_WITH_A_WORD, Scope, Vector, signs_of
 from core.domain.session.language import Language
 from db.bank.validity import counts, is_kept
 from db.bank.vectors import BANK_VECTOR, HalfVector
@@ -19,6 +19,8 @@ from db.tables import BANK_ITEM, BANK_WORD, SESSION
 
 _FARTHEST: Final = 1 - LEAST_SIMILARITY
 """The largest distance that is near enough."""
+_MOST: Final = {"meaning": "most", "kept": "most_kept", "pinned": "most_pinned"}
+"""The parameters of how many items a part gives."""
 
 
 def scope_rows() -> Any:
@@ -145,11 +147,11 @@ def by_words(scope: Any, languages: Sequence[Language]) -> Any:
         .order_by(sa.desc("score"), hit.c.item_id.desc())
         .subquery("scored")
     )
-    distance = sa.null().cast(sa.Float).label("distance")
+    distance = _nothing("distance")
     allowed = _allowed(scored.c, scope, "by_words")
     return (
         select(scored.c.session_id, scored.c.item_id, *_version(allowed), scored.c.score)
-        .add_columns(scored.c.found_words, distance, sa.false().label("is_state"))
+        .add_columns(scored.c.found_words, distance, _nothing("farness"), sa.false().label("is_state"))
         .select_from(scored.join(allowed, sa.true()))
         .order_by(scored.c.score.desc(), scored.c.item_id.desc())
         .limit(_given("most_by_words", sa.Integer()))
@@ -171,40 +173,40 @@ def _forms(sought: Any, language: Language) -> tuple[Any, Any]:
     return stems, words.add_columns(sought.c.word).where(sought.c.is_name)
 
 
-def by_meaning(scope: Any) -> Any:
+def by_meaning(scope: Any, *, has_spans: bool) -> Any:
     """Return the items that are nearest by meaning, with their distances."""
     distance = _distance()
     each = (
-        select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, distance.label("distance"))
+        select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, distance.label("distance"), *_name_parts())
         .where(BANK_VECTOR.c.session_id == scope.c.session_id, _is_of_model(), _has_its_length())
         .offset(0)  # each chapter by the beginning of the key, and each distance once
         .lateral("each_vector")
     )
     near = (
-        select(each.c.session_id, each.c.item_id, each.c.distance)
+        select(*each.c)
         .select_from(scope.join(each, sa.true()))
         # Before they are sorted: most are too far, and sorting takes as long as the distances.
         .where(each.c.distance <= _FARTHEST)
         .order_by(each.c.distance, each.c.item_id.desc())
         .subquery("near")
     )
-    return _nearest(near, scope, "meaning", "most")
+    return _nearest(near, scope, "meaning", has_spans=has_spans)
 
 
-def by_index(scope: Any, dimensions: int) -> Any:
+def by_index(scope: Any, dimensions: int, *, has_spans: bool) -> Any:
     """Return the items that are nearest by meaning, as the index has them one after the other."""
     # The number is part of the statement: the index has vectors of this length alone.
     length: ColumnElement[int] = sa.literal_column(str(dimensions))
     half = HalfVector(dimensions)
     distance = sa.cast(BANK_VECTOR.c.embedding, half).op("<=>", return_type=sa.Float)(_given("vector", half))
     near = (
-        select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, distance.label("distance"))
+        select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, distance.label("distance"), *_name_parts())
         .where(func.vector_dims(BANK_VECTOR.c.embedding) == length, _is_of_model())
         .where(BANK_VECTOR.c.session_id.in_(select(scope.c.session_id)))
         .order_by(sa.text("distance"))
         .subquery("near")
     )
-    return _nearest(near, scope, "meaning", "most", farthest=_FARTHEST)
+    return _nearest(near, scope, "meaning", has_spans=has_spans, farthest=_FARTHEST)
 
 
 def kept_rows(scope: Any, *, by_meaning: bool) -> Any:
@@ -222,43 +224,70 @@ def kept_rows(scope: Any, *, by_meaning: bool) -> Any:
     )
     asked = scope.join(there, sa.true())
     distance: ColumnElement[Any] = sa.null().cast(sa.Float)
+    parts: Sequence[ColumnElement[Any]] = ()
     if by_meaning:
         is_its = (BANK_VECTOR.c.session_id == there.c.session_id) & (BANK_VECTOR.c.item_id == there.c.item_id)
         asked = asked.outerjoin(BANK_VECTOR, is_its & _is_of_model() & _has_its_length())
-        distance = _distance()
+        distance, parts = _distance(), _name_parts()
     return (
-        select(*there.c, distance.label("distance"))
+        select(*there.c, distance.label("distance"), *parts)
         .select_from(asked)
         .cte("kept_rows")
         .prefix_with("MATERIALIZED", dialect="postgresql")
     )
 
 
-def kept(scope: Any, rows: Any) -> Any:
+def kept(scope: Any, rows: Any, *, has_spans: bool) -> Any:
     """Return of `kept_rows` what is nearest by meaning."""
     near = (
-        select(rows.c.session_id, rows.c.item_id, rows.c.distance)
+        select(*rows.c)
         .where(rows.c.distance <= _FARTHEST)
         .order_by(rows.c.distance, rows.c.item_id.desc())
         .subquery("near_kept")
     )
-    return _nearest(near, scope, "kept", "most_kept")
+    return _nearest(near, scope, "kept", has_spans=has_spans)
 
 
-def pinned(scope: Any, rows: Any) -> Any:
+def pinned(scope: Any, rows: Any, *, has_spans: bool) -> Any:
     """Return of `kept_rows` what is pinned, the nearest first, also what is near to nothing."""
     near = (
-        select(rows.c.session_id, rows.c.item_id, rows.c.distance)
+        select(*rows.c)
         .where(rows.c.is_pinned)
         .order_by(rows.c.distance.nulls_last(), rows.c.prompt_index.desc(), rows.c.item_id.desc())
         .subquery("near_pinned")
     )
-    return _nearest(near, scope, "pinned", "most_pinned")
+    return _nearest(near, scope, "pinned", has_spans=has_spans)
 
 
 def _distance() -> ColumnElement[Any]:
     """Return how far a vector is from the one that is asked about."""
     return BANK_VECTOR.c.embedding.op("<=>", return_type=sa.Float)(_given("vector", HalfVector()))
+
+
+def _name_parts() -> tuple[Any, Any]:
+    return BANK_VECTOR.c.first_part, BANK_VECTOR.c.last_part
+
+
+def spans_of(spans: Sequence[Vector]) -> str:
+    """Return the signs of the parts of a query as a parameter: always as many, the last one again."""
+    signs = [signs_of(span) for span in spans[:MOST_SPANS]]
+    return array_of(signs + signs[-1:] * (MOST_SPANS - len(signs)))
+
+
+def _farness(near: Any, *, has_spans: bool) -> ColumnElement[Any]:
+    """Return how far an item is with the parts of its name; see `core.domain.bank.recall.nearness_of`."""
+    if not has_spans:
+        return near.distance  # type: ignore[no-any-return]
+    bits = BIT(varying=True)
+    spans = _given("spans", ARRAY(bits))
+
+    def differing(part: Any) -> Any:
+        return func.least(
+            *(part.op("<~>", return_type=sa.Float)(spans[number + 1]) for number in range(MOST_SPANS))
+        )
+
+    share = (differing(near.first_part) + differing(near.last_part)) / func.length(near.first_part)
+    return near.distance + func.coalesce(share, near.distance)  # type: ignore[no-any-return]
 
 
 def _is_of_model() -> ColumnElement[bool]:
@@ -272,23 +301,30 @@ def _has_its_length() -> ColumnElement[bool]:
     return func.vector_dims(BANK_VECTOR.c.embedding) == length
 
 
-def _nearest(near: Any, scope: Any, name: str, most: str, *, farthest: float | None = None) -> Any:
+def _nearest(near: Any, scope: Any, name: str, *, has_spans: bool, farthest: float | None = None) -> Any:
     """Return the first of `near` that may be found, as a part of the statement.
 
-    Those that are farther than `farthest` are left out only then: an index would look for others.
+    Those that are farther than `farthest` are left out only then: an index would look for others. Of those
+    that are found by meaning more are looked at where the query has spans, and what fits these comes first.
     """
-    score, words = sa.null().cast(sa.Float).label("score"), sa.null().cast(sa.BigInteger)
+    score, words = _nothing("score"), sa.null().cast(sa.BigInteger)
     allowed = _allowed(near.c, scope, f"by_{name}")
+    is_compared = has_spans and name == "meaning"
     found = (
         select(near.c.session_id, near.c.item_id, *_version(allowed), near.c.distance)
+        .add_columns(_farness(near.c, has_spans=has_spans).label("farness"))
         .select_from(near.join(allowed, sa.true()))
         .order_by(near.c.distance)
-        .limit(_given(most, sa.Integer()))
+        .limit(_given("most_compared" if is_compared else _MOST[name], sa.Integer()))
         .subquery(f"found_{name}")
     )
     part = select(found.c.session_id, found.c.item_id, *_version(found), score, words.label("found_words"))
-    part = part.add_columns(found.c.distance, sa.false().label("is_state"))
-    return (part if farthest is None else part.where(found.c.distance <= farthest)).cte(name)
+    part = part.add_columns(found.c.distance, found.c.farness, sa.false().label("is_state"))
+    if farthest is not None:
+        part = part.where(found.c.distance <= farthest)
+    if is_compared:
+        part = part.order_by(found.c.farness, found.c.item_id.desc()).limit(_given("most", sa.Integer()))
+    return part.cte(name)
 
 
 def states() -> Any:
@@ -296,15 +332,18 @@ def states() -> Any:
     chart = rows_of("chart", ("session_id", "charts", sa.Uuid()), ("about", "abouts", sa.SmallInteger()))
     item = BANK_ITEM.alias("state_item")
     is_asked = sa.and_(item.c.session_id == chart.c.session_id, item.c.about == chart.c.about)
-    nothing = sa.null().cast(sa.Float)
     return (
-        select(item.c.session_id, item.c.item_id, *_version(item), nothing.label("score"))
-        .add_columns(sa.null().cast(sa.BigInteger).label("found_words"), nothing.label("distance"))
-        .add_columns(sa.true().label("is_state"))
+        select(item.c.session_id, item.c.item_id, *_version(item), _nothing("score"))
+        .add_columns(sa.null().cast(sa.BigInteger).label("found_words"), _nothing("distance"))
+        .add_columns(_nothing("farness"), sa.true().label("is_state"))
         .select_from(chart.join(item, is_asked))
         .where(item.c.kind == sa.literal_column(f"'{ItemKind.STATE.value}'"), counts(item.c))
         .cte("states")
     )
+
+
+def _nothing(name: str) -> Any:
+    return sa.null().cast(sa.Float).label(name)
 
 
 def _allowed(found: Any, scope: Any, name: str) -> Any:

@@ -11,13 +11,13 @@ from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import URL, exists, func, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import BIT, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.types import UserDefinedType
 
 from core.domain.bank.details import ItemKind
 from core.domain.bank.matching import SAME_BY_MEANING
-from core.domain.bank.recall import ItemVector, Vector
+from core.domain.bank.recall import ItemVector, Vector, signs_of
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
 from core.domain.story.context_status import ContextStatus
@@ -35,10 +35,21 @@ log = logging.getLogger(__name__)
 TABLE_NAME: Final = "bank_vector"
 PIECES_NAME: Final = "piece_vector"
 _LOCK_KEY: Final = 0x5E0_4154_10B6
-_IS_THERE: Final = sa.text(
-    f"SELECT to_regclass('{TABLE_NAME}') IS NOT NULL AND to_regclass('{PIECES_NAME}') IS NOT NULL"
+_HAS_PARTS: Final = (
+    "EXISTS (SELECT FROM pg_attribute"
+    f" WHERE attrelid = to_regclass('{TABLE_NAME}') AND attname = 'first_part')"
 )
+_IS_THERE: Final = sa.text(f"SELECT {_HAS_PARTS} AND to_regclass('{PIECES_NAME}') IS NOT NULL")
 _HAS_EXTENSION: Final = sa.text("SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector')")
+_PARTS_FIT: Final = (
+    "CONSTRAINT ck_bank_vector_parts CHECK"
+    " (bit_length(first_part) = vector_dims(embedding) AND bit_length(last_part) = vector_dims(embedding))"
+)
+_ADD_PARTS: Final = (
+    f"ALTER TABLE {TABLE_NAME} ADD COLUMN first_part BIT VARYING, ADD COLUMN last_part BIT VARYING,"
+    f" ADD {_PARTS_FIT}"
+)
+"""Makes the table of an earlier version that of this one."""
 _EXTENSION: Final = "CREATE EXTENSION IF NOT EXISTS vector"
 _MAKE: Final = (
     _EXTENSION,
@@ -49,9 +60,12 @@ _MAKE: Final = (
         model TEXT NOT NULL,
         version INTEGER NOT NULL,
         embedding halfvec NOT NULL,
+        first_part BIT VARYING,
+        last_part BIT VARYING,
         CONSTRAINT pk_bank_vector PRIMARY KEY (session_id, item_id),
         CONSTRAINT fk_bank_vector_session FOREIGN KEY (session_id) REFERENCES session (id) ON DELETE CASCADE,
-        CONSTRAINT ck_bank_vector_version CHECK (version >= 1)
+        CONSTRAINT ck_bank_vector_version CHECK (version >= 1),
+        {_PARTS_FIT}
     )
     """,
     f"""
@@ -89,6 +103,8 @@ BANK_VECTOR: Final = sa.Table(
     sa.Column("model", sa.Text),
     sa.Column("version", sa.Integer),
     sa.Column("embedding", HalfVector()),
+    sa.Column("first_part", BIT(varying=True)),
+    sa.Column("last_part", BIT(varying=True)),
 )
 
 
@@ -145,12 +161,14 @@ class VectorTable:
                 "model": model,
                 "version": one.version,
                 "embedding": text_of(one.vector),
+                "first_part": _signs(one, 0),
+                "last_part": _signs(one, 1),
             }
             for one in sorted(vectors, key=lambda one: one.item_id)
         ]
         statement = insert(BANK_VECTOR)
-        fresh = {name: statement.excluded[name] for name in ("model", "version", "embedding")}
         key = list(BANK_VECTOR.primary_key)
+        fresh = {one.name: one for one in statement.excluded if one.name not in BANK_VECTOR.primary_key}
 
         async def work(connection: AsyncConnection) -> None:
             # A chapter that was deleted meanwhile needs none.
@@ -264,6 +282,11 @@ def text_of(vector: Vector | Iterable[float]) -> str:
     return f"[{','.join(f'{number:.6g}' for number in vector)}]"
 
 
+def _signs(one: ItemVector, place: int) -> str | None:
+    """Return the signs of a part of a name, as the server reads bits."""
+    return None if one.name_parts is None else signs_of(one.name_parts[place])
+
+
 async def are_there(connection: AsyncConnection) -> bool:
     """Whether the database has the tables of vectors."""
     return bool((await connection.execute(_IS_THERE)).scalar_one())
@@ -279,3 +302,5 @@ async def make_tables(connection: AsyncConnection) -> None:
     await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
     for statement in _MAKE:
         await connection.execute(sa.text(statement))
+    if not (await connection.execute(sa.text(f"SELECT {_HAS_PARTS}"))).scalar_one():
+        await connection.execute(sa.text(_ADD_PARTS))

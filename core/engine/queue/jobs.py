@@ -139,7 +139,7 @@ class _Calls:
             return None
         made = await self._embeddings.embed_query(text, self._request, QUERY_CALL)
         self._queries += made.call_records
-        return None if made.vector is None else Meaning(made.vector, model)
+        return None if made.vector is None else Meaning(made.vector, model, made.spans)
 
     @property
     def embedding_model(self) -> str | None:

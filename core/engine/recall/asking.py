@@ -29,6 +29,8 @@ class Meaning:
 
     numbers: Vector
     model: str
+    spans: tuple[Vector, ...] = ()
+    """Those of its parts, which overlap."""
 
 
 Embed = Callable[[str], Awaitable[Meaning | None]]
@@ -70,6 +72,7 @@ def query_of(
         words=query_words(words),
         vector=None if meaning is None else meaning.numbers,
         model="" if meaning is None else meaning.model,
+        spans=() if meaning is None else meaning.spans,
         limit=limit,
         is_for_input=True,
     )

@@ -271,6 +271,7 @@ async def _recalled(
         words=query_words([(text, 1.0)]),
         vector=None if meaning is None else meaning.numbers,
         model="" if meaning is None else meaning.model,
+        spans=() if meaning is None else meaning.spans,
         limit=MOST_HITS,
     )
     return await store.bank.recall(query)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from core.config.sections import MOST_TEXTS
+from core.domain.bank.recall import MOST_SPANS
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Usage
 from core.providers.base import ProviderError
-from core.text.analysis.clauses import clauses_of
+from core.text.analysis.clauses import clauses_of, spans_of
 from core.text.cleaning import clean_line, is_blank
 
 Vector = tuple[float, ...]
@@ -103,18 +104,37 @@ def unit(numbers: Iterable[float]) -> Vector:
     return tuple(number / length for number in found)
 
 
-def texts_of_query(text: str) -> tuple[str, ...]:
-    """Return the texts whose meanings together are that of a query: its clauses, where these are a few.
+@dataclass(frozen=True, slots=True)
+class QueryTexts:
+    """The texts of which the meaning of a query is made."""
 
-    A vector of the whole covers the subject of most of it; a question may name a person in one clause and a
-    place in another.
-    """
+    clauses: tuple[str, ...]
+    """Their mean is looked for: a vector of the whole covers the subject of most of it, while a question may
+    name a person in one clause and a place in another."""
+    spans: tuple[str, ...]
+    """Each is compared with the parts of names: clauses and what overlaps them."""
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """Return each text once."""
+        return tuple(dict.fromkeys((*self.clauses, *self.spans)))
+
+    def meaning(self, vectors: Sequence[Vector]) -> tuple[Vector, ...]:
+        """Return the vector of the query, then those of its spans, from the vectors of `every`."""
+        by_text = dict(zip(self.every, vectors, strict=True))
+        return _mean([by_text[text] for text in self.clauses]), *(by_text[text] for text in self.spans)
+
+
+def texts_of_query(text: str) -> QueryTexts:
+    """Return the texts of a query: its clauses, where these are a few, and its spans."""
     clauses = clauses_of(text)
-    return clauses if 1 < len(clauses) <= MOST_CLAUSES else (text,)
+    clauses = clauses if 1 < len(clauses) <= MOST_CLAUSES else (text,)
+    parts = clauses if len(clauses) > 1 else ()
+    return QueryTexts(clauses, tuple(dict.fromkeys((*spans_of(text), *parts)))[:MOST_SPANS])
 
 
-def meaning_of_query(vectors: Sequence[Vector]) -> Vector:
-    """Return the vector of a query from those of its texts: their mean; the first where they cancel out."""
+def _mean(vectors: Sequence[Vector]) -> Vector:
+    """Return the direction of the mean of some vectors; the first where they cancel out."""
     if len(vectors) > 1:
         summed = tuple(map(sum, zip(*vectors, strict=True)))
         if math.hypot(*summed) > _SHORTEST:

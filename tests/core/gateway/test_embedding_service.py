@@ -303,15 +303,18 @@ async def test_a_service_elsewhere_is_not_started_by_waiting_for_it(way: Way, em
 # Clauses
 
 
-async def test_a_question_is_asked_about_by_its_clauses_and_has_their_mean(
+async def test_a_question_has_the_mean_of_its_clauses_and_a_vector_for_each_of_its_spans(
     way: Way, embedder: StepEmbedder
 ) -> None:
     text = "What did the baker swear, there where the ships dock?"
     made = await way.service.embed_query(text, asked())
-    assert embedder.asked == [["What did the baker swear", "there where the ships dock"]]
+    clauses = ["What did the baker swear", "there where the ships dock"]
+    spans = ["What did the baker swear, there where", "baker swear, there where the ships dock?"]
+    assert embedder.asked == [[*clauses, *spans]]
     assert made.vector == (1.0, 0.0)
+    assert len(made.spans) == len([*spans, *clauses])
     assert artifact_of(made).usage.input_tokens == TOKENS
-    assert (await way.service.embed_query(text, asked())).vector == made.vector
+    assert (await way.service.embed_query(text, asked())).vectors == made.vectors
     assert len(embedder.asked) == 1
 
 

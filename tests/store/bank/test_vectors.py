@@ -53,6 +53,27 @@ async def test_two_windows_that_ask_at_once_find_one_table(url: str, store: Post
     await other.aclose()
 
 
+async def test_the_table_of_an_earlier_version_gets_the_parts_of_names_and_keeps_its_vectors(
+    url: str, store: PostgresStore, raw: psycopg.Connection
+) -> None:
+    session = await kept(store)
+    assert await store.bank.can_recall_by_meaning()
+    vector = ItemVector(session_id=session.id, item_id=fact(1).id, version=1, vector=(1.0, 0.0))
+    await store.bank.put_vectors("m", [vector])
+    raw.execute("ALTER TABLE bank_vector DROP COLUMN first_part, DROP COLUMN last_part")
+    other = await open_store(url)
+    assert await other.bank.can_recall_by_meaning()
+    query = replace(asked(session), words=(), spans=((1.0, 1.0),))
+    assert [one.similarity for one in await other.bank.recall(query)] == pytest.approx([1.0], abs=0.001)
+    await other.bank.put_vectors("m", [replace(vector, name_parts=((1.0, -1.0), (0.5, 0.5)))])
+    assert raw.execute("SELECT first_part::text, last_part::text FROM bank_vector").fetchall() == [
+        ("10", "11")
+    ]
+    with pytest.raises(psycopg.errors.CheckViolation):
+        raw.execute("UPDATE bank_vector SET last_part = B'101'")
+    await other.aclose()
+
+
 async def test_a_chapter_that_keeps_no_bank_makes_none(store: PostgresStore, raw: psycopg.Connection) -> None:
     session, lease = await chapters.locked_session(store)
     await store.load(session.id)
@@ -173,11 +194,12 @@ async def test_many_vectors_get_an_index_that_finds_what_a_look_at_each_of_them_
             item_id=one.id,
             version=1,
             vector=(cos(one.id.int / 50), sin(one.id.int / 50), 0.1),
+            name_parts=((1.0, one.id.int % 7 - 3, 1.0), (one.id.int % 5 - 2, 1.0, 1.0)),
         )
         for one in items
     ]
     mask = Audience.of((Slot.RED,)).mask
-    query = replace(asked(session), words=(), vector=(0.2, 0.9, 0.0), limit=20)
+    query = replace(asked(session), words=(), vector=(0.2, 0.9, 0.0), spans=((1.0, -1.0, 1.0),), limit=20)
     query = replace(query, scopes=(replace(query.scopes[0], mask=mask),))
     await store.bank.put_vectors("m", made[:10])
     assert raw.execute(INDEX).fetchone() == (None,), "few vectors need none"

@@ -237,6 +237,48 @@ async def test_items_are_found_by_meaning_and_both_ranks_are_merged(store: Sessi
     await lease.aclose()
 
 
+async def test_of_items_that_are_as_near_the_one_whose_name_fits_parts_of_the_query_comes_first(
+    store: SessionStore,
+) -> None:
+    session, lease = await kept(store, told(KEY), told(BOAT), told(OATH), told(RAIN))
+    await lease.aclose()
+    smith, mill, else_where = (1.0, 1.0, -1.0), (-1.0, 1.0, 1.0), (-1.0, -1.0, -1.0)
+    names = {KEY: (else_where, else_where), BOAT: (smith, mill), OATH: (smith, else_where), RAIN: None}
+    far = {RAIN: (-1.0, 0.0, 0.0)}
+    await store.bank.put_vectors(
+        "m",
+        [
+            replace(_vector(one, far.get(one.id.int, (0.8, 0.6, 0.0))), name_parts=names[one.id.int])
+            for one in await store.bank.items(session.id)
+        ],
+    )
+    query = asked(session, "nothing", vector=(1.0, 0.0, 0.0))
+    found = await store.bank.recall(replace(query, spans=(mill, smith)))
+    assert numbers(found) == [BOAT, OATH, KEY]
+    assert [one.similarity for one in found] == pytest.approx([0.8] * 3, abs=0.001), "the cosine stays"
+    found = await store.bank.recall(replace(query, spans=(else_where,)))
+    assert numbers(found) == [KEY, OATH, BOAT]
+    most = replace(query, spans=(mill, smith) * 4, limit=1)
+    assert numbers(await store.bank.recall(most)) == [BOAT], "more are looked at than are wanted"
+
+
+async def test_an_item_without_vectors_of_its_name_is_as_near_by_it_as_by_the_rest(
+    store: SessionStore,
+) -> None:
+    session, lease = await kept(store, told(KEY), told(BOAT))
+    await lease.aclose()
+    fits = ((1.0, 1.0), (1.0, 1.0))
+    names = {KEY: None, BOAT: fits}
+    items = await store.bank.items(session.id)
+    await store.bank.put_vectors(
+        "m", [replace(_vector(one, (1.0, 0.2)), name_parts=names[one.id.int]) for one in items]
+    )
+    query = replace(asked(session, "nothing", vector=(1.0, 0.0)), spans=((1.0, 1.0),))
+    assert numbers(await store.bank.recall(query)) == [BOAT, KEY]
+    query = replace(query, spans=((-1.0, 1.0),))
+    assert numbers(await store.bank.recall(query)) == [KEY, BOAT]
+
+
 async def test_items_whose_meanings_are_near_are_paired_within_their_kind_label_and_character(
     store: SessionStore,
 ) -> None:

@@ -20,6 +20,7 @@ from core.domain.bank.recall import (
     Vector,
     may_be_found,
     merged,
+    nearness_of,
     words_of,
 )
 from core.domain.errors import ChangedElsewhereError
@@ -148,12 +149,14 @@ class MemoryBank:
                     if one.word in has[scope.session_id][item.id] and counts[one.word] <= MOST_WITH_A_WORD
                 ]
                 score = sum(one.weight * log(1 + query.size / (counts[one.word] + 0.5)) for one in words)
+                similarity = self._similarity(item, query)
                 candidates.append(
                     Candidate(
                         item=item,
                         score=score if words else None,
                         words=tuple(sorted(one.word for one in words)),
-                        similarity=self._similarity(item, query),
+                        similarity=similarity,
+                        nearness=self._nearness(item, similarity, query),
                         access=accesses.get(item.id),
                     )
                 )
@@ -185,6 +188,12 @@ class MemoryBank:
         if kept is None or query.vector is None or model != query.model or not self.keeps_vectors:
             return None
         return _cosine(kept.vector, query.vector)
+
+    def _nearness(self, item: Item, similarity: float | None, query: Query) -> float | None:
+        if similarity is None:
+            return None
+        _, kept = self.vectors[item.session_id, item.id]
+        return nearness_of(similarity, kept.name_parts, query.spans)
 
     async def can_recall_by_meaning(self) -> bool:
         return self.keeps_vectors

@@ -6,7 +6,8 @@ Each batch is stored at once, and what has a vector is not asked about again: wo
 where it was. Items that are stored meanwhile are part of it.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
 from typing import Final
@@ -24,6 +25,7 @@ from core.gateway.call_records import CallRecords
 from core.providers.embedding.base import unit
 
 MOST_IN_A_BATCH: Final = 64
+_BETWEEN_PARTS: Final = re.compile(r"[,;:、，；：]")
 OF_TEXTS: Final = "texts"
 """Payload of a request for the vectors of the chapter's texts too, for the GM's search."""
 
@@ -50,15 +52,14 @@ class EmbeddingHandler(BackgroundHandler[VectorsMade]):
         seen: set[tuple[ItemId, int]] = set()
         is_on_record = False
         while True:
-            items = await bank.unembedded(chapters, model, max(1, size // 2))  # each has two texts
+            items = await bank.unembedded(chapters, model, max(1, size // 2))  # each has two texts or more
             # A vector of an item that was deleted meanwhile is not kept: it is asked about once.
             if items and any((item.id, item.version) not in seen for item in items):
                 seen |= {(item.id, item.version) for item in items}
-                made = await job.calls.embed([text for item in items for text in texts_of(item)])
-                vectors = [
-                    ItemVector(session_id=item.session_id, item_id=item.id, version=item.version, vector=one)
-                    for item, one in zip(items, meanings_of(made.vectors), strict=False)
-                ]
+                texts = all_texts_of(items)
+                made = await job.calls.embed(texts)
+                by_text = dict(zip(texts, made.vectors, strict=False))
+                vectors = [one for item in items if (one := meaning_of(item, by_text)) is not None]
                 await bank.put_vectors(model, vectors)
             elif pieces:
                 batch, pieces = pieces[:size], pieces[size:]
@@ -89,16 +90,34 @@ async def keep_calls(job: Job, request: BackgroundRequest, call_records: CallRec
         await job.save(lambda _: provenance(request, call_records))
 
 
-def texts_of(item: Item) -> tuple[str, str]:
-    """Return the texts of an item whose meanings are looked for: what it says, and what it is about."""
-    return f"{item.name}. {item.text}", item.name
+def texts_of(item: Item) -> tuple[str, ...]:
+    """Return the texts of an item whose meanings are looked for.
+
+    What it says, what it is about, and the first and the last part of that: “the smith” and “the mill”.
+    """
+    parts = [part.strip() for part in _BETWEEN_PARTS.split(item.name) if part.strip()] or [item.name]
+    return f"{item.name}. {item.text}", item.name, parts[0], parts[-1]
 
 
-def meanings_of(vectors: Sequence[Vector]) -> Iterator[Vector]:
-    """Yield the meaning of each item from the vectors of its two texts; the last may lack one.
+def all_texts_of(items: Sequence[Item]) -> list[str]:
+    """Return the texts of items, each once."""
+    return list(dict.fromkeys(text for item in items for text in texts_of(item)))
+
+
+def meaning_of(item: Item, vectors: Mapping[str, Vector]) -> ItemVector | None:
+    """Return the meaning of an item from the vectors of texts; None where one of its own is missing.
 
     The subject of an item counts as much as its text: a question mostly describes the one, and asks
     for the other.
     """
-    for said, about in zip(vectors[::2], vectors[1::2], strict=False):
-        yield unit(map(add, said, about))
+    found = [vectors[text] for text in texts_of(item) if text in vectors]
+    if len(found) < len(texts_of(item)):
+        return None
+    said, about, first, last = found
+    return ItemVector(
+        session_id=item.session_id,
+        item_id=item.id,
+        version=item.version,
+        vector=unit(map(add, said, about)),
+        name_parts=(first, last),
+    )

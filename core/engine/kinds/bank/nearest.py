@@ -22,7 +22,7 @@ from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.kinds.bank.embedding import MOST_IN_A_BATCH, keep_calls, meanings_of, texts_of
+from core.engine.kinds.bank.embedding import MOST_IN_A_BATCH, all_texts_of, keep_calls, meaning_of, texts_of
 from core.engine.kinds.bank.sorting import EarlierItem
 from core.engine.kinds.base import Job
 from core.engine.recall.reading import chapters_of, replaced_in_book
@@ -128,23 +128,22 @@ class Neighbours:
     async def of(self, new: Sequence[Item]) -> Near:
         """Return what the chapter has by meaning, and what the earlier ones of its book have."""
         listed = new[:MOST_IN_A_BATCH]
-        model, vectors = self._job.calls.embedding_model, list[Vector]()
+        model, vectors = self._job.calls.embedding_model, dict[str, Vector]()
         if model is not None and listed and await self._job.store.bank.can_recall_by_meaning():
-            vectors = await self._embed([text for item in listed for text in texts_of(item)])
-        told, meanings = vectors[::2], list(meanings_of(vectors))
+            vectors = await self._embed(all_texts_of(listed))
         pairs: list[Pair] = []
         earlier = await self._states(new) if self._book.scopes else []
-        for place, item in enumerate(listed):
-            meaning = meanings[place] if place < len(meanings) else None
-            found = await self._found(item, meaning, model or "")
+        for item in listed:
+            made = meaning_of(item, vectors)
+            found = await self._found(item, None if made is None else made.vector, model or "")
             near = [one.item for one in found if (one.similarity or 0.0) >= SAME_BY_MEANING]
-            if meaning is not None:
-                pairs += [(item, told[place], one) for one in near]
+            if made is not None:
+                pairs += [(item, vectors[texts_of(item)[0]], one) for one in near]
             earlier += [one.item for one in found if one.item.session_id != item.session_id]
         if vectors:
             out = await asyncio.to_thread(nearest_by_words, listed, self._out)
-            made = zip(listed, told, strict=False)
-            pairs += [(item, one, other) for item, one in made for other in out]
+            told = [(item, vectors[text]) for item in listed if (text := texts_of(item)[0]) in vectors]
+            pairs += [(item, one, other) for item, one in told for other in out]
         return Near(await self._compared(pairs) if vectors else None, await self._book.here(earlier))
 
     async def _found(self, item: Item, meaning: Vector | None, model: str) -> list[Found]:
@@ -176,7 +175,7 @@ class Neighbours:
         pairs = [one for one in listed if one[0].kind is one[2].kind and one[0].kind in kinds]
         # Two items of one name are near by it alone: whether they say the same is asked of their texts.
         texts = list(dict.fromkeys(texts_of(other)[0] for _, _, other in pairs))
-        by_text = dict(zip(texts, await self._embed(texts), strict=False)) if texts else {}
+        by_text = await self._embed(texts) if texts else {}
         cosines = {
             (item.id, other.id): sum(map(mul, told, by_text[texts_of(other)[0]]))
             for item, told, other in pairs
@@ -184,10 +183,11 @@ class Neighbours:
         }
         return lambda one, other: cosines.get((one.id, other.id), 0.0)
 
-    async def _embed(self, texts: Sequence[str]) -> list[Vector]:
+    async def _embed(self, texts: Sequence[str]) -> dict[str, Vector]:
+        """Return the vectors of texts; those of the first alone where something went wrong."""
         made = await self._job.calls.embed(texts)
         await keep_calls(self._job, self._request, made.call_records)
-        return list(made.vectors)
+        return dict(zip(texts, made.vectors, strict=False))
 
 
 def nearest_by_words(new: Iterable[Item], items: Iterable[Item]) -> list[Item]:
