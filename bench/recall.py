@@ -26,7 +26,15 @@ from core.config.sections import DEFAULT_RECALL_ITEMS
 from core.domain.bank.details import FactDetails, PersonDetails
 from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item
-from core.domain.bank.recall import LEAST_SIMILARITY, ItemVector, Query, Scope, Vector, query_words
+from core.domain.bank.recall import (
+    LEAST_SIMILARITY,
+    MOST_SPANS,
+    ItemVector,
+    Query,
+    Scope,
+    Vector,
+    query_words,
+)
 from core.domain.clock import utc_now
 from core.domain.ids import ItemId, SessionId, new_uuid
 from db.bank.vectors import text_of
@@ -96,7 +104,13 @@ async def fill(store: PostgresStore, stories: Stories, chapters: int, items: int
         found = tuple(stories.item(session.id, 1 + number * PROMPTS // items) for number in range(items))
         await store.create(replace(made, session=session, items=found))
         vectors = [
-            ItemVector(session_id=one.session_id, item_id=one.id, version=1, vector=stories.vector())
+            ItemVector(
+                session_id=one.session_id,
+                item_id=one.id,
+                version=1,
+                vector=stories.vector(),
+                name_parts=(stories.vector(), stories.vector()),
+            )
             for one in found
         ]
         for first in range(0, items, 500):
@@ -114,6 +128,7 @@ def asked(stories: Stories, sessions: Sequence[SessionId], *, by_meaning: bool =
         words=query_words([(stories.text(30), 1.0), (stories.text(200), 0.5)]),
         vector=stories.vector() if by_meaning else None,
         model="bench",
+        spans=tuple(stories.vector() for _ in range(MOST_SPANS)) if by_meaning else (),
         limit=DEFAULT_RECALL_ITEMS,
         is_for_input=True,
     )
@@ -154,7 +169,7 @@ async def _measured(store: PostgresStore, chapters: int, items: int, runs: int) 
     scopes = asked(stories, sessions).scopes
     known = await _median([partial(store.bank.names, scopes, [stories.text(1)]) for _ in range(runs + 3)])
     unknown = await _median([partial(store.bank.names, scopes, ["zzyzx"]) for _ in range(runs + 3)])
-    meanings = [replace(asked(stories, sessions), words=()) for _ in range(runs + 3)]
+    meanings = [replace(asked(stories, sessions), words=(), spans=()) for _ in range(runs + 3)]
     scan = await _median([partial(_nearest, store, one) for one in meanings])
     found = [await _share_found(store, one) for one in meanings]
     of_chapter, of_book = f"{items:,} items, {count:,} stored", f"book of {count:,} items"

@@ -1,7 +1,7 @@
 """The items of chapters in PostgreSQL; `BankStore` is the contract of each method."""
 
 import asyncio
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import URL, Select, Uuid, bindparam, func, select
@@ -17,11 +17,11 @@ from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.storage.bank_store import Drawn, EarlierChapter, Names, Sheets
-from db.bank.item_reader import FoundRow, ItemReader
+from db.bank.item_reader import ItemReader
 from db.bank.names import NameReader
 from db.bank.piece_vectors import missing_pieces, near, put_pieces
 from db.bank.recall import drawn_of, statements_of
-from db.bank.recall_connection import RecallConnection
+from db.bank.recall_connection import RecallConnection, together
 from db.bank.validity import counts, is_in, is_of_canon, replacing
 from db.bank.vectors import VectorTable, missing, pairs
 from db.library.library_store import Change, Read, rows_of
@@ -57,7 +57,7 @@ class PostgresBank:
         self._recalls: Final = RecallConnection(url)
         self._meant: Final = RecallConnection(url)
         """For the search by meaning, beside the other one."""
-        self._items: Final = ItemReader(self._recalls)
+        self._items: Final = ItemReader(self._recalls, self._meant)
         self._names: Final = NameReader(self._recalls)
 
     async def items(
@@ -167,7 +167,7 @@ class PostgresBank:
         # Beside each other: the server has a processor for each, and the second takes as long as the rest.
         read = [self._recalls.tuples(told, values)] if told is not None else []
         read += [self._meant.tuples(meant, values, by_index=most)] if meant is not None else []
-        rows = await _rows_of(read)
+        rows = [row for found in await together(read) for row in found]
         states, found = drawn_of(rows, await self._items.read(rows), sheets, query)
         return Drawn(states, () if query is None else merged(found, query))
 
@@ -226,16 +226,6 @@ class PostgresBank:
 
     async def _rows(self, query: Select[Any]) -> Sequence[Any]:
         return await self._read(lambda connection: rows_of(connection, query))
-
-
-async def _rows_of(read: Sequence[Coroutine[Any, Any, Sequence[FoundRow]]]) -> Sequence[FoundRow]:
-    """Return the rows of all that is read at the same time; where one fails the others are given up."""
-    tasks = [asyncio.create_task(one) for one in read]
-    try:
-        return [row for found in await asyncio.gather(*tasks) for row in found]
-    finally:
-        for task in tasks:
-            task.cancel()
 
 
 def _earlier_chapters() -> Select[Any]:

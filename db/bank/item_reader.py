@@ -4,7 +4,7 @@ Of two inputs in a row most recall the same, and those of several characters at 
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
@@ -14,23 +14,26 @@ from sqlalchemy import Select, select
 from sqlalchemy.dialects.postgresql import JSONB
 
 from core.domain.bank.item import Item
-from db.bank.recall_connection import RecallConnection
+from db.bank.recall_connection import RecallConnection, together
 from db.bank.recall_parts import array_of, key_of, rows_of, time_of
 from db.rows.bank_mapping import to_item_of_texts
 from db.tables import BANK_ITEM
 
 MOST_KEPT: Final = 6_000
 """Items that are kept, of some 1,300 bytes each."""
+_MANY: Final = 100
+"""From so many on a second connection is worth its part of the work."""
 FoundRow = tuple[Any, ...]
 """A row that begins with the key of an item, both ids as 32 bytes, its version, and the time of that."""
 _Version = tuple[int, bytes, Item]
 
 
 class ItemReader:
-    """Reads items over the connection of recall."""
+    """Reads items over the connection of recall, and many over the other one beside it."""
 
-    def __init__(self, connection: RecallConnection) -> None:
+    def __init__(self, connection: RecallConnection, other: RecallConnection) -> None:
         self._connection: Final = connection
+        self._other: Final = other
         self._kept: Final = OrderedDict[bytes, _Version]()
 
     async def read(self, found: Sequence[FoundRow]) -> Sequence[Item | None]:
@@ -48,24 +51,34 @@ class ItemReader:
                 items.append(known[2])
                 kept.move_to_end(key)
         if missing:
-            read = await self._read(missing)
+            read = await self._read(list(missing))
             items = [read.get(row[0], item) for row, item in zip(found, items, strict=True)]
         return items
 
-    async def _read(self, keys: Collection[bytes]) -> dict[bytes, Item]:
-        """Read items by their keys, and keep them."""
+    async def _read(self, keys: Sequence[bytes]) -> dict[bytes, Item]:
+        """Read items by their keys, and keep them.
+
+        Of many the server reads one half while the program makes the other.
+        """
+        half = len(keys) // 2 if len(keys) >= _MANY else len(keys)
+        parts = [self._read_over(self._connection, keys[:half])]
+        parts += [self._read_over(self._other, keys[half:])] if keys[half:] else []
+        items = {key: item for part in await together(parts) for key, item in part.items()}
+        while len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+        return items
+
+    async def _read_over(self, connection: RecallConnection, keys: Sequence[bytes]) -> dict[bytes, Item]:
         asked = {
             "sessions": array_of(key[:16].hex() for key in keys),
             "ids": array_of(key[16:].hex() for key in keys),
         }
         items: dict[bytes, Item] = {}
-        for row in await self._connection.rows(_ITEMS, asked, is_binary=True):
+        for row in await connection.rows(_ITEMS, asked, is_binary=True):
             key, time = row.pop("key"), row.pop("time")
             row["session_id"] = _chapter_of(key[:16])
             items[key] = item = to_item_of_texts(row)
             self._kept[key] = item.version, time, item
-        while len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
         return items
 
 

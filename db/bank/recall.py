@@ -62,7 +62,8 @@ def statements_of(sheets: Sheets, query: Query | None, *, has_vectors: bool, by_
         if query.is_for_input:
             parts.add(_KEPT if is_meant else _PINNED)
             parts |= {_SPANS} if is_meant and query.spans else set()
-        values |= _values(query)
+        # An index takes as long for each as a look at many takes for all.
+        values |= _values(query, compared=1 if by_index else COMPARED)
     languages = () if query is None else tuple(sorted({one.language for one in query.scopes}))
     told = _told(frozenset(parts), languages) if parts else None
     has_spans = query is not None and bool(query.spans)
@@ -109,7 +110,7 @@ def _hits(bits: int, words: Sequence[Sought]) -> tuple[str, ...]:
     return tuple(sorted({one.word for place, one in enumerate(words) if bits >> place & 1}))
 
 
-def _values(query: Query) -> dict[str, object]:
+def _values(query: Query, *, compared: int) -> dict[str, object]:
     """Return the parameters of the statement that a query gives."""
     return {
         "asks": query.session_id,
@@ -123,7 +124,7 @@ def _values(query: Query) -> dict[str, object]:
         "vector": text_of(query.vector or ()),
         "spans": parts_of.spans_of(query.spans),
         "most": query.candidates,
-        "most_compared": COMPARED * query.candidates,
+        "most_compared": compared * query.candidates,
         "most_by_words": LEAST_CANDIDATES if query.vector else query.candidates,
         "most_pinned": 1 + query.limit // PINNED_EVERY,
         "most_kept": 1 + query.limit // PINNED_EVERY + query.limit // KEPT_EVERY,

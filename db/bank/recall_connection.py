@@ -4,10 +4,11 @@ A pooled connection would plan them again for the first ten inputs, and for each
 hour apart. Planning takes as long as a statement itself, and so do the pool and its rows in the program.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 from psycopg import AsyncRawCursor
@@ -17,6 +18,7 @@ from db.connections import DRIVER, Connection
 from db.errors import LOAD, guarded
 from db.writes.commit_connection import CommitConnection
 
+_Read = TypeVar("_Read")
 _SETTINGS: Final = (
     "SELECT set_config('plan_cache_mode', 'force_generic_plan', false),"
     # As many at once as are wanted, and more while the label of an item or its validity refuses some.
@@ -52,7 +54,7 @@ class RecallConnection:
     ) -> Sequence[dict[str, Any]]:
         """Return the rows of a statement by their columns, as `tuples`; raises StorageError."""
         columns = _prepared(statement).columns
-        found = await self.tuples(statement, values, is_binary=is_binary)
+        found = await self.tuples(statement, values, is_binary=is_binary, by_index=None)
         return [dict(zip(columns, row, strict=True)) for row in found]
 
     async def tuples(
@@ -61,21 +63,25 @@ class RecallConnection:
         values: Mapping[str, object],
         *,
         is_binary: bool = True,
-        by_index: int = 0,
+        by_index: int | None = 0,
     ) -> Sequence[tuple[Any, ...]]:
         """Return the rows of a statement; raises StorageError.
 
         With `is_binary` values come as the server has them, which spares both sides to write and read texts.
-        `by_index` is how many items are wanted of the index of vectors; 0 where it is not used.
+        `by_index` is how many items are wanted of the index of vectors; 0 where it is not used, None where a
+        statement is run alike with it and without.
         """
         prepared = _prepared(statement)
         known = {**prepared.fixed, **values}
         parameters = [known[name] for name in prepared.parameters]
-        settings = (str(min(max(by_index, _FEWEST_AT_ONCE), _MOST_AT_ONCE)), "off" if by_index else "on")
+        at_once = str(min(max(by_index or 0, _FEWEST_AT_ONCE), _MOST_AT_ONCE))
+        settings = at_once, "off" if by_index else "on"
 
         async def work(connection: Connection) -> Sequence[tuple[Any, ...]]:
             cursor = AsyncRawCursor(connection)
-            if self._set_on is None or self._set_on[0] is not connection or self._set_on[1] != settings:
+            known = self._set_on
+            is_set = known is not None and known[0] is connection and by_index is None
+            if not is_set and known != (connection, settings):
                 await cursor.execute(_SETTINGS, settings)
                 self._set_on = connection, settings
             await cursor.execute(prepared.text, parameters, prepare=True, binary=is_binary)
@@ -88,6 +94,16 @@ class RecallConnection:
         """Close the connection."""
         self._set_on = None
         await self._connection.aclose()
+
+
+async def together(read: Sequence[Coroutine[Any, Any, _Read]]) -> Sequence[_Read]:
+    """Return what is read at the same time; where one fails the others are given up."""
+    tasks = [asyncio.create_task(one) for one in read]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 @lru_cache(maxsize=64)

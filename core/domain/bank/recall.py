@@ -30,7 +30,8 @@ LEAST_SIMILARITY: Final = 0.2
 MOST_SPANS: Final = 8
 """Parts of a query that are compared with the parts of a name."""
 COMPARED: Final = 2
-"""As many items as are wanted, so often: of these those come first whose names fit parts of a query."""
+"""As many items as are wanted, so often: of these those come first whose names fit parts of a query. Where an
+index finds them, as many as are wanted alone."""
 _FARTHEST: Final = 4.0
 """More than any distance."""
 _RANKS: Final = 60

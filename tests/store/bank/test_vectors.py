@@ -199,7 +199,7 @@ async def test_many_vectors_get_an_index_that_finds_what_a_look_at_each_of_them_
         for one in items
     ]
     mask = Audience.of((Slot.RED,)).mask
-    query = replace(asked(session), words=(), vector=(0.2, 0.9, 0.0), spans=((1.0, -1.0, 1.0),), limit=20)
+    query = replace(asked(session), words=(), vector=(0.2, 0.9, 0.0), limit=30)
     query = replace(query, scopes=(replace(query.scopes[0], mask=mask),))
     await store.bank.put_vectors("m", made[:10])
     assert raw.execute(INDEX).fetchone() == (None,), "few vectors need none"
@@ -211,6 +211,9 @@ async def test_many_vectors_get_an_index_that_finds_what_a_look_at_each_of_them_
     assert any("vector_dims" in one for one in run), "the index was asked"
     assert [one.item.id for one in found] == exact
     assert {one.item.label for one in found} == {EVERYONE}
+    fitting = await store.bank.recall(replace(query, spans=((1.0, -1.0, 1.0),)))
+    assert [one.item.id for one in fitting] != exact
+    assert {one.item.id for one in fitting} == {*exact}, "what fits the parts of the query comes first"
 
 
 async def _found_without_index(
