@@ -225,7 +225,7 @@ async def _found_without_index(
         await store.bank.put_vectors("m", made)
         found = await store.bank.recall(query)
     store.bank._vectors.index._until_check = 0
-    assert len(found) == 20
+    assert len(found) == query.limit
     return [one.item.id for one in found]
 
 
