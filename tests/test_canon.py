@@ -1,9 +1,12 @@
 """The facts that `make canon` plants, and what it asks about them."""
 
+import re
+
 import pytest
 
 from bench.canon.concepts import DEEDS, LOOKS, PLACES, STATES, THINGS, TRADES
-from bench.canon.facts import FactKind, FactMaker, content_words
+from bench.canon.facts import FactMaker, content_words
+from bench.canon.frames import FRAMES, FactKind
 from bench.canon.story import DISTANCES, write_story
 from core.domain.bank.checks import problems_of
 from core.domain.bank.item import Validation
@@ -17,6 +20,21 @@ def test_a_concept_is_described_without_a_word_of_its_name() -> None:
     shared = {one.name: content_words(one.name) & content_words(one.described) for one in CONCEPTS}
     assert not {name: words for name, words in shared.items() if words}
     assert len({one.name for one in CONCEPTS}) == len({one.described for one in CONCEPTS}) == len(CONCEPTS)
+
+
+@pytest.mark.parametrize("kind", FactKind)
+def test_the_frames_of_a_question_share_no_word_with_facts_and_one_has_no_comma(kind: FactKind) -> None:
+    subjects = dict.fromkeys(("who", "where", "what", "look"), "")
+    asked = [content_words(frame.format(**subjects)) for frame in FRAMES[kind]]
+    names = set().union(*(content_words(one.name) for one in CONCEPTS))
+    facts = [fact for fact, _ in zip(FactMaker(3).facts(kind), range(300), strict=False)]
+    said = names.union(*(content_words(text) for fact in facts for text in (fact.said,)))
+    assert not [words & said for words in asked if words & said]
+    assert len(asked) >= 3
+    assert any("," not in frame and ":" not in frame and "." not in frame for frame in FRAMES[kind])
+    for frame in FRAMES[kind]:
+        asked_so = re.compile(re.sub(r"\\\{\w+\\\}", ".+", re.escape(frame)), re.IGNORECASE)
+        assert any(asked_so.fullmatch(fact.question) for fact in facts)
 
 
 @pytest.mark.parametrize("kind", FactKind)

@@ -18,7 +18,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from bench.canon.facts import FactKind
+from bench.canon.frames import FactKind
 from bench.canon.measure import BANK_WAYS, Questioner, Result, Results, Way, embed_items, opened
 from bench.canon.plot import recall_plot
 from bench.canon.story import Story, write_story

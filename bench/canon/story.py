@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from bench.canon.facts import Fact, FactKind, FactMaker
+from bench.canon.facts import Fact, FactMaker
+from bench.canon.frames import FactKind
 from bench.synthetic_sessions import BEGAN, delta_block, lock_block, sentences, session, tab1
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.evidence import Evidence, find_words
