@@ -9,6 +9,7 @@ from bench.canon.facts import FactMaker, content_words
 from bench.canon.frames import FRAMES, FactKind
 from bench.canon.story import DISTANCES, write_story
 from core.domain.bank.checks import problems_of
+from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Validation
 from core.domain.slot import Slot
 from core.domain.story.event import Role
@@ -67,6 +68,20 @@ def test_a_story_says_each_fact_once_and_its_bank_has_it_with_its_proof() -> Non
     assert all(one.label.slots == {Slot.RED} for one in secret)
     kept = {item.text for item in story.items if item.is_pinned or item.validation is Validation.CONFIRMED}
     assert kept == {one.fact.said for one in story.planted if one.is_kept}
+
+
+def test_items_have_the_kinds_that_extraction_gives_such_facts() -> None:
+    story = write_story(seed=3, prompts=140, items=120, questions=2)
+    kinds = {item.text: item.kind for item in story.items}
+    found = {one.fact.kind: kinds[one.fact.said] for one in story.planted}
+    assert found == {
+        FactKind.NAME: ItemKind.PERSON,
+        FactKind.NUMBER: ItemKind.FACT,
+        FactKind.PROMISE: ItemKind.THREAD,
+        FactKind.POSSESSION: ItemKind.FACT,
+        FactKind.STATE: ItemKind.FACT,
+        FactKind.SECRET: ItemKind.THREAD,
+    }
 
 
 def test_a_kind_that_is_used_up_ends_and_the_others_fill_the_bank() -> None:

@@ -9,11 +9,11 @@ from typing import Final
 
 from bench.canon.facts import Fact, FactMaker
 from bench.canon.frames import FactKind
+from bench.canon.items import make_item
 from bench.synthetic_sessions import BEGAN, delta_block, lock_block, sentences, session, tab1
 from core.domain.audience import EVERYONE, Audience
-from core.domain.bank.evidence import Evidence, find_words
-from core.domain.bank.item import USUAL_DECAY, Item, Validation
-from core.domain.ids import BlockId, EventId, ItemId, SessionId, new_uuid
+from core.domain.bank.item import Item
+from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.slot import Slot, first_slots
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import MemoryBlock
@@ -83,7 +83,11 @@ def write_story(seed: int, prompts: int, items: int, questions: int) -> Story:
         event for index in range(1, prompts + 1) for event in _prompt(session_id, index, said[index])
     )
     blocks = tuple(_blocks(session_id, prompts, said))
-    stored = tuple(_item(session_id, one, events) for index in sorted(said) for one in said[index])
+    stored = tuple(
+        make_item(session_id, one.fact, events[index * 2 - 1], is_kept=one.is_kept)
+        for index in sorted(said)
+        for one in said[index]
+    )
     made = Changes(
         session_id=session_id,
         session=replace(session(session_id, prompts, CHUNK), keeps_bank=True),
@@ -164,28 +168,3 @@ def _blocks(session_id: SessionId, prompts: int, said: dict[int, list[Planted]])
 def _told(delta: MemoryBlock, said: Sequence[Planted]) -> MemoryBlock:
     happened = [{"event": one.fact.said, "cause": "", "effect": "", "participants": ["Kara"]} for one in said]
     return replace(delta, payload={**delta.payload, "major_events": happened})
-
-
-def _item(session_id: SessionId, one: Planted, events: Sequence[Event]) -> Item:
-    reply = events[one.prompt_index * 2 - 1]
-    place = find_words(reply.text, one.fact.said)
-    if place is None:
-        raise ValueError("a fact is said word for word")
-    proof = Evidence(
-        prompt_index=one.prompt_index, ordinal=1, words=one.fact.said, start=place[0], end=place[1]
-    )
-    return Item(
-        id=ItemId(new_uuid()),
-        session_id=session_id,
-        name=one.fact.about,
-        text=one.fact.said,
-        label=reply.audience,
-        importance=0.5,
-        decay_rate=USUAL_DECAY,
-        is_pinned=one.is_kept and one.prompt_index % 2 == 0,
-        validation=Validation.CONFIRMED if one.is_kept and one.prompt_index % 2 else Validation.NONE,
-        prompt_index=one.prompt_index,
-        evidence=(proof,),
-        created_at=BEGAN,
-        updated_at=BEGAN,
-    )
