@@ -1,4 +1,4 @@
-"""The facts that `make canon` plants, and what it asks about them."""
+"""The facts that `make canon` plants, its questions, and how it judges what it measured."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 from bench.canon.concepts import DEEDS, LOOKS, PLACES, STATES, THINGS, TRADES
 from bench.canon.facts import FactMaker, content_words
 from bench.canon.frames import FRAMES, FactKind
-from bench.canon.story import DISTANCES, write_story
+from bench.canon.story import DISTANCES, write_next, write_story
 from core.domain.bank.checks import problems_of
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Validation
@@ -29,7 +29,7 @@ def test_the_frames_of_a_question_share_no_word_with_facts_and_one_has_no_comma(
     asked = [content_words(frame.format(**subjects)) for frame in FRAMES[kind]]
     names = set().union(*(content_words(one.name) for one in CONCEPTS))
     facts = [fact for fact, _ in zip(FactMaker(3).facts(kind), range(300), strict=False)]
-    said = names.union(*(content_words(text) for fact in facts for text in (fact.said,)))
+    said = names.union(*(content_words(text) for fact in facts for text in (fact.said, *fact.other_values)))
     assert not [words & said for words in asked if words & said]
     assert len(asked) >= 3
     assert any("," not in frame and ":" not in frame and "." not in frame for frame in FRAMES[kind])
@@ -64,10 +64,54 @@ def test_a_story_says_each_fact_once_and_its_bank_has_it_with_its_proof() -> Non
     near = [distance for distance in DISTANCES if distance <= 140]
     assert {one.distance for one in story.planted} == {*near}
     assert len(story.planted) == len(near) * len(FactKind) * 2
-    secret = [one for one in story.planted if one.fact.kind is FactKind.SECRET]
-    assert all(one.label.slots == {Slot.RED} for one in secret)
+    by_text = {item.text: item for item in story.items}
+    secret = [by_text[one.fact.said] for one in story.planted if one.fact.kind is FactKind.SECRET]
+    assert all(item.label.slots == {Slot.RED} for item in secret)
     kept = {item.text for item in story.items if item.is_pinned or item.validation is Validation.CONFIRMED}
     assert kept == {one.fact.said for one in story.planted if one.is_kept}
+
+
+def test_a_state_told_otherwise_before_has_an_item_of_its_own_that_the_newer_one_replaces() -> None:
+    story = write_story(seed=7, prompts=700, items=500, questions=8)
+    by_text = {item.text: item for item in story.items}
+    changed = [one for one in story.planted if one.outdated]
+    states = [one for one in story.planted if one.fact.kind is FactKind.STATE]
+    assert len(states) == 24
+    assert [len(one.outdated) for one in states] == [0, 1, 0, 2] * 6
+    assert len(story.items) == len(by_text) == 500
+    for one in changed:
+        chain = [by_text[said] for said in (*one.outdated, one.fact.said)]
+        assert [item.supersedes for item in chain] == [None, *(item.id for item in chain[:-1])]
+        assert len({item.label for item in chain}) == len({item.name for item in chain}) == 1
+        places = [item.evidence[0].prompt_index for item in chain]
+        assert places == sorted(set(places))
+        assert [len(item.evidence) for item in chain] == list(range(1, len(chain) + 1))
+        said = content_words(" ".join(item.text for item in chain))
+        assert not said & content_words(one.fact.question)
+    assert sum(item.supersedes is not None for item in story.items) == sum(
+        len(one.outdated) for one in changed
+    )
+
+
+def test_the_next_chapter_changes_states_once_more_but_none_that_the_gm_kept() -> None:
+    first = write_story(seed=7, prompts=700, items=500, questions=8)
+    following = write_next(first)
+    before = {item.id: item for item in first.items}
+    assert not [problem for item in following.items for problem in problems_of(item)]
+    replaced = {item.text: before[item.supersedes] for item in following.items if item.supersedes}
+    assert len(replaced) == len(following.items) == 9
+    assert not any(item.is_kept for item in replaced.values())
+    heard = {event.prompt_index: event.audience for event in following.changes.events}
+    for one, then in zip(following.planted, first.planted, strict=True):
+        if one.fact.said in replaced:
+            assert one.outdated == (*then.outdated, then.fact.said)
+            assert replaced[one.fact.said].text == then.fact.said
+        else:
+            assert one == then
+    for item in following.items:
+        assert item.label == heard[item.prompt_index] == replaced[item.text].label
+        assert len(item.evidence) == 1
+    assert any(len(one.outdated) == 3 for one in following.planted)
 
 
 def test_items_have_the_kinds_that_extraction_gives_such_facts() -> None:

@@ -41,6 +41,8 @@ class Fact:
     about: str
     said: str
     question: str
+    other_values: tuple[str, ...] = ()
+    """Of a change of state, sentences that say another state of the same thing, each another one."""
 
 
 COMMON: Final = frozenset(_COMMON.split())
@@ -53,6 +55,8 @@ def content_words(text: str) -> set[str]:
     return {re.sub(r"(?:ing|ed|es|s)$", "", word) for word in words if word not in COMMON}
 
 
+_OTHER_STATES: Final = 3
+"""Other states of a thing that the story may tell of before or later."""
 _MOST_FAILURES: Final = 500
 """Facts in a row that were drawn before, after which a kind is used up."""
 
@@ -62,8 +66,8 @@ class FactMaker:
 
     def __init__(self, seed: int) -> None:
         self._draw = random.Random(seed)
-        # Of its own, so that a seed has the same facts whatever the frames are.
-        self._draw_frame = random.Random(f"frame {seed}")
+        # Of their own, so that a seed has the same facts whatever else is drawn for them.
+        self._draw_frame, self._draw_other = (random.Random(f"{part} {seed}") for part in ("frame", "other"))
         self._used: set[str] = set()
         self._names: set[str] = set()
 
@@ -121,12 +125,15 @@ class FactMaker:
     def _state(self) -> Fact:
         place, state = self._one(PLACES), self._one(STATES)
         who = self._one(TRADES)
-        return Fact(
-            FactKind.STATE,
-            f"{who.name}'s house, {place.name}",
-            f"The house of the {who.name} near {place.name} was {state.name}.",
-            self._asked(FactKind.STATE, who=who, where=place),
+        question = self._asked(FactKind.STATE, who=who, where=place)
+        asked = content_words(question)
+        others = [one for one in STATES if one != state and not content_words(one.name) & asked]
+        values = (state, *self._draw_other.sample(others, _OTHER_STATES))
+        said, *other_values = (
+            f"The house of the {who.name} near {place.name} was {one.name}." for one in values
         )
+        about = f"{who.name}'s house, {place.name}"
+        return Fact(FactKind.STATE, about, said, question, tuple(other_values))
 
     def _secret(self) -> Fact:
         return self._intention(FactKind.SECRET, "In secret the {} of {} plans to {}.")
