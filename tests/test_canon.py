@@ -1,12 +1,17 @@
 """The facts that `make canon` plants, its questions, and how it judges what it measured."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
+from bench.canon import __main__ as canon
 from bench.canon.concepts import DEEDS, LOOKS, PLACES, STATES, THINGS, TRADES
 from bench.canon.facts import FactMaker, content_words
 from bench.canon.frames import FRAMES, FactKind
+from bench.canon.measure import Result, Results, Way
+from bench.canon.report import Figures
 from bench.canon.story import DISTANCES, write_next, write_story
 from core.domain.bank.checks import problems_of
 from core.domain.bank.details import ItemKind
@@ -126,6 +131,87 @@ def test_items_have_the_kinds_that_extraction_gives_such_facts() -> None:
         FactKind.STATE: ItemKind.FACT,
         FactKind.SECRET: ItemKind.THREAD,
     }
+
+
+def figures(seed: int, found: int, *, outdated: int = 0) -> Figures:
+    """Return what a run with two questions of each distance measured, of which `found` were answered."""
+
+    def results() -> Results:
+        made = {}
+        for way in Way:
+            for distance in (7, 70):
+                result = Result(asked=2, found=found, kept_asked=1, kept_found=1, changed_asked=1)
+                result.outdated = outdated
+                result.tokens, result.milliseconds, result.recall_milliseconds = [9_000], [12.0], [6.0]
+                made[way, distance] = result
+        return made
+
+    return Figures(
+        seeds=(seed,),
+        prompts=70,
+        items=50,
+        vectors_seconds=1.0,
+        question_vector_milliseconds=2.0,
+        tokens=(192_000, 8_112),
+        results=results(),
+        small=results(),
+        book=results(),
+        short=results(),
+    )
+
+
+def run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *seeds: int, found: int, outdated: int = 0
+) -> tuple[int, Path]:
+    async def measure(seed: int, *_: object) -> Figures:
+        return figures(seed, found if seed == seeds[0] else 2, outdated=outdated)
+
+    monkeypatch.setattr(canon, "measure", measure)
+    file = tmp_path / "canon.json"
+    return canon.main(["--prompts", "70", "--json", str(file), "--seed", *map(str, seeds)]), file
+
+
+def test_a_run_that_meets_every_goal_exits_with_0(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _ = run(monkeypatch, tmp_path, 7, found=2)
+    assert code == 0
+    assert "Every goal is met." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("found", "outdated", "missed"),
+    [
+        (1, 0, "recall by both, farthest ≥ 0.95 (it is 0.500)"),
+        (2, 1, "older values recalled 0 (it is 1.000)"),
+    ],
+)
+def test_a_missed_goal_is_named_and_the_exit_code_is_1(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    found: int,
+    outdated: int,
+    missed: str,
+) -> None:
+    code, _ = run(monkeypatch, tmp_path, 7, found=found, outdated=outdated)
+    assert code == 1
+    assert f"Missed: {missed}." in capsys.readouterr().out
+
+
+def test_several_seeds_are_printed_each_and_judged_over_all_their_questions(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, file = run(monkeypatch, tmp_path, 7, 99, 3, found=1)
+    assert code == 1
+    out = capsys.readouterr().out
+    assert all(f"Canon, seed {which}: asked in the same" in out for which in ("7", "99", "3", "7, 99, 3"))
+    assert "(it is 0.833)" in out
+    stored = json.loads(file.read_text("utf-8"))
+    assert [one["seeds"] for one in stored["seeds"]] == [[7], [99], [3]]
+    both = [one["results"]["bank by both, 70"] for one in (*stored["seeds"], stored["total"])]
+    assert [one["asked"] for one in both] == [2, 2, 2, 6]
+    assert [one["recall"] for one in both] == [0.5, 1.0, 1.0, pytest.approx(5 / 6)]
 
 
 def test_a_kind_that_is_used_up_ends_and_the_others_fill_the_bank() -> None:
