@@ -68,7 +68,7 @@ types: dev-environment ## check the types, strictly
 bench: dev-environment ## measure everything beside its floor, one table at the end (ARGS="--quick" for a try)
 	@$(BIN)/python -m bench $(ARGS)
 
-canon: dev-environment ## measure whether canon holds (ARGS="--seed N --prompts N --json FILE")
+canon: dev-environment ## measure whether canon holds (ARGS="--seed N … --prompts N --json FILE"); fails where a goal is missed
 	@$(BIN)/python -m bench.canon $(ARGS)
 
 voices: dev-environment ## measure how the characters of a model sound (ARGS="--model FILE.gguf --style small full")

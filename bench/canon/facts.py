@@ -4,7 +4,6 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from bench.canon.concepts import (
@@ -19,6 +18,7 @@ from bench.canon.concepts import (
     TRADES,
     Concept,
 )
+from bench.canon.frames import FRAMES, FactKind
 
 _COMMON: Final = (
     "a about an and any are as at be been before by can did do does down for from get give goes got "
@@ -27,17 +27,6 @@ _COMMON: Final = (
     "them then there they thing things this to two up very was way were what when where which who "
     "whom will with without works you "
 )
-
-
-class FactKind(StrEnum):
-    """Kind of a fact."""
-
-    NAME = "a name"
-    NUMBER = "a number"
-    PROMISE = "a promise"
-    POSSESSION = "who has what"
-    STATE = "a change of state"
-    SECRET = "a secret"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +41,8 @@ class Fact:
     about: str
     said: str
     question: str
+    other_values: tuple[str, ...] = ()
+    """Of a change of state, sentences that say another state of the same thing, each another one."""
 
 
 COMMON: Final = frozenset(_COMMON.split())
@@ -64,6 +55,8 @@ def content_words(text: str) -> set[str]:
     return {re.sub(r"(?:ing|ed|es|s)$", "", word) for word in words if word not in COMMON}
 
 
+_OTHER_STATES: Final = 3
+"""Other states of a thing that the story may tell of before or later."""
 _MOST_FAILURES: Final = 500
 """Facts in a row that were drawn before, after which a kind is used up."""
 
@@ -73,6 +66,8 @@ class FactMaker:
 
     def __init__(self, seed: int) -> None:
         self._draw = random.Random(seed)
+        # Of their own, so that a seed has the same facts whatever else is drawn for them.
+        self._draw_frame, self._draw_other = (random.Random(f"{part} {seed}") for part in ("frame", "other"))
         self._used: set[str] = set()
         self._names: set[str] = set()
 
@@ -102,7 +97,7 @@ class FactMaker:
             FactKind.NAME,
             f"{trade.name}, {place.name}",
             f"The {trade.name} of {place.name} is called {self._name()}.",
-            f"How do people address the one {trade.described}, there {place.described}?",
+            self._asked(FactKind.NAME, who=trade, where=place),
         )
 
     def _number(self) -> Fact:
@@ -112,15 +107,11 @@ class FactMaker:
             FactKind.NUMBER,
             f"{look.name} {thing.name}, {place.name}",
             f"Exactly {count} of the {look.name} {_plural(thing.name)} were counted in {place.name}.",
-            f"How many are there, {place.described}: each a {look.described} {thing.described}?",
+            self._asked(FactKind.NUMBER, look=look, what=thing, where=place),
         )
 
     def _promise(self) -> Fact:
-        return self._intention(
-            FactKind.PROMISE,
-            "The {} from {} gave a promise to {}.",
-            "What oath did the one {} swear, there {}?",
-        )
+        return self._intention(FactKind.PROMISE, "The {} from {} gave a promise to {}.")
 
     def _possession(self) -> Fact:
         look, thing, trade, place = self._one(LOOKS), self._one(THINGS), self._one(TRADES), self._one(PLACES)
@@ -128,34 +119,39 @@ class FactMaker:
             FactKind.POSSESSION,
             f"{look.name} {thing.name}",
             f"The {look.name} {thing.name} belongs to the {trade.name} of {place.name} now.",
-            f"Who owns that {look.described} {thing.described}?",
+            self._asked(FactKind.POSSESSION, look=look, what=thing),
         )
 
     def _state(self) -> Fact:
         place, state = self._one(PLACES), self._one(STATES)
         who = self._one(TRADES)
-        return Fact(
-            FactKind.STATE,
-            f"{who.name}'s house, {place.name}",
-            f"The house of the {who.name} near {place.name} was {state.name}.",
-            f"What happened to the home where someone lives {who.described}, close to {place.described}?",
+        question = self._asked(FactKind.STATE, who=who, where=place)
+        asked = content_words(question)
+        others = [one for one in STATES if one != state and not content_words(one.name) & asked]
+        values = (state, *self._draw_other.sample(others, _OTHER_STATES))
+        said, *other_values = (
+            f"The house of the {who.name} near {place.name} was {one.name}." for one in values
         )
+        about = f"{who.name}'s house, {place.name}"
+        return Fact(FactKind.STATE, about, said, question, tuple(other_values))
 
     def _secret(self) -> Fact:
-        return self._intention(
-            FactKind.SECRET,
-            "In secret the {} of {} plans to {}.",
-            "What hidden intention has the one {}, there {}?",
-        )
+        return self._intention(FactKind.SECRET, "In secret the {} of {} plans to {}.")
 
-    def _intention(self, kind: FactKind, sentence: str, question: str) -> Fact:
+    def _intention(self, kind: FactKind, sentence: str) -> Fact:
         trade, place, deed = self._one(TRADES), self._one(PLACES), self._one(DEEDS)
         return Fact(
             kind,
             f"{trade.name}, {place.name}",
             sentence.format(trade.name, place.name, deed.name),
-            question.format(trade.described, place.described),
+            self._asked(kind, who=trade, where=place),
         )
+
+    def _asked(self, kind: FactKind, **subjects: Concept) -> str:
+        """Return a question in one of the frames of its kind."""
+        frame = self._draw_frame.choice(FRAMES[kind])
+        question = frame.format(**{name: concept.described for name, concept in subjects.items()})
+        return question[0].upper() + question[1:]
 
     def _one(self, concepts: tuple[Concept, ...]) -> Concept:
         return self._draw.choice(concepts)

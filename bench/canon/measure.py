@@ -1,15 +1,16 @@
 """Asks a stored chapter for the facts planted in it, by each way of remembering."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from statistics import median
 from time import perf_counter
 from typing import Final
 
-from bench.canon.story import DOES_NOT, KNOWS, Planted, Story
+from bench.canon.story import DOES_NOT, KNOWS, Planted
 from core.agents.context_builder import Context, ContextBuilder
 from core.context.bank import NO_BANK
+from core.domain.bank.item import Item
 from core.domain.bank.recall import Query
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
@@ -53,6 +54,10 @@ class Result:
     """Lines that were recalled."""
     right: int = 0
     """Those of them that answer the question."""
+    changed_asked: int = 0
+    """Questions about a fact that was told otherwise before."""
+    outdated: int = 0
+    """Those of them whose input recalls an older value."""
     leaks: int = 0
     over_budget: int = 0
     tokens: list[int] = field(default_factory=list)
@@ -75,18 +80,14 @@ class Result:
         """The share of the recalled lines that answer the question; an input recalls several."""
         return self.right / self.recalled if self.recalled else 0.0
 
+    @property
+    def stale(self) -> float:
+        """The share of the questions about a changed fact whose input recalls an older value."""
+        return self.outdated / self.changed_asked if self.changed_asked else 0.0
+
     def add(self, other: "Result") -> None:
         """Count another result in."""
-        for name in (
-            "asked",
-            "found",
-            "kept_asked",
-            "kept_found",
-            "recalled",
-            "right",
-            "leaks",
-            "over_budget",
-        ):
+        for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.tokens += other.tokens
         self.milliseconds += other.milliseconds
@@ -99,6 +100,8 @@ class Result:
             "recall": self.recall,
             "kept_recall": self.kept_recall,
             "precision": self.precision,
+            "changed_asked": self.changed_asked,
+            "stale": self.stale,
             "leaks": self.leaks,
             "over_budget": self.over_budget,
             "tokens": median(self.tokens) if self.tokens else None,
@@ -106,6 +109,8 @@ class Result:
             "recall_milliseconds": median(self.recall_milliseconds) if self.recall_milliseconds else None,
         }
 
+
+_COUNTS: Final = tuple(one.name for one in fields(Result) if one.type is int)
 
 Results = dict[tuple[Way, int], Result]
 """By the way of remembering and the distance."""
@@ -136,11 +141,10 @@ class MeaningAloneStore:
         return getattr(self._store, name)
 
 
-async def embed_items(store: SessionStore, embedder: Embedder, story: Story) -> float:
+async def embed_items(store: SessionStore, embedder: Embedder, items: Sequence[Item]) -> float:
     """Store the vector of each item; return the seconds that it took."""
     began = perf_counter()
     await store.bank.can_recall_by_meaning()
-    items = story.items
     for first in range(0, len(items), BATCH):
         batch = items[first : first + BATCH]
         texts = all_texts_of(batch)
@@ -215,6 +219,24 @@ class Questioner:
         return self._meanings[text]
 
 
+def together(results: Results, way: Way) -> Result:
+    """Return the result of a way over all distances."""
+    made = Result()
+    for (one, _), result in results.items():
+        if one is way:
+            made.add(result)
+    return made
+
+
+def merged(each: Iterable[Results]) -> Results:
+    """Return the results of several runs over all their questions."""
+    made: Results = {}
+    for results in each:
+        for key, result in results.items():
+            made.setdefault(key, Result()).add(result)
+    return made
+
+
 def _judged(made: Context, one: Planted, way: Way) -> Result:
     result = Result(asked=1, kept_asked=int(one.is_kept))
     recalled = _text(made, SegmentName.RECALLED)
@@ -227,6 +249,8 @@ def _judged(made: Context, one: Planted, way: Way) -> Result:
             text = _text(made)
             result.recalled = max(0, recalled.count("\n- "))
             result.right = recalled.count(one.fact.said)
+            result.changed_asked = int(bool(one.outdated))
+            result.outdated = int(any(said in recalled for said in one.outdated))
     result.found = int(one.fact.said in text)
     result.kept_found = result.found * int(one.is_kept)
     result.over_budget = int(made.tokens > made.max_input_tokens)

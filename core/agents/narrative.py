@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from core.agents.role.setup import AgentSetup, overflow, total
+from core.agents.sections.words_to_keep import tokens_to_reserve, words_to_keep
 from core.config.models.assignments import PromptStyle
 from core.context.segments import Context, Segment
 from core.context.tokens import characters_for, estimate_tokens
@@ -65,16 +66,24 @@ def plan(
     planner = _Planner(setup, knowledge.session)
     fixed = frame_tokens(setup, knowledge.session, definition) + total(setup.secrets(knowledge))
     canon = setup.digester.digest(knowledge.blocks, 0).tokens
+    words = tokens_to_reserve(setup, knowledge)
+    if _room(setup, fixed + words, canon) >= _MIN_PART_TOKENS:  # else it is told without them
+        fixed += words
     whole = planner.unit(ordered)
     told_at_once = planner.told_at_once(whole.tokens, target_words)
     if fixed + canon + whole.tokens <= setup.budget and whole.tokens <= told_at_once:
         return _numbered([[whole]], target_words)
-    hard = setup.budget - fixed - max(canon, int((setup.budget - fixed) * _PART_MEMORY_SHARE))
+    hard = _room(setup, fixed, canon)
     if hard < _MIN_PART_TOKENS:
         raise overflow(fixed + canon + _MIN_PART_TOKENS, setup.role, setup.choice)
     part_limit = min(told_at_once, hard)
     units = planner.units(ordered, hard if target_words is None else part_limit, hard)
     return _numbered(_packed(units, part_limit), target_words)
+
+
+def _room(setup: AgentSetup, fixed: int, canon: int) -> int:
+    """Return the tokens that the transcript of one part may have."""
+    return setup.budget - fixed - max(canon, int((setup.budget - fixed) * _PART_MEMORY_SHARE))
 
 
 def whole_chapter(knowledge: Knowledge, target_words: int | None) -> NarrativePart:
@@ -89,7 +98,8 @@ def whole_chapter(knowledge: Knowledge, target_words: int | None) -> NarrativePa
 def build_context(
     setup: AgentSetup, knowledge: Knowledge, part: NarrativePart, definition: str, previous_tail: str
 ) -> Context:
-    """Return the input of one part: system prompt, definition, length, secrets, transcript, memory.
+    """Return the input of one part: system prompt, definition, length, secrets, words to keep, transcript,
+    memory.
 
     With more than one part it also says which part it is and how the one before ended. Over budget the
     oldest turn deltas shrink to their canon locks; the transcript tells what they held.
@@ -101,9 +111,15 @@ def build_context(
     empty = setup.fenced(SegmentName.STRUCTURED_MEMORY, "")
     cue = setup.cue()
     fixed = total((*setup.beginning, *before, empty, *cue))
+    without_room: tuple[str, ...] = ()
+    if knowledge.quotes:
+        canon = setup.digester.digest(knowledge.blocks, 0).tokens
+        room = setup.budget - fixed - transcript.tokens - canon
+        words, without_room = words_to_keep(setup, knowledge, part.prompts, room)
+        before, fixed = (*before, *words), fixed + total(words)
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, transcript.tokens))
     memory = setup.memory(SegmentName.STRUCTURED_MEMORY, digest)
-    return setup.context((*before, transcript, memory, *cue), left_out=digest.left_out)
+    return setup.context((*before, transcript, memory, *cue), left_out=(*without_room, *digest.left_out))
 
 
 def _instructions(

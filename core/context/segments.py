@@ -80,6 +80,7 @@ _KINDS: Final = {
     SegmentName.LENGTH_TARGET: _S,
     SegmentName.PART: _S,
     SegmentName.STORY_SO_FAR: _H,
+    SegmentName.WORDS_TO_KEEP: _M,
     SegmentName.FULL_TRANSCRIPT: _H,
     SegmentName.GM_TEXT: _K,
     SegmentName.NOTE: _K,

@@ -19,6 +19,7 @@ from core.domain.session.carry_over import NOTHING_CARRIED, CarriedLine, CarryOv
 from core.domain.session.cast import Character
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.domain.story.context_status import place_of
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.domain.story.secret import Reveal, Secret, label_of
@@ -45,6 +46,8 @@ class Knowledge:
     events: KnownEvents
     secrets: KnownSecrets
     """The texts of the secrets; for the GM each with the names of those who know it."""
+    quotes: KnownItems = KnownItems(())
+    """Quotes that the GM keeps, for the narrative."""
     gate: object = field(repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -96,15 +99,18 @@ def known_to(
     cast: Iterable[Character] = (),
     lore: ChapterLore = NO_LORE,
     bank: ChapterBank = NO_BANK,
+    quotes: Sequence[Item] = (),
 ) -> CharacterKnowledge:
     """Return what a character may know of memory, events, secrets, earlier chapters, others, lore, bank."""
     audience = Audience.of((character.slot,))
+    known = _witnessed(events, audience)
     return CharacterKnowledge(
         character=character,
         on_stage=described(one for one in cast if one.slot in session.here and one.slot != character.slot),
         session=session,
         blocks=_memory(session, blocks, audience, carried),
-        events=_witnessed(events, audience),
+        events=known,
+        quotes=_quotes(items_known_to_all_of(audience, quotes), known),
         secrets=KnownSecrets(
             tuple(secret.text for secret in secrets.secrets if secrets.label_of(secret).includes(audience))
         ),
@@ -142,8 +148,10 @@ def known_to_gm(
     events: Sequence[Event],
     secrets: Secrets = NO_SECRETS,
     carried: CarryOver = NOTHING_CARRIED,
+    quotes: Sequence[Item] = (),
 ) -> Knowledge:
     """Return everything, for the GM and for the narrative agent."""
+    known = _known(events)
     lines = [
         line if (label := label_in(session, line)).is_everyone else _with_knowers(line, label, session)
         for line in carried.lines
@@ -151,7 +159,8 @@ def known_to_gm(
     return Knowledge(
         session=session,
         blocks=KnownBlocks((*block_of(session, lines), *with_gm_locks(session, blocks))),
-        events=_known(events),
+        events=known,
+        quotes=_quotes(quotes, known),
         secrets=KnownSecrets(
             tuple(
                 f"{secret.text} (known to: {names_of(secrets.label_of(secret), session)})"
@@ -181,6 +190,18 @@ def _witnessed(events: Iterable[Event], audience: Audience) -> KnownEvents:
 
 def _known(events: Iterable[Event]) -> KnownEvents:
     return KnownEvents(tuple(event for event in events if not event.is_never_sent))
+
+
+def _quotes(quotes: Sequence[Item], events: KnownEvents) -> KnownItems:
+    """Return those of the quotes whose words are in one of the events, with their proof in these alone.
+
+    So none has the words of a line that is never sent.
+    """
+    if not quotes:
+        return KnownItems(())
+    places = {place_of(event) for event in events}
+    proved = ((one, tuple(proof for proof in one.evidence if proof.place in places)) for one in quotes)
+    return KnownItems(tuple(replace(one, evidence=proofs) for one, proofs in proved if proofs))
 
 
 def _memory(

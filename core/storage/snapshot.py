@@ -16,6 +16,7 @@ from core.context.visibility import (
     known_to_gm,
 )
 from core.domain.audience import Audience
+from core.domain.bank.item import Item
 from core.domain.requests.cost import FREE
 from core.domain.requests.request import (
     AnyRequest,
@@ -155,12 +156,17 @@ class Snapshot:
         return self._known_to(slot, self._told(self.blocks), recent)
 
     def chapter_known_to(
-        self, slot: Slot | None, blocks: Sequence[MemoryBlock], events: Sequence[Event]
+        self,
+        slot: Slot | None,
+        blocks: Sequence[MemoryBlock],
+        events: Sequence[Event],
+        quotes: Sequence[Item] = (),
     ) -> Knowledge:
         """Return what a character, or the GM, knows of the whole chapter, given all of it."""
+        told, carried = self.marked(events), self.tab1.carried
         if slot is None:
-            return known_to_gm(self.session, blocks, self.marked(events), self._secrets, self.tab1.carried)
-        return self._known_to(slot, blocks, self.marked(events))
+            return known_to_gm(self.session, blocks, told, self._secrets, carried, quotes)
+        return self._known_to(slot, blocks, told, quotes=quotes)
 
     def known_to_all_of(
         self, audience: Audience, blocks: Sequence[MemoryBlock], events: Sequence[Event]
@@ -187,10 +193,11 @@ class Snapshot:
         events: Sequence[Event],
         lore: ChapterLore = NO_LORE,
         bank: ChapterBank = NO_BANK,
+        quotes: Sequence[Item] = (),
     ) -> CharacterKnowledge:
         cast, secrets, carried = self.cast, self._secrets, self.tab1.carried
         own, others = cast[slot], cast.playing
-        return known_to(own, self.session, blocks, events, secrets, carried, others, lore, bank)
+        return known_to(own, self.session, blocks, events, secrets, carried, others, lore, bank, quotes)
 
     @property
     def _chapter_lore(self) -> ChapterLore:

@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from core.domain.bank.details import FactDetails, StateDetails
+from core.domain.bank.evidence import LONGEST_WORDS
 from core.domain.slot import Slot
 from core.providers.base import OutputSchema
 from tests.leaks.canaries import Ledger, audience_of, slots_of, tokens_in
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 MOST_DRAWN: Final = 6
 """How many canaries of a chunk become items."""
+MOST_QUOTED: Final = 4
+"""How many lines of a chapter the GM keeps as quotes, at most."""
 _LISTS: Final = ("states", "facts", "states", "people", "places", "events", "threads")
 _FIELDS: Final[dict[str, dict[str, Any]]] = {
     "states": {"other": "", "is_over": False},
@@ -92,6 +95,16 @@ async def change(chapter: "RandomChapter") -> None:
         await chapter._try(bank.undo)
     elif some:
         await chapter._try(getattr(bank, what), some)
+
+
+async def keep_quotes(chapter: "RandomChapter") -> None:
+    """Keep the words of some lines of canon, which a narrative has again as words to keep."""
+    rows = chapter.store.database.sessions[chapter.session.id]
+    canon = [event for event in rows.canon if event.prompt_index <= rows.session.prompt_index]
+    if chapter.keeps_bank:
+        for event in chapter.draw.sample(canon, min(MOST_QUOTED, len(canon))):
+            session, words = chapter.session.snapshot.session, event.text[:LONGEST_WORDS]
+            await chapter._try(chapter.session.bank.quote, session, event, words)
 
 
 def mislabelled(chapter: "RandomChapter") -> list[str]:

@@ -63,6 +63,8 @@ class Ledger:
     """How many times an entry was found that something set off."""
     bank_count: int = 0
     """How many times a token was found that only items have."""
+    kept_count: int = 0
+    """How many narratives had words to keep."""
 
     def new(self, label: Slots) -> str:
         """Return a token for those in `label`."""
@@ -146,6 +148,8 @@ class Spreader(ScriptedProvider):
         """Which calls never end: the program is killed while one of them runs."""
         self.held: Callable[[], None] = lambda: None
         self.viewpoint: int | None = None
+        self.never_sent: Callable[[], set[str]] = set
+        """Returns the tokens of lines that are never sent."""
         self.in_library: dict[str, int] = {}
         """The slots of characters that the library has, by their names."""
         self.draws: Callable[[OutputSchema, str, str], str] = lambda *_: "{}"
@@ -166,6 +170,9 @@ class Spreader(ScriptedProvider):
             self._ledger.check(text, self.in_library[name], "what changed", set())
         elif request.schema is None and self.viewpoint is not None:
             self._ledger.check(text, self.viewpoint, "the narrative", await self._expected())
+            sent = self.never_sent() & tokens_in(text)
+            self._ledger.leaks += [f"the narrative has {token}, which is never sent" for token in sent]
+            self._ledger.kept_count += "=== WORDS_TO_KEEP ===" in text
         if self.holds(request):
             self.held()
             async for item in super().stream(request):

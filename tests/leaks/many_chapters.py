@@ -15,4 +15,5 @@ async def play_chapters(seeds: range, steps: int = 16) -> Ledger:
         together.checked += found.checked
         together.set_off_count += found.set_off_count
         together.bank_count += found.bank_count
+        together.kept_count += found.kept_count
     return together

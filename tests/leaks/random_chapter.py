@@ -273,6 +273,8 @@ class RandomChapter(RandomSetting):
         if self.session.snapshot.session.state is not SessionState.ENDED:
             return
         await look_back(self.engine, self.session, self.model)
+        await bank.keep_quotes(self)
+        self.model.never_sent = lambda: never_sent(self.store.database.sessions[self.session.id])
         for slot in self.cast:
             self.model.viewpoint = slot.value
             await self.session.wait(await self.session.build_narrative(viewpoint=slot))

@@ -32,6 +32,7 @@ async def test_no_input_has_what_its_reader_may_not_know_or_lacks_what_it_may(pa
     assert found.checked > 100 * share
     assert found.set_off_count > 2 * share
     assert found.bank_count > 2 * share
+    assert found.kept_count > share // 3
 
 
 def _all_events(events: Sequence[Any], _: object) -> Any:
@@ -78,6 +79,10 @@ def _all_lore(lore: Any, _: object) -> Any:
     return lore
 
 
+def _all_quotes(quotes: Any, _: object) -> Any:
+    return tuple(quotes)
+
+
 def _is_here(_: object, slot: object) -> Any:
     return False
 
@@ -107,6 +112,7 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "those who are away hear what the others hear": ("core.domain.session.session.Session.is_away", _is_here),
     "a whisper is asked again aloud": ("core.engine.takes.commands.ask_again", _asked_aloud),
     "lore passes whatever its label is": ("core.context.visibility._lore", _all_lore),
+    "words to keep pass whatever was heard": ("core.context.visibility._quotes", _all_quotes),
     "groups make no label": ("core.domain.session.lore.label_of", _everyone_knows),
     "what is never sent is sent": ("core.storage.snapshot.marked", _all_events),
     "replies are heard by everyone": ("core.engine.changes.canon.NewTake.reply", _heard_by_all),

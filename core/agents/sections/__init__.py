@@ -1,1 +1,1 @@
-"""The parts of a character's input beside the scene: lore, the memory bank, its sheet, silence (design 7)."""
+"""Parts of an input beside the scene: lore, the memory bank, a sheet, silence, words to keep (design 7)."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import Details, ItemKind
-from core.domain.bank.item import Item, ItemAccess, ItemOrigin
+from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
 from core.domain.bank.matching import alike
 from core.domain.clock import Clock
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
@@ -68,6 +68,10 @@ class Bank:
     async def counting(self) -> Collection[ItemId]:
         """Return the ids of the items of the chapter that count."""
         return await self._store.counting(self._session_id)
+
+    async def count_new(self) -> int:
+        """Return how many items of the chapter are new: they count, and the GM has not looked at them."""
+        return sum(item.validation is Validation.NONE for item in await self.items())
 
     async def counts(self, item: Item) -> bool:
         """Whether an item counts in the chapter that it is from."""

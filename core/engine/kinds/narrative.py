@@ -6,9 +6,12 @@ from functools import partial
 from typing import Final
 
 from core.config.models.assignments import ModelConfig, PromptStyle
+from core.domain.bank.details import ItemKind
+from core.domain.bank.item import Item
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import DraftId, new_uuid
 from core.domain.requests.request import NarrativeRequest
+from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.engine.changes.moves import move, provenance
@@ -18,6 +21,7 @@ from core.engine.kinds.outcome import Failed, NarrativeMade
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult, input_hash, model_request
 from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 from core.text.analysis.repeated_sentences import without_repeated_sentences
 from core.text.cleaning import cut_in_words, to_last_sentence
@@ -39,7 +43,8 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
         session = job.snapshot.session
         events = await job.store.canon(session.id)
         blocks = await job.store.blocks(session.id)
-        knowledge = job.snapshot.chapter_known_to(request.viewpoint, blocks, events)
+        quotes = await kept_quotes(job.store, session)
+        knowledge = job.snapshot.chapter_known_to(request.viewpoint, blocks, events, quotes)
         plan = job.builder.plan_narrative(knowledge, session.definition, session.target_words)
         if not plan:
             raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, _NOTHING_PLAYED)
@@ -92,6 +97,14 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
     def is_done(self, request: NarrativeRequest, changes: Changes) -> bool:
         """Whether one of the new drafts was made by the request."""
         return any(draft.request_id == request.id for draft in changes.drafts)
+
+
+async def kept_quotes(store: SessionStore, session: Session) -> Sequence[Item]:
+    """Return the quotes of a chapter that the GM made, confirmed or pinned; none without a memory bank."""
+    if not session.keeps_bank:
+        return ()
+    quotes = await store.bank.items(session.id, kinds=(ItemKind.QUOTE,))
+    return [quote for quote in quotes if quote.is_kept]
 
 
 def _error_in(result: CallResult, style: PromptStyle) -> StoryEngineError | None:

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from core.agents.context_builder import Context, ContextBuilder
+from core.domain.bank.item import Item
 from core.domain.requests.cost import FREE
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
+from core.engine.kinds.narrative import kept_quotes
 from core.engine.recall.reading import BankReader
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
@@ -67,7 +69,8 @@ class Money:
         snapshot = self._writer.snapshot
         session_id = snapshot.session.id
         events, blocks = await self._store.canon(session_id), await self._store.blocks(session_id)
-        contexts = await asyncio.to_thread(self._parts, snapshot, events, blocks)
+        quotes = await kept_quotes(self._store, snapshot.session)
+        contexts = await asyncio.to_thread(self._parts, snapshot, events, blocks, quotes)
         total = FREE
         for context in contexts:
             forecast = await self._gateway.forecast(context, choices=self._gateway.choices)
@@ -77,9 +80,14 @@ class Money:
         return total
 
     def _parts(
-        self, snapshot: Snapshot, events: Sequence[Event], blocks: Sequence[MemoryBlock]
+        self,
+        snapshot: Snapshot,
+        events: Sequence[Event],
+        blocks: Sequence[MemoryBlock],
+        quotes: Sequence[Item],
     ) -> list[Context]:
-        session, knowledge = snapshot.session, snapshot.chapter_known_to(None, blocks, events)
+        session = snapshot.session
+        knowledge = snapshot.chapter_known_to(None, blocks, events, quotes)
         builder = self._builder.with_prompt_blocks(snapshot.prompt_blocks)
         plan = builder.plan_narrative(knowledge, session.definition, session.target_words)
         return [builder.narrative_part(knowledge, part, session.definition) for part in plan]

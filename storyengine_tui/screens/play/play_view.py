@@ -269,8 +269,9 @@ def _opening_scene(snapshot: Snapshot) -> str:
     )
 
 
-def ending_consequences(session: Session, waiting: Sequence[Slot]) -> str:
-    """Return what End Chapter will do. `waiting` are the slots whose panels hold text."""
+def ending_consequences(session: Session, waiting: Sequence[Slot], new_items: int = 0) -> str:
+    """Return what End Chapter will do. `waiting` are the slots whose panels hold text; `new_items` of the
+    memory bank are to be confirmed."""
     left = session.unsummarised
     if left:
         calls = -(-left // session.limits.chunk_size)
@@ -285,6 +286,12 @@ def ending_consequences(session: Session, waiting: Sequence[Slot]) -> str:
     if waiting:
         names = ", ".join(numbered(session, slot) for slot in waiting)
         lines.append(f"Text that is not sent yet stays where it is: {names}.")
+    if new_items:
+        is_new, them = ("is new", "it") if new_items == 1 else ("are new", "them")
+        what = f"{new_items:,} item{'' if new_items == 1 else 's'}"
+        lines.append(
+            f"{what} of the memory bank {is_new}: you can confirm {them} on tab 3, also after the end."
+        )
     return "\n\n".join(lines)
 
 

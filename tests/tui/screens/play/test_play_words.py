@@ -67,6 +67,17 @@ def test_the_end_says_how_much_is_summarised() -> None:
     assert "4 Agent Green" in ending_consequences(story, [Slot.GREEN])
 
 
+def test_the_end_says_how_many_items_of_the_memory_bank_are_new_where_there_are_some() -> None:
+    story = session(7, boundary=7)
+    assert "memory bank" not in ending_consequences(story, [])
+    assert ending_consequences(story, [], 1).endswith(
+        "\n\n1 item of the memory bank is new: you can confirm it on tab 3, also after the end."
+    )
+    assert "1,200 items of the memory bank are new: you can confirm them" in ending_consequences(
+        story, [], 1_200
+    )
+
+
 def test_a_summary_that_is_about_to_run_counts_as_running() -> None:
     story = active()
     story.play(7, with_summaries=False)
