@@ -214,6 +214,11 @@ def test_several_seeds_are_printed_each_and_judged_over_all_their_questions(
     assert [one["recall"] for one in both] == [0.5, 1.0, 1.0, pytest.approx(5 / 6)]
 
 
+def test_more_facts_than_a_chapter_has_room_for_are_refused() -> None:
+    with pytest.raises(ValueError, match="70 prompts have no room for so many facts"):
+        write_story(seed=2, prompts=70, items=500, questions=1)
+
+
 def test_a_kind_that_is_used_up_ends_and_the_others_fill_the_bank() -> None:
     things = list(FactMaker(5).facts(FactKind.POSSESSION))
     assert len({fact.about for fact in things}) == len(things) <= len(LOOKS) * len(THINGS)

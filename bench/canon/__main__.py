@@ -77,8 +77,9 @@ async def measure(seed: int, prompts: int, items: int, questions: int, home: Pat
         _say("the next chapter of the book …")
         asked = await opened(store, following.changes.session_id)
         in_book = await questioner.ask(asked, following.planted, secrets)
-        _say(f"a chapter of {SHORT} prompts …")
-        short = write_story(seed + 1, min(SHORT, prompts), max(1, items * SHORT // prompts), questions)
+        few = min(SHORT, prompts)
+        _say(f"a chapter of {few} prompts …")
+        short = write_story(seed + 1, few, max(1, items * few // prompts), questions)
         await _store(store, embedder, short)
         shorter = await questioner.ask(await opened(store, short.changes.session_id), short.planted, ())
     finally:

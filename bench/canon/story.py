@@ -185,14 +185,21 @@ def _heard_by(said: Iterable[Planted]) -> Audience:
 def _placed(
     planted: Iterable[Planted], others: Iterable[Fact], prompts: int, draw: random.Random
 ) -> dict[int, list[Planted]]:
-    """Return the facts by their prompts, those that no question is about wherever there is room."""
+    """Return the facts by their prompts, those that no question is about wherever there is room.
+
+    Raise ValueError where there is none.
+    """
     said: dict[int, list[Planted]] = defaultdict(list)
     for one in planted:
         said[one.prompt_index].append(one)
-    for fact in others:
-        place = draw.randint(1, max(1, prompts - CHUNK))
+    last = max(1, prompts - CHUNK)
+    room = sum(max(0, _MOST_IN_A_PROMPT - len(said[index])) for index in range(1, last + 1))
+    for number, fact in enumerate(others):
+        if number == room:
+            raise ValueError(f"{prompts} prompts have no room for so many facts")
+        place = draw.randint(1, last)
         while len(said[place]) >= _MOST_IN_A_PROMPT:
-            place = draw.randint(1, max(1, prompts - CHUNK))
+            place = draw.randint(1, last)
         said[place].append(Planted(fact, place, 0, is_kept=False))
     return said
 
