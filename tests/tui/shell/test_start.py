@@ -212,7 +212,7 @@ async def test_what_was_typed_into_a_start_that_is_killed_is_there_at_the_next_a
     async with desktop.app().run_test() as pilot:
         app = pilot.app
         assert isinstance(app, StoryEngineApp)
-        await until(pilot, lambda: app.chapter.has_failed_to_start)
+        await until(pilot, lambda: app.chapter.feedback.has_failed_to_start)
         await pilot.press("ctrl+r")
         await opened(pilot)
         await until(pilot, lambda: isinstance(app.focused, PromptArea) and app.focused.text == "Go")
