@@ -46,8 +46,6 @@ class CompressionMethod(StrEnum):
     """A model told it in fewer words."""
     EXTRACTION = "extraction"
     """Some of it was taken, word for word."""
-    ENCODING = "encoding"
-    """The same in another notation."""
 
 
 @dataclass(frozen=True, slots=True)

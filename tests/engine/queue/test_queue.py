@@ -364,7 +364,8 @@ async def _until(here: Window, request_id: RequestId) -> None:
 
 
 async def _times(here: Window, request_id: RequestId) -> float:
-    [artifact] = await here.engine.store.artifacts(here.session.id, request_id=request_id)
+    calls = await here.session.reads.artifacts()
+    [artifact] = [call for call in calls if call.request_id == request_id]
     return artifact.created_at.timestamp()
 
 

@@ -32,7 +32,7 @@ async def test_nobody_is_away_or_silent_in_an_older_chapter_and_both_work_from_t
         await chapter.wait_idle()
         await chapter.scene.set_hint(2)
         assert {hint.slot for hint in await chapter.heartbeats.hints()} == {Slot.ORANGE}
-        await chapter.scene.send_away(Slot.ORANGE)
+        await chapter.scene.set_away({Slot.ORANGE: 0})
         await chapter.scene.set_silence(EVERYONE)
         await done(chapter, await chapter.submit_prompt(Slot.RED, "And now?"))
         assert not chapter.snapshot.recent[-1].audience.is_everyone

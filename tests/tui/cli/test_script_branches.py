@@ -96,7 +96,7 @@ class Desk:
         return sorted(self.database.sessions)
 
     async def story(self, session_id: SessionId) -> list[tuple[int, str]]:
-        canon = await self.engine.store.canon(session_id)
+        canon = await self.engine.reader(session_id).canon()
         return [(event.prompt_index, event.text) for event in canon if event.role is Role.USER]
 
     async def played(self) -> list[list[tuple[int, int, str]]]:
@@ -104,7 +104,7 @@ class Desk:
         return [
             [
                 (event.prompt_index, event.take, event.text)
-                for event in await self.engine.store.log(one)
+                for event in await self.engine._store.log(one)
                 if event.ordinal == 0
             ]
             for one in await self.sessions()
@@ -118,7 +118,7 @@ async def test_a_script_goes_on_in_branches_and_the_last_one_is_written(tmp_path
     assert await desk.story(chapter) == CHAPTER
     assert await desk.story(other) == OTHER_WAY
     assert await desk.story(outside) == OUTSIDE
-    made = [(await desk.engine.store.load(one)).session for one in (chapter, other, outside)]
+    made = [(await desk.engine.reader(one).load()).session for one in (chapter, other, outside)]
     assert [one.state for one in made] == [SessionState.ACTIVE, SessionState.ACTIVE, SessionState.ENDED]
     assert [(one.branched_from, one.branched_at) for one in made] == [(None, 0), (chapter, 2), (other, 3)]
     assert [one.title for one in made] == [
@@ -126,7 +126,7 @@ async def test_a_script_goes_on_in_branches_and_the_last_one_is_written(tmp_path
         "Glass, another way",
         "Glass, another way (branch at prompt 3)",
     ]
-    [draft] = await desk.engine.store.drafts(outside)
+    [draft] = await desk.engine.reader(outside).drafts()
     assert draft.text in written.read_text(encoding="utf-8")
 
 

@@ -76,7 +76,7 @@ def test_next_says_what_is_not_read_yet_and_bank_read_reads_it(
     assert of_bank("read", str(first[0])).stdout == "All of it that is in memory was read before.\n"
 
     async def check(engine: Engine) -> None:
-        assert [one.state for one in await engine.store.bank.readings(first[0])] == [RequestState.DONE]
+        assert [one.state for one in await engine._store.bank.readings(first[0])] == [RequestState.DONE]
 
     here.prepare_now(check)
 

@@ -275,7 +275,7 @@ async def test_quitting_while_calls_run_says_what_is_stopped_and_what_is_kept(
         "The prompt that waits goes back unsent; the text is kept."
     )
     async with desktop.engine() as engine:
-        stored = await engine.store.load((await engine.sessions())[0].id)
+        stored = await engine.reader((await engine.sessions())[0].id).load()
         assert stored.unsent == {Slot.RED: "One", Slot.ORANGE: "Two"}
 
 
