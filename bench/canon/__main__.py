@@ -26,8 +26,9 @@ from bench.measure import WIDTH
 from bench.synthetic_sessions import whole
 from core.agents.context_builder import ContextBuilder
 from core.config.files.paths import Paths
-from core.config.models.assignments import AgentRole, choose_models
+from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings
+from core.domain.agent_role import AgentRole
 from core.domain.clock import utc_now
 from core.domain.ids import BookId, SessionId, new_uuid
 from core.library.book import Book

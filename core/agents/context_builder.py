@@ -43,11 +43,13 @@ from core.agents.narrative import NarrativePart
 from core.agents.role.setup import ROOM_TO_PLAY, AgentSetup, overflow, total
 from core.agents.sections import prompt_blocks, silence
 from core.agents.sections.prompt_blocks import PromptOutline
-from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig, PromptStyle
+from core.config.models.assignments import ModelAssignments
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.carry_over import block_of
 from core.context.memory_digest import Digest, MemoryDigester
 from core.context.segments import Context, Segment, repair_context
 from core.context.visibility import CharacterKnowledge, Knowledge
+from core.domain.agent_role import AgentRole
 from core.domain.audience import NOBODY
 from core.domain.prompt_range import PromptRange
 from core.domain.session.cast import Cast

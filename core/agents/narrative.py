@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from core.agents.role.setup import AgentSetup, overflow, total
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.segments import Context, Segment
 from core.context.tokens import characters_for, estimate_tokens
 from core.context.visibility import Knowledge

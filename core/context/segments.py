@@ -7,9 +7,10 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Final, Literal
 
-from core.config.models.assignments import AgentRole, PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.lore import LoreNote
 from core.context.tokens import TOKENS_PER_MESSAGE, characters_for, estimate_tokens
+from core.domain.agent_role import AgentRole
 from core.domain.ids import ItemId
 from core.providers.base import Message, OutputSchema
 from core.text.delimiters import SegmentName, delimit, escape_delimiters

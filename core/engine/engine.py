@@ -7,7 +7,9 @@ from functools import partial
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.consent import Consent
-from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
+from core.config.models.assignments import ModelAssignments
+from core.config.models.model_config import ModelConfig
+from core.domain.agent_role import AgentRole
 from core.domain.clock import Clock, utc_now
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId

@@ -20,7 +20,8 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.absence import read_away
 from core.domain.session.language import Language
 from core.domain.session.limits import EARLIEST_TIME, Limits
-from core.domain.session.session import Session, SessionState, SessionSummary, title_from
+from core.domain.session.session import Session, SessionSummary, title_from
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role

@@ -6,8 +6,10 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig, PromptStyle
+from core.config.models.assignments import ModelAssignments
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.visibility import CharacterKnowledge, known_to
+from core.domain.agent_role import AgentRole
 from core.domain.ids import BlockId, EventId, SessionId
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.cast import Cast

@@ -11,12 +11,13 @@ import psycopg
 import pytest
 
 from bench.recorder import Recorder as Recorder
-from core.config.models.assignments import AgentRole, ModelAssignments, defaults_for
+from core.config.models.assignments import ModelAssignments, defaults_for
+from core.domain.agent_role import AgentRole
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.changes import moves
 from core.engine.decisions.tab1_commands import Tab1Edit

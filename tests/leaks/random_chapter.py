@@ -9,7 +9,7 @@ from core.context.carry_over import label_in
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import ReplyRequest
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from core.agents import assist
 from core.agents.assist import Asked, Proposal
 from core.agents.role.prompt_file import SEGMENTS
-from core.config.models.assignments import AgentRole
 from core.context.segments import Context
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest
 from core.engine.kinds.base import BackgroundHandler, Job

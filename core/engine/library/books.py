@@ -8,7 +8,8 @@ from core.domain.clock import Clock
 from core.domain.errors import BookGoesOnError, IllegalCommandError, UnreadPartsError
 from core.domain.ids import BookId, SessionId, new_uuid
 from core.domain.session.carry_over import CarryOver
-from core.domain.session.session import Session, SessionState, Tab1Inputs, title_from
+from core.domain.session.session import Session, Tab1Inputs, title_from
+from core.domain.session.session_state import SessionState
 from core.domain.story.secret import label_of
 from core.engine.bank.words import unread_in_words
 from core.engine.sync.lore_reading import copies_of_lore

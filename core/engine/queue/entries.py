@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.config.models.assignments import AgentRole, ModelAssignments
+from core.config.models.assignments import ModelAssignments
+from core.domain.agent_role import AgentRole
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request, RequestState
 from core.domain.session.profile import Profile
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.storage.queue_store import QueuedRequest
 
 

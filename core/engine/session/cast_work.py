@@ -11,14 +11,15 @@ from datetime import datetime
 from typing import Final
 
 from core.agents.proposals.asking import Question
-from core.config.models.assignments import AgentRole
+from core.domain.agent_role import AgentRole
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import CharacterId, RequestId
 from core.domain.proposal import Occasion, Proposal
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.changes.moves import new_work
 from core.engine.kinds.cast.work import Work, sheet_of

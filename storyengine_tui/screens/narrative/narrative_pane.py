@@ -11,7 +11,7 @@ from textual.widgets import Button, Static
 from core.domain.ids import RequestId
 from core.domain.requests.request import NarrativeRequest
 from core.domain.session.limits import Limits
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.engine.sync import notifications
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.chapter_build import ChapterBuild

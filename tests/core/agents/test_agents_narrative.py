@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from core.agents.context_builder import ContextBuilder, NarrativePart
 from core.agents.narrative import _ending, _packed, _shares, _Unit, frame_tokens
-from core.config.models.assignments import AgentRole, ModelAssignments, PromptStyle
+from core.config.models.assignments import ModelAssignments
+from core.config.models.model_config import PromptStyle
 from core.context.tokens import estimate_tokens
 from core.context.visibility import known_to_gm
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot

@@ -10,9 +10,11 @@ from hypothesis import given
 
 from core.agents.context_builder import Context, ContextBuilder, repair_context
 from core.agents.role.prompt_file import load_prompt
-from core.config.models.assignments import AgentRole, PromptStyle, choose_models
+from core.config.models.assignments import choose_models
+from core.config.models.model_config import PromptStyle
 from core.config.sections import ProfileSettings, ProviderName, RecentContext
 from core.context.visibility import known_to_gm
+from core.domain.agent_role import AgentRole
 from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Session
 from core.domain.slot import Slot

@@ -8,8 +8,9 @@ import pytest
 from core.agents.context_builder import Context, ContextBuilder
 from core.agents.role.prompt_file import in_place_of_text
 from core.agents.sections.prompt_blocks import LEAD
-from core.config.models.assignments import AgentRole, PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.visibility import known_to_gm
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
 from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks

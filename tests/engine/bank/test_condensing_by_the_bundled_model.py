@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from core.config.files.paths import Paths
-from core.config.models.assignments import AgentRole, defaults_for
+from core.config.models.assignments import defaults_for
+from core.domain.agent_role import AgentRole
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot

@@ -21,7 +21,7 @@ from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.requests.request import SummaryRequest
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle

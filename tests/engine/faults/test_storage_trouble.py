@@ -8,7 +8,7 @@ import pytest
 from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedError, StorageError
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.sync.notifications import (
     EventsAppended,

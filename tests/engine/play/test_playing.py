@@ -10,7 +10,7 @@ from core.domain.errors import ErrorCode, IllegalCommandError
 from core.domain.ids import RequestId, new_uuid
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.queue.worker import RequestWorker

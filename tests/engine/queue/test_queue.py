@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from core.config.models.assignments import AgentRole, ModelAssignments
+from core.config.models.assignments import ModelAssignments
+from core.domain.agent_role import AgentRole
 from core.domain.errors import IllegalCommandError, SessionLockedError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import RequestState

@@ -6,7 +6,8 @@ import pytest
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import EventId, new_uuid
-from core.domain.session.session import Session, SessionState
+from core.domain.session.session import Session
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import SECRET, Event, Role
 from core.domain.story.memory import MemoryBlock

@@ -7,7 +7,8 @@ import pytest
 
 from core.config.models.assignments import defaults_for
 from core.domain.session.limits import Limits
-from core.domain.session.session import Session, SessionState
+from core.domain.session.session import Session
+from core.domain.session.session_state import SessionState
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import read_body

@@ -3,7 +3,7 @@
 import pytest
 
 from core.domain.audience import EVERYONE, NOBODY
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.exchange.session_export import from_json, read_body, to_json
 from db.store import open_store

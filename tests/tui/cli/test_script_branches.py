@@ -8,7 +8,7 @@ from rich.console import Console
 from core.config.models.assignments import defaults_for
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.story.event import Role
 from core.engine.engine import Engine
 from core.engine.scripts.branches import ScriptBranches

@@ -17,7 +17,7 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static, TextArea
 
 from core.domain.errors import ErrorCode, StorageError
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.engine.engine import Engine
 from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.cli.commands.chapter.open_app import MOST_BUGS, run_until_left

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.agents.context_builder import Context, ContextBuilder, repair_context
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.visibility import known_to_gm
 from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Tab1Inputs

@@ -7,12 +7,12 @@ from decimal import Decimal
 
 import pytest
 
-from core.config.models.assignments import AgentRole
+from core.domain.agent_role import AgentRole
 from core.domain.audience import Audience
 from core.domain.errors import ErrorCode, IllegalCommandError
 from core.domain.requests.cost import UnitPrices
 from core.domain.requests.request import ReplyRequest, RequestState, SummaryRequest
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.engine.decisions import commands

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.domain.errors import IllegalCommandError
 from core.domain.requests.request import SummaryRequest
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json, compared

@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session.session_reader import SessionReader

@@ -9,7 +9,7 @@ import pytest
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from tests.engine.faults.test_faults import TWO_CALLS

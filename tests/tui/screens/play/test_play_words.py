@@ -9,7 +9,7 @@ from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.transcript import PieceKind, render_window
 from core.text.composer_text import joined, merged, without

@@ -9,7 +9,7 @@ import pytest
 from textual.widgets import DataTable, Static
 
 from core.domain.ids import SessionId
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command
 from core.engine.changes.canon import stale_blocks
 from core.engine.engine import Engine
