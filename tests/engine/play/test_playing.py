@@ -45,6 +45,7 @@ from tests.engine.windows import (
     says,
     scripted,
     set_up,
+    streaming,
     window,
 )
 
@@ -132,8 +133,7 @@ async def test_a_prompt_that_is_stopped_mid_stream_fails_with_its_text_in_the_co
     store: PostgresStore,
 ) -> None:
     async with chapter(store, GatedModel()) as session, listening(session) as ears:
-        request_id = await session.submit_prompt(Slot.RED, "One")
-        await ears.hear(TextArrived)
+        request_id = await streaming(session, ears)
         await session.cancel(request_id)
         request = await session.wait(request_id)
         assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.LLM_CANCELLED)

@@ -28,21 +28,18 @@ from core.engine.sync.notifications import (
 )
 from core.gateway.lanes import Lane
 from core.providers.base import Provider
-from db.store import PostgresStore, open_store
+from db.store import open_store
 from tests.core.samples import waiting
 from tests.engine.queue.test_background import ASKED, Work, work
 from tests.engine.windows import (
     CHOICES,
     Ears,
     GatedModel,
-    create,
-    done,
     end_writers,
     listening,
+    playable,
     says,
     scripted,
-    set_up,
-    window,
 )
 from tests.store.servers import cloned
 
@@ -109,15 +106,6 @@ async def a_window(
                 await engine.queue.aclose()
     finally:
         await store.aclose()
-
-
-async def playable(store: PostgresStore) -> SessionId:
-    """Store a chapter that is locked."""
-    session_id = await create(store)
-    async with window(store, session_id=session_id) as session:
-        await set_up(session)
-        await done(session, await session.lock())
-    return session_id
 
 
 # The pause

@@ -19,7 +19,7 @@ from storyengine_tui.screens.chapter.next_chapter import UNREAD, WHEN_READ
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.core.bank_room import answer, scan
-from tests.tui.bank_desk import SCRIPT
+from tests.tui.banked_chapter import SCRIPT
 from tests.tui.engine_app import Desktop, until
 from tests.tui.screens.library.test_shelves import ended
 

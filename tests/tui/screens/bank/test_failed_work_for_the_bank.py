@@ -16,8 +16,8 @@ from core.engine.queue.entries import QueueEntry
 from core.storage.changes import Changes
 from storyengine_tui.cli.commands.system.doctor import TRY_AGAIN, _gave_up
 from tests.core.samples import NOW
-from tests.tui.bank_desk import keep
 from tests.tui.bank_tab import tab3
+from tests.tui.banked_chapter import keep
 from tests.tui.engine_app import Desktop, make_active, screen_text
 
 pytestmark = pytest.mark.anyio

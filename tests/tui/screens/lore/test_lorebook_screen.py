@@ -19,7 +19,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.tick import Tick
 from tests.tui.engine_app import Desktop, make_draft, screen_text, until
-from tests.tui.screens.lore.lore_desk import (
+from tests.tui.screens.lore.lore_screens import (
     BOOK,
     CONTENT,
     entries,
