@@ -283,11 +283,6 @@ class ContextBuilder:
         setup = AgentSetup.load(AgentRole.NARRATIVE, choice, digester, assist.PROMPT)
         return assist.build_context(setup, session, tab1, asked)
 
-    def narrative(self, knowledge: Knowledge, definition: str, target_words: int | None = None) -> Context:
-        """Return the input of agent 9 for the chapter in one call, whatever the plan would be."""
-        part = narrative.whole_chapter(knowledge, target_words)
-        return self.narrative_part(knowledge, part, definition)
-
     def narrative_part(
         self, knowledge: Knowledge, part: NarrativePart, definition: str, previous_tail: str = ""
     ) -> Context:

@@ -17,7 +17,7 @@ from core.context.visibility import Knowledge
 from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Session
 from core.domain.story.event import Event
-from core.domain.story.transcript import SEPARATOR, in_order, render_event, render_events
+from core.domain.story.transcript import SEPARATOR, in_order, render_event
 from core.text.delimiters import SegmentName, escape_delimiters
 from core.text.graphemes import head, tail
 
@@ -75,15 +75,6 @@ def plan(
     part_limit = min(told_at_once, hard)
     units = planner.units(ordered, hard if target_words is None else part_limit, hard)
     return _numbered(_packed(units, part_limit), target_words)
-
-
-def whole_chapter(knowledge: Knowledge, target_words: int | None) -> NarrativePart:
-    """Return the chapter as one part; raise ValueError without events."""
-    ordered = in_order(knowledge.events)
-    if not ordered:
-        raise ValueError("a chapter without events has no narrative")
-    text = render_events(ordered, knowledge.session)
-    return NarrativePart(1, 1, _prompts_of(ordered), text, target_words)
 
 
 def build_context(

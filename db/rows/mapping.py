@@ -36,7 +36,7 @@ _SESSION = (
     *("definition", "target_words", "created_at", "updated_at", "archived_at"),
     *("canon_version", "branched_at", "hint_after", "adds_unasked", "keeps_bank"),
 )
-_SUMMARY = ("prompt_index", "draft_count", "created_at", "updated_at", "archived_at")
+_SUMMARY = ("prompt_index", "draft_count", "updated_at", "archived_at")
 _SAVE_SLOT = ("number", "label", "taken_at", "prompt_index", "document", "sha256")
 _EVENT = ("prompt_index", "take", "ordinal", "text", "metadata", "created_at")
 _DRAFT = ("version", "definition", "target_words", "model", "text", "created_at")
@@ -132,7 +132,6 @@ def _unreadable(session_id: SessionId) -> SessionSummary:
         state=SessionState.DRAFT_TAB1,
         prompt_index=0,
         draft_count=0,
-        created_at=EARLIEST_TIME,
         updated_at=EARLIEST_TIME,
         archived_at=None,
         is_readable=False,

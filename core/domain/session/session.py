@@ -161,7 +161,6 @@ class SessionSummary:
     state: SessionState
     prompt_index: int
     draft_count: int
-    created_at: datetime
     updated_at: datetime
     archived_at: datetime | None
     is_readable: bool = True

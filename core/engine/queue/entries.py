@@ -18,8 +18,6 @@ class QueueEntry:
 
     request: Request
     session_title: str
-    position: int
-    """Its place in the order of taking, from 1."""
     lane: str
     """The account and the model that are asked."""
     waits_for: str
@@ -45,7 +43,6 @@ def entries_of(
         entry = QueueEntry(
             request=one.request,
             session_title=one.session_title,
-            position=len(entries) + 1,
             lane=lane,
             waits_for=waits_for,
         )

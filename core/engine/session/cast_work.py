@@ -47,8 +47,6 @@ class Begun:
 
     asked: tuple[RequestId, ...] = ()
     """The requests that a model has to answer; what was answered before is not asked again."""
-    proposed: int = 0
-    """Number of proposals made without a model."""
     left_alone: tuple[str, ...] = ()
     """Characters that the program must not change, each with the reason."""
 
@@ -123,7 +121,7 @@ class CastWork:
                 names = tuple(topic.name for topic in topics)
                 requests.append(self._asking(Work(Question.QUESTIONS, character.id, names), slot))
         asked = await self._add(requests, proposals)
-        return Begun(asked, len(proposals), tuple(left_alone))
+        return Begun(asked, tuple(left_alone))
 
     async def _add(
         self, requests: Sequence[BackgroundRequest], proposals: Sequence[Proposal]

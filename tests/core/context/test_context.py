@@ -22,7 +22,7 @@ from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.storage.snapshot import recent_from
 from core.text.delimiters import SegmentName, closing_mark, delimit, opening_mark
-from tests.core.samples import TAB1, any_text, choices, event, known, memory, play, session
+from tests.core.samples import TAB1, any_text, choices, event, known, memory, narrative_of, play, session
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = {Slot.RED: "Mara"}
@@ -45,7 +45,7 @@ def inputs(style: PromptStyle = PromptStyle.FULL) -> dict[AgentRole, Context]:
         AgentRole.WORLD_LOCK: build.world_lock(mine, TAB1),
         AgentRole.CHARACTER: build.character(known(mine, blocks, events), "What do you do?"),
         AgentRole.CONTEXT_SUMMARY: build.summary(known_to_gm(mine, blocks, events), PromptRange(8, 9)),
-        AgentRole.NARRATIVE: build.narrative(known_to_gm(mine, blocks, events), "Plain and vivid.", 800),
+        AgentRole.NARRATIVE: narrative_of(build, known_to_gm(mine, blocks, events), "Plain and vivid.", 800),
     }
 
 

@@ -36,7 +36,6 @@ def other(number: int, *, is_readable: bool = True) -> SessionSummary:
         state=SessionState.ACTIVE,
         prompt_index=0,
         draft_count=0,
-        created_at=NOW,
         updated_at=NOW,
         archived_at=None,
         is_readable=is_readable,
