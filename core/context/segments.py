@@ -183,9 +183,9 @@ class Context:
 
 
 @lru_cache(maxsize=_FENCED_KEPT)
-def fenced(name: SegmentName, text: str, style: PromptStyle, role: MessageRole = "user") -> Segment:
-    """Return a segment of material between its marks."""
-    return plain(name, delimit(name, text), style, role)
+def fenced(name: SegmentName, text: str, style: PromptStyle) -> Segment:
+    """Return a segment of material for the user message, between its marks."""
+    return plain(name, delimit(name, text), style, "user")
 
 
 def plain(name: SegmentName, text: str, style: PromptStyle, role: MessageRole) -> Segment:
