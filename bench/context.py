@@ -20,10 +20,11 @@ from bench.measure import Figure, print_table
 from bench.synthetic_sessions import REPLY_WORDS, blocks, events, sentences, session, tab1
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.files.paths import find_paths
-from core.config.models.assignments import AgentRole, choose_models
+from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings, ProviderName, RecentContext
 from core.context.tokens import estimate_tokens
 from core.context.visibility import known_to
+from core.domain.agent_role import AgentRole
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.cast import Cast
 from core.domain.slot import Slot

@@ -16,10 +16,11 @@ from time import process_time
 from bench.measure import Figure, print_table
 from bench.synthetic_sessions import session, tab1
 from core.agents.context_builder import ContextBuilder
-from core.config.models.assignments import AgentRole, ModelAssignments, choose_models
+from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.sections import ProfileSettings
 from core.context.lore import ChapterLore
 from core.context.visibility import known_to
+from core.domain.agent_role import AgentRole
 from core.domain.ids import EventId, SessionId, new_uuid
 from core.domain.session.cast import Cast
 from core.domain.session.lore import ChapterLorebook

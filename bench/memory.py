@@ -20,9 +20,11 @@ from bench import synthetic_sessions
 from core.agents.context_builder import ContextBuilder
 from core.agents.memory import context_summary
 from core.config.files.paths import Paths
-from core.config.models.assignments import AgentRole, PromptStyle, choose_models
+from core.config.models.assignments import choose_models
+from core.config.models.model_config import PromptStyle
 from core.config.sections import ProfileSettings
 from core.context.visibility import known_to_gm
+from core.domain.agent_role import AgentRole
 from core.domain.ids import EventId, SessionId, new_uuid
 from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Session

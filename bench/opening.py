@@ -22,6 +22,7 @@ from core.domain.ids import SessionId
 from core.domain.story.transcript import render_window
 from core.engine.engine import Engine
 from core.providers.scripted.provider import ScriptedProvider
+from core.storage.session_store import SessionStore
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
 
@@ -33,12 +34,12 @@ MOST = 1.5
 TAKES = 3
 
 
-async def open_once(engine: Engine, session_id: SessionId) -> float:
+async def open_once(engine: Engine, store: SessionStore, session_id: SessionId) -> float:
     """Open a session, read its newest events, render the window; return the seconds."""
     began = time.perf_counter()
     session = await engine.open(session_id)
     try:
-        newest = await engine.store.newest_canon(session_id, WINDOW)
+        newest = await store.newest_canon(session_id, WINDOW)
         render_window(newest, session.snapshot.session, WINDOW, is_complete=False)
         return time.perf_counter() - began
     finally:
@@ -59,7 +60,7 @@ async def measure(long_events: int, runs: int, home: Path) -> list[Figure]:
             times[made.session_id] = []
         for _ in range(runs):
             for session_id, taken in times.items():
-                taken.append(await open_once(engine, session_id))
+                taken.append(await open_once(engine, store, session_id))
         first, *others = (statistics.median(taken) for taken in times.values())
         names = (
             f"  at {long_events:,} events",

@@ -7,7 +7,8 @@ from itertools import product
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
-from core.domain.session.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot, first_slots, slot_after
 from core.domain.story.event import SECRET, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock

@@ -11,7 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from core.domain.ids import SessionId
 from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import Level
-from core.domain.session.session import SessionState, title_from
+from core.domain.session.session import title_from
+from core.domain.session.session_state import SessionState
 from core.storage.queue_store import QueuedRequest, QueueMessage, QueueSignal, parse_message
 from db.reads.session_list import beginning
 from db.rows import mapping

@@ -197,13 +197,15 @@ async def running_queue(
     configuration: Configuration,
 ) -> AsyncIterator[tuple["QueueControl", "SessionCatalog"]]:
     """Yield the queue of all chapters, and the chapters, without a model and with none of them open."""
-    async with running_catalog(configuration) as catalog:
+    async with running_store(configuration) as store:
         from core.domain.clock import utc_now
+        from core.engine.catalog import SessionCatalog
         from core.engine.queue.control import QueueControl
         from core.engine.queue.pause import QueueSwitch
 
-        store, choices = catalog.store.queue, configuration.choices
-        yield QueueControl(store, QueueSwitch(), choices, utc_now, catalog.change, lambda _: None), catalog
+        catalog = SessionCatalog(store, label=_label(), clock=utc_now)
+        parts = (store.queue, QueueSwitch(), configuration.choices, utc_now, catalog.change, lambda _: None)
+        yield QueueControl(*parts), catalog
 
 
 async def find_vector_extension(configuration: Configuration) -> tuple[str, str, bool]:

@@ -27,7 +27,8 @@ from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import RequestState
 from core.domain.session.prompt_block import cleaned, problems_of
-from core.domain.session.session import Session, SessionState
+from core.domain.session.session import Session
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.transcript import render_all
 from core.engine.engine import Engine

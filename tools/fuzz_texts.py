@@ -10,7 +10,8 @@ from pydantic import SecretStr
 from core.agents.assist import Asked, read_proposal, require_possible
 from core.agents.context_builder import ContextBuilder
 from core.config.files.paths import Paths
-from core.config.models.assignments import PromptStyle, defaults_for
+from core.config.models.assignments import defaults_for
+from core.config.models.model_config import PromptStyle
 from core.config.password import LONGEST_DELAY, PasswordGate, PasswordRefusedError
 from core.config.sections import LONGEST_MODEL_NAME
 from core.domain.errors import StoryEngineError

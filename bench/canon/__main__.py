@@ -21,8 +21,9 @@ from bench.canon.report import Figures, print_figures, print_goals
 from bench.canon.story import Story, write_next, write_story
 from core.agents.context_builder import ContextBuilder
 from core.config.files.paths import Paths
-from core.config.models.assignments import AgentRole, choose_models
+from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings
+from core.domain.agent_role import AgentRole
 from core.domain.clock import utc_now
 from core.domain.ids import BookId, new_uuid
 from core.library.book import Book

@@ -25,8 +25,10 @@ from bench.voices.measures import Played, Voices, measure
 from bench.voices.playing import play
 from bench.voices.prefill import PREFILLS, ComparingProvider
 from core.config.files.paths import Paths
-from core.config.models.assignments import AgentRole, PromptStyle, choose_models
+from core.config.models.assignments import choose_models
+from core.config.models.model_config import PromptStyle
 from core.config.sections import AgentSettings, ProfileSettings
+from core.domain.agent_role import AgentRole
 from core.exchange.scripts.chapter_script import load_chapter_script
 from core.providers.factory import make_provider
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from bench.voices.measures import Played, Turn
 from core.agents.role.prompt_file import prompt_for, render_prompt
-from core.config.models.assignments import AgentRole, ModelAssignments
+from core.config.models.assignments import ModelAssignments
+from core.domain.agent_role import AgentRole
 from core.domain.requests.request import ReplyRequest
 from core.domain.session.session import Session
 from core.domain.story.event import Event

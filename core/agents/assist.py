@@ -12,7 +12,7 @@ from typing import Final
 
 from core.agents.memory.world_lock import roster_text
 from core.agents.role.setup import AgentSetup, total
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.segments import Context, Segment
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.session.session import Session, Tab1Inputs

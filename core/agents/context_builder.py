@@ -43,11 +43,13 @@ from core.agents.narrative import NarrativePart
 from core.agents.role.setup import ROOM_TO_PLAY, AgentSetup, overflow, total
 from core.agents.sections import prompt_blocks, silence
 from core.agents.sections.prompt_blocks import PromptOutline
-from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig, PromptStyle
+from core.config.models.assignments import ModelAssignments
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.carry_over import block_of
 from core.context.memory_digest import Digest, MemoryDigester
 from core.context.segments import Context, Segment, repair_context
 from core.context.visibility import CharacterKnowledge, Knowledge
+from core.domain.agent_role import AgentRole
 from core.domain.audience import NOBODY
 from core.domain.prompt_range import PromptRange
 from core.domain.session.cast import Cast
@@ -280,11 +282,6 @@ class ContextBuilder:
         digester = MemoryDigester(choice.style)
         setup = AgentSetup.load(AgentRole.NARRATIVE, choice, digester, assist.PROMPT)
         return assist.build_context(setup, session, tab1, asked)
-
-    def narrative(self, knowledge: Knowledge, definition: str, target_words: int | None = None) -> Context:
-        """Return the input of agent 9 for the chapter in one call, whatever the plan would be."""
-        part = narrative.whole_chapter(knowledge, target_words)
-        return self.narrative_part(knowledge, part, definition)
 
     def narrative_part(
         self, knowledge: Knowledge, part: NarrativePart, definition: str, previous_tail: str = ""

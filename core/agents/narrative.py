@@ -11,14 +11,14 @@ from itertools import groupby
 
 from core.agents.role.setup import AgentSetup, overflow, total
 from core.agents.sections.words_to_keep import tokens_to_reserve, words_to_keep
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.segments import Context, Segment
 from core.context.tokens import characters_for, estimate_tokens
 from core.context.visibility import Knowledge
 from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Session
 from core.domain.story.event import Event
-from core.domain.story.transcript import SEPARATOR, in_order, render_event, render_events
+from core.domain.story.transcript import SEPARATOR, in_order, render_event
 from core.text.delimiters import SegmentName, escape_delimiters
 from core.text.graphemes import head, tail
 
@@ -84,15 +84,6 @@ def plan(
 def _room(setup: AgentSetup, fixed: int, canon: int) -> int:
     """Return the tokens that the transcript of one part may have."""
     return setup.budget - fixed - max(canon, int((setup.budget - fixed) * _PART_MEMORY_SHARE))
-
-
-def whole_chapter(knowledge: Knowledge, target_words: int | None) -> NarrativePart:
-    """Return the chapter as one part; raise ValueError without events."""
-    ordered = in_order(knowledge.events)
-    if not ordered:
-        raise ValueError("a chapter without events has no narrative")
-    text = render_events(ordered, knowledge.session)
-    return NarrativePart(1, 1, _prompts_of(ordered), text, target_words)
 
 
 def build_context(

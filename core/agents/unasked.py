@@ -12,8 +12,9 @@ from typing import Final
 from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.answers.schema import record
 from core.agents.role.prompt_file import SystemPrompt, parse_prompt
-from core.config.models.assignments import AgentRole, PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.segments import Context
+from core.domain.agent_role import AgentRole
 from core.providers.base import OutputSchema
 from core.text.cleaning import clean_line
 from core.text.graphemes import head

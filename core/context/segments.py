@@ -7,9 +7,10 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Final, Literal
 
-from core.config.models.assignments import AgentRole, PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.lore import LoreNote
 from core.context.tokens import TOKENS_PER_MESSAGE, characters_for, estimate_tokens
+from core.domain.agent_role import AgentRole
 from core.domain.ids import ItemId
 from core.providers.base import Message, OutputSchema
 from core.text.delimiters import SegmentName, delimit, escape_delimiters
@@ -46,8 +47,6 @@ class CompressionMethod(StrEnum):
     """A model told it in fewer words."""
     EXTRACTION = "extraction"
     """Some of it was taken, word for word."""
-    ENCODING = "encoding"
-    """The same in another notation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +184,9 @@ class Context:
 
 
 @lru_cache(maxsize=_FENCED_KEPT)
-def fenced(name: SegmentName, text: str, style: PromptStyle, role: MessageRole = "user") -> Segment:
-    """Return a segment of material between its marks."""
-    return plain(name, delimit(name, text), style, role)
+def fenced(name: SegmentName, text: str, style: PromptStyle) -> Segment:
+    """Return a segment of material for the user message, between its marks."""
+    return plain(name, delimit(name, text), style, "user")
 
 
 def plain(name: SegmentName, text: str, style: PromptStyle, role: MessageRole) -> Segment:

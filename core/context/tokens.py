@@ -5,7 +5,7 @@ JSON fewer, other scripts are counted by their UTF-8 bytes. A very small model h
 that was made for English, so it spends far more on other scripts.
 """
 
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 
 _ASCII_PER_TOKEN = {PromptStyle.FULL: 3.5, PromptStyle.SMALL: 2.8}
 _BYTES_PER_TOKEN = {PromptStyle.FULL: 2.0, PromptStyle.SMALL: 1.4}

@@ -50,7 +50,7 @@ class SessionCatalog:
     """The sessions of one store; changes to one hold its writer's lock. Needs no model."""
 
     def __init__(self, store: SessionStore, *, label: str, clock: Clock) -> None:
-        self.store = store
+        self._store = store
         self._label = label
         self._clock = clock
         self.save_points = SavePoints(store, clock)
@@ -60,11 +60,11 @@ class SessionCatalog:
         """The library of the same store; what reads cards and lorebooks is loaded with its first use."""
         from core.engine.library.service import Library
 
-        return Library(self.store, self._clock)
+        return Library(self._store, self._clock)
 
     def reader(self, session_id: SessionId) -> SessionReader:
         """Return a reader of one session."""
-        return SessionReader(self.store, session_id)
+        return SessionReader(self._store, session_id)
 
     def bank(self, session_id: SessionId) -> Bank:
         """Return the memory bank of a chapter, to read and to change its items."""
@@ -74,19 +74,23 @@ class SessionCatalog:
             async with self._held(session_id, "change it there"):
                 yield
 
-        return Bank(self.store.bank, session_id, self._clock, writing)
+        return Bank(self._store.bank, session_id, self._clock, writing)
 
     async def create(self, *, script_key: str = "", carried: CarryOver = NOTHING_CARRIED) -> SessionId:
         """Store a new session with nothing but the lines that it takes over, and return its id."""
         fresh = self._fresh(script_key, carried)
-        await self.store.create(fresh)
+        await self._store.create(fresh)
         return fresh.session_id
 
     async def find_or_create(
         self, script_key: str, *, carried: CarryOver = NOTHING_CARRIED
     ) -> tuple[SessionId, bool]:
         """Return the current session of a script, created if missing, and whether it is new."""
-        return await self.store.find_or_create(self._fresh(script_key, carried))
+        return await self._store.find_or_create(self._fresh(script_key, carried))
+
+    async def find_script(self, script_key: str) -> SessionId | None:
+        """Return the current session of a script; None where there is none."""
+        return await self._store.find_script(script_key)
 
     def _fresh(self, script_key: str, carried: CarryOver) -> Changes:
         session_id = SessionId(new_uuid())
@@ -94,28 +98,28 @@ class SessionCatalog:
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""
-        return await self.store.sessions(is_archived=is_archived)
+        return await self._store.sessions(is_archived=is_archived)
 
     async def archive(self, session_id: SessionId) -> None:
         """Archive a session; it can be restored.
 
         Raises SessionLockedError when it is open; use its `SessionHandle` for one that is open here.
         """
-        acquired = await self.store.acquire(session_id, self._label)
+        acquired = await self._store.acquire(session_id, self._label)
         if isinstance(acquired, WriterInfo):
             raise written_elsewhere(acquired)
         try:
-            await self.store.archive(session_id, self._clock())
+            await self._store.archive(session_id, self._clock())
         finally:
             await acquired.aclose()
 
     async def restore(self, session_id: SessionId) -> None:
         """Restore an archived session."""
-        await self.store.archive(session_id, None)
+        await self._store.archive(session_id, None)
 
     async def purge(self, session_id: SessionId) -> None:
         """Delete an archived session permanently."""
-        await self.store.purge(session_id)
+        await self._store.purge(session_id)
 
     async def retitle(self, session_id: SessionId, title: str) -> None:
         """Retitle a session; raise SessionLockedError when it is open in another window."""
@@ -136,14 +140,14 @@ class SessionCatalog:
         Raises SessionLockedError, with the advice `elsewhere`, when it is open in another window.
         """
         async with self._held(session_id, elsewhere) as lease:
-            load = self.load_with_memory if needs_memory else self.store.load
+            load = self.load_with_memory if needs_memory else self._store.load
             snapshot = await load(session_id)
-            await self.store.commit(decide(snapshot), lease)
+            await self._store.commit(decide(snapshot), lease)
 
     @asynccontextmanager
     async def _held(self, session_id: SessionId, elsewhere: str) -> AsyncIterator[Lease]:
         """Hold the writer's lock of a session that is not open here; raises SessionLockedError."""
-        acquired = await self.store.acquire(session_id, self._label)
+        acquired = await self._store.acquire(session_id, self._label)
         if isinstance(acquired, WriterInfo):
             raise SessionLockedError(f"This chapter is open elsewhere ({acquired.label}); {elsewhere}.")
         try:
@@ -158,13 +162,13 @@ class SessionCatalog:
 
         With a `script_key`, it is stored once only: a branch that has the key already is returned.
         """
-        body = await read_branch(self.store, session_id, at, self._clock())
+        body = await read_branch(self._store, session_id, at, self._clock())
         made = as_new_session(body, SessionId(new_uuid()), begins_work=True)
         session = replace(made.session or body.session, script_key=script_key)
         made = replace(made, session=replace(session, title=title or session.title))
         if script_key:
-            return (await self.store.find_or_create(made))[0]
-        await self.store.create(made)
+            return (await self._store.find_or_create(made))[0]
+        await self._store.create(made)
         return made.session_id
 
     async def undo(self, session_id: SessionId) -> int:
@@ -191,10 +195,10 @@ class SessionCatalog:
 
     async def takes(self, session_id: SessionId) -> tuple[int, Sequence[tuple[Event, ...]]]:
         """Return the number of the take of the newest prompt that counts, and all of its takes in order."""
-        snapshot = await self.store.load(session_id)
+        snapshot = await self._store.load(session_id)
         prompt, _ = take_commands.newest(snapshot)
         index = prompt.prompt_index
-        log = await self.store.log(session_id, first=index, last=index)
+        log = await self._store.log(session_id, first=index, last=index)
         return prompt.take, [tuple(take) for _, take in groupby(log, key=lambda event: event.take)]
 
     async def set_present(self, session_id: SessionId, slots: Iterable[Slot]) -> None:
@@ -230,7 +234,7 @@ class SessionCatalog:
 
         The lines of a prompt are counted from 0, which is the GM's text.
         """
-        canon = await self.store.canon(session_id, first=prompt, last=prompt)
+        canon = await self._store.canon(session_id, first=prompt, last=prompt)
         events = [event for event in canon if line in (None, event.ordinal)]
         if not events:
             raise IllegalCommandError(f"Prompt {prompt:,} has no such line; `storyengine show` has all.")
@@ -240,7 +244,7 @@ class SessionCatalog:
 
     async def keep_bank(self, session_id: SessionId, *, is_on: bool) -> None:
         """Keep a memory bank of a session that is not open here, or stop keeping one."""
-        events, read = await material(self.store, session_id) if is_on else ((), ())
+        events, read = await material(self._store, session_id) if is_on else ((), ())
         decide = partial(keep_bank, now=self._clock(), is_on=is_on, events=events, read=read)
         await self.change(session_id, decide, "change it there", needs_memory=is_on)
 
@@ -266,13 +270,13 @@ class SessionCatalog:
         self, session_id: SessionId, decide: Callable[[Snapshot], Changes], elsewhere: str
     ) -> int:
         await self.change(session_id, decide, elsewhere, needs_memory=True)
-        return (await self.store.load(session_id)).session.prompt_index
+        return (await self._store.load(session_id)).session.prompt_index
 
     async def load_with_memory(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
         """Return a stored session with its memory and its lorebooks."""
-        snapshot = await self.store.load(session_id, recent_prompts=recent_prompts)
-        blocks = tuple(await self.store.memory(session_id))
-        return await with_lore(self.store, replace(snapshot, blocks=blocks, is_memory_known=True))
+        snapshot = await self._store.load(session_id, recent_prompts=recent_prompts)
+        blocks = tuple(await self._store.memory(session_id))
+        return await with_lore(self._store, replace(snapshot, blocks=blocks, is_memory_known=True))
 
     async def hints(self, session_id: SessionId, rules: "HintRules") -> "tuple[Session, Sequence[Hint]]":
         """Return a stored session, and its characters that were silent for long; asks no model."""
@@ -280,15 +284,15 @@ class SessionCatalog:
         from core.engine.speaking.hints import hints_of
 
         snapshot = await self.load_with_memory(session_id)
-        replies = await self.store.last_replies(session_id)
+        replies = await self._store.last_replies(session_id)
         hints = hints_of(snapshot.session, replies, snapshot.blocks, rules)
-        return snapshot.session, with_wishes(hints, await answers_of(self.store, session_id, replies))
+        return snapshot.session, with_wishes(hints, await answers_of(self._store, session_id, replies))
 
     def verification(self, progress: Callable[[str], None]) -> "Verification":
         """Return a check of every hash and chain of the library; `progress` is told what is next."""
         from core.engine.verification import Verification
 
-        return Verification(self.store, self.save_points, progress)
+        return Verification(self._store, self.save_points, progress)
 
     async def ledger(self, session_id: SessionId | None = None) -> tuple[list[Entry], int]:
         """Return every call of a chapter, or of all chapters, archived ones included, oldest chapter first.
@@ -309,7 +313,7 @@ class SessionCatalog:
 
     async def export(self, session_id: SessionId) -> bytes:
         """Return all data of a session as a JSON document."""
-        body = await read_body(self.store, session_id)
+        body = await read_body(self._store, session_id)
         book = await self.library.books.of(session_id)
         if book is not None:
             mark = BookMark(
@@ -340,7 +344,7 @@ class SessionCatalog:
         made = as_new_session(body, SessionId(new_uuid()))
         try:
             if (mark := body.book) is None:
-                await self.store.create(made)
+                await self._store.create(made)
             else:
                 books = self.library.books
                 await books.store_chapter(made, mark.title, mark.author, mark.description)

@@ -7,7 +7,9 @@ from functools import partial
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.consent import Consent
-from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
+from core.config.models.assignments import ModelAssignments
+from core.config.models.model_config import ModelConfig
+from core.domain.agent_role import AgentRole
 from core.domain.clock import Clock, utc_now
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
@@ -96,9 +98,9 @@ class Engine(SessionCatalog):
 
     async def open(self, session_id: SessionId) -> SessionHandle:
         """Open a session for writing, or read-only when another window is the writer."""
-        acquired = await self.store.acquire(session_id, self._label)
+        acquired = await self._store.acquire(session_id, self._label)
         try:
-            snapshot = await self.store.load(session_id, recent_prompts=self.choices.recent_prompts)
+            snapshot = await self._store.load(session_id, recent_prompts=self.choices.recent_prompts)
             opened = self._opened(snapshot, acquired)
         except BaseException:  # cancelled too: no other code would release the lock
             if not isinstance(acquired, WriterInfo):
@@ -126,12 +128,12 @@ class Engine(SessionCatalog):
         if writer.lease is None or not session.keeps_bank or not await self.embeddings.is_available():
             return
         model = self.embeddings.model or ""
-        bank = self.store.bank
+        bank = self._store.bank
         try:
             chapters = [session.id, *(one.session_id for one in await bank.earlier_chapters(session.id))]
             # Those of a service would cost money for each line of the story.
             has_to = of_texts and self.embeddings.stays_here and await bank.can_recall_by_meaning()
-            if has_to and await lacking_pieces(self.store, chapters, model):
+            if has_to and await lacking_pieces(self._store, chapters, model):
                 await background.make_vectors(of_texts=True)
             elif await bank.unembedded(chapters, model, 1):
                 await background.make_vectors()
@@ -149,7 +151,7 @@ class Engine(SessionCatalog):
 
     def _opened(self, snapshot: Snapshot, acquired: Lease | WriterInfo) -> SessionHandle:
         writer = SessionWriter(
-            store=self.store,
+            store=self._store,
             listeners=Listeners(),
             label=self._label,
             snapshot=snapshot,
@@ -159,13 +161,13 @@ class Engine(SessionCatalog):
         )
         builder = ContextBuilder(self.choices)
         jobs = JobFactory(
-            self.store, self._gateway, builder, writer.apply_patiently, self._bank, self.embeddings
+            self._store, self._gateway, builder, writer.apply_patiently, self._bank, self.embeddings
         )
         parts = (writer, jobs, self._clock, self._backoffs, self._switch)
         worker, background = RequestWorker(*parts), BackgroundWorker(*parts)
         opened = SessionHandle(
             SessionParts(
-                store=self.store,
+                store=self._store,
                 writer=writer,
                 builder=builder,
                 worker=worker,
@@ -176,9 +178,9 @@ class Engine(SessionCatalog):
                 heartbeats=Heartbeats(writer, background, self._clock, self._hints),
                 auto_saver=AutoSaver(writer, self.save_points),
                 condenser=Condenser(writer, background, builder, self._clock, self.choices.condensing),
-                money=Money(self.store, writer, builder, self._gateway, self._guard, self._bank),
-                assist=Assist(self.store, writer, background, self._gateway, self._clock),
-                cast_work=CastWork(self.store, writer, background, self._gateway, self._clock),
+                money=Money(self._store, writer, builder, self._gateway, self._guard, self._bank),
+                assist=Assist(self._store, writer, background, self._gateway, self._clock),
+                cast_work=CastWork(self._store, writer, background, self._gateway, self._clock),
                 clock=self._clock,
                 backoffs=self._backoffs,
                 fades_at=self._fades_at,
@@ -230,7 +232,7 @@ class Engine(SessionCatalog):
         StorageError.
         """
         embed = partial(self._meaning_of, chapters[0], start_seconds=start_seconds) if chapters else None
-        return await search(self.store, chapters, text, embed)
+        return await search(self._store, chapters, text, embed)
 
     async def _meaning_of(
         self, session_id: SessionId, text: str, *, start_seconds: float = 0.0
@@ -249,4 +251,4 @@ class Engine(SessionCatalog):
         await self.queue.aclose()
         await self.embeddings.aclose()
         await self._gateway.aclose()
-        await self.store.aclose()
+        await self._store.aclose()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from core.config.models.accounts import labelled
-from core.config.models.assignments import ModelConfig
+from core.config.models.model_config import ModelConfig
 from core.context.segments import Context
 from core.domain.clock import Clock
 from core.domain.ids import ArtifactId

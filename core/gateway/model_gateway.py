@@ -14,8 +14,9 @@ from functools import partial
 from core.agents.context_builder import Context
 from core.config.consent import Consent, no_consent
 from core.config.models.accounts import OWN, labelled
-from core.config.models.assignments import SCRIPT, ModelAssignments, ModelConfig, setting_of
+from core.config.models.assignments import SCRIPT, ModelAssignments, setting_of
 from core.config.models.cast_models import look_up
+from core.config.models.model_config import ModelConfig
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid

@@ -3,7 +3,9 @@
 import asyncio
 from collections import defaultdict, deque
 
-from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
+from core.config.models.assignments import ModelAssignments
+from core.config.models.model_config import ModelConfig
+from core.domain.agent_role import AgentRole
 
 _MINUTE = 60.0
 

@@ -21,9 +21,9 @@ _DEFAULT_WINDOW: Final = 8_192
 """Tokens that the local server holds where no agent asks for it."""
 
 
-def make_provider(profile: ProfileSettings, paths: Paths, *, profile_name: str = "local") -> Provider:
+def make_provider(profile: ProfileSettings, paths: Paths) -> Provider:
     """Return the provider of the profile's own account; as `make_provider_of`."""
-    return make_provider_of(own_account(profile, profile_name), paths, choose_models(profile))
+    return make_provider_of(own_account(profile, "local"), paths, choose_models(profile))
 
 
 def make_provider_of(account: Account, paths: Paths, choices: ModelAssignments) -> Provider:

@@ -19,8 +19,6 @@ class QueueSignal(StrEnum):
 
     PAUSED = "paused"
     RESUMED = "resumed"
-    CHANGED = "changed"
-    """Something in the queue of a chapter changed that no follower of the chapter was told."""
     FREE = "free"
     """A place of an account is free."""
     BACK = "back"

@@ -369,7 +369,7 @@ def _version(item: Any) -> tuple[Any, Any]:
 
 
 def _is_asked(item: Any, scope: Any) -> ColumnElement[bool]:
-    """Return the condition of `core.domain.bank.recall.may_be_found`."""
+    """Return the condition that an item which counts is one of those asked about."""
     # An item of a chunk has the number of its last prompt; its proof may be older.
     # Its path is part of the statement: as a parameter it would be made again for each item.
     path: ColumnElement[Any] = sa.literal_column("'{0,prompt_index}'")

@@ -14,7 +14,8 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.session.limits import EARLIEST_TIME, LATEST_TIME
-from core.domain.session.session import SessionState, SessionSummary
+from core.domain.session.session import SessionSummary
+from core.domain.session.session_state import SessionState
 from db.rows import mapping
 from db.tables import (
     NARRATIVE_DRAFT,

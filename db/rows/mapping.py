@@ -20,7 +20,8 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.absence import read_away
 from core.domain.session.language import Language
 from core.domain.session.limits import EARLIEST_TIME, Limits
-from core.domain.session.session import Session, SessionState, SessionSummary, title_from
+from core.domain.session.session import Session, SessionSummary, title_from
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role
@@ -35,7 +36,7 @@ _SESSION = (
     *("definition", "target_words", "created_at", "updated_at", "archived_at"),
     *("canon_version", "branched_at", "hint_after", "adds_unasked", "keeps_bank"),
 )
-_SUMMARY = ("prompt_index", "draft_count", "created_at", "updated_at", "archived_at")
+_SUMMARY = ("prompt_index", "draft_count", "updated_at", "archived_at")
 _SAVE_SLOT = ("number", "label", "taken_at", "prompt_index", "document", "sha256")
 _EVENT = ("prompt_index", "take", "ordinal", "text", "metadata", "created_at")
 _DRAFT = ("version", "definition", "target_words", "model", "text", "created_at")
@@ -131,7 +132,6 @@ def _unreadable(session_id: SessionId) -> SessionSummary:
         state=SessionState.DRAFT_TAB1,
         prompt_index=0,
         draft_count=0,
-        created_at=EARLIEST_TIME,
         updated_at=EARLIEST_TIME,
         archived_at=None,
         is_readable=False,

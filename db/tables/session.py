@@ -19,7 +19,7 @@ from core.domain.session.prompt_block import (
     MOST_PROMPT_BLOCKS,
     MOST_VARIANTS,
 )
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.story.secret import MOST_SECRETS
 from db.tables import columns as column
 from db.tables.columns import Row

@@ -167,7 +167,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         self.do(self._start_engine(), group="engine")
 
     async def _start_engine(self) -> None:
-        self.chapter.show_progress("Starting the database …")
+        self.chapter.feedback.show_progress("Starting the database …")
         self.chapter.early.recover(self.workspace.paths.early_text)
         self.chapter.show_early_panel(read_last_panel(self.workspace.paths))
         try:
@@ -178,7 +178,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
             self.chapter.paused.queue = engine.queue
             is_newcomer = await self.workspace.open_last()
         except StoryEngineError as error:
-            self.chapter.show_start_failure(error)
+            self.chapter.feedback.show_start_failure(error)
             return
         if self._after is not None:
             self.show_bug(self._after)
@@ -273,13 +273,13 @@ class StoryEngineApp(OverlayApp, ThemedApp):
             return
         self._is_leaving = True
         kept = "" if self.session is None else stopped_by_leaving(self.session)
-        self.chapter.show_progress(f"{kept} {STORING}".strip())
+        self.chapter.feedback.show_progress(f"{kept} {STORING}".strip())
         try:
             await self.workspace.close(insists=not is_forced)
         except StoryEngineError as error:
             if not is_forced:
                 self._is_leaving = False
-                self.chapter.show_leave_failure(error)
+                self.chapter.feedback.show_leave_failure(error)
                 return
             log.error("typed text could not be stored before quitting: %s", error)
         except BaseException:  # a bug; the GM can go on, and leave again

@@ -97,7 +97,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
     def do(self, work: Coroutine[object, object, object], *, group: str = "workspace") -> None:
         """Run `work` in the background; errors that the GM can fix are shown on the page."""
-        run_in_background(self, work, group=group, failed=self.chapter.show_trouble)
+        run_in_background(self, work, group=group, failed=self.chapter.feedback.show_trouble)
 
     def on_chapter_build_download_wanted(self, event: "ChapterBuild.DownloadWanted") -> None:
         """Write a version of the chapter. Bound by its name: `@on` would import the page too early."""

@@ -9,13 +9,177 @@ from textual.app import SystemCommand
 from core.domain.session.language import read_language
 from core.domain.session.session_state import SessionState
 from storyengine_tui.screens.shared.session_tab import SessionTab
+from storyengine_tui.shell.overlay_app import OverlayApp
 from storyengine_tui.textual_ext.repairs.command_palette import GuardedCommandPalette
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 
 if TYPE_CHECKING:
     from core.engine.recall.search import Hit
-    from storyengine_tui.screens.setup.cast_panels import AgentPanel
-    from storyengine_tui.shell.overlay_app import OverlayApp
+
+
+def _keep_bank(app: OverlayApp, is_on: bool) -> None:
+    from storyengine_tui.screens.chapter.bank_switch import keep_bank
+
+    if app.session is not None:
+        app.do(keep_bank(app, app.session, is_on=is_on))
+
+
+def _ask_language(app: OverlayApp) -> None:
+    """Ask for the language of the chapter that is open."""
+    from storyengine_tui.screens.chapter.bank_switch import LanguageModal, set_language
+
+    if (session := app.session) is not None:
+
+        def typed(line: str | None) -> None:
+            if language := read_language(line or ""):
+                app.do(set_language(app, session, language))
+
+        app.push_screen(LanguageModal(session.snapshot.session.language.value), typed)
+
+
+def _search(app: OverlayApp) -> None:
+    """Open the search over the chapter."""
+    from storyengine_tui.screens.search.search_screen import place_wanted, search_in
+
+    def chosen(hit: "Hit | None") -> None:
+        if hit is not None:
+            app.chapter.post_message(place_wanted(hit))
+
+    async def shown() -> None:
+        if app.engine is not None and app.session is not None:
+            session = app.session
+            app.push_screen(await search_in(app.engine, session.id), chosen)
+            await session.prepare_search()
+
+    app.do(shown(), group="search")
+
+
+def _offer_more(app: OverlayApp) -> None:
+    """Offer what else the card has of the character in the panel that shows."""
+    from storyengine_tui.screens.casting.casting import offer_more
+
+    if app.engine is not None and (panel := app.shown_character) is not None:
+        app.do(offer_more(app, app.engine.library, panel, is_asked=True))
+
+
+Command = tuple[str, str, Callable[[OverlayApp], object]]
+"""The name of a command, what it does, and the function that does it."""
+
+COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
+    "engine": (
+        ("Chapters", "Open, start, rename, archive or restore a chapter", OverlayApp.action_chapters),
+        (
+            "Library",
+            "Books, characters and lorebooks across chapters; import cards and lore",
+            lambda app: app.action_library("cast"),
+        ),
+        (
+            "Lorebooks",
+            "Write and import them, edit their entries, and try a text on one",
+            lambda app: app.action_library("lore"),
+        ),
+        ("New chapter", "Start with an empty world", OverlayApp.action_new_chapter),
+        ("Example", "Open an example chapter, or start with an empty one", OverlayApp.action_welcome),
+        ("Model", "Who answers, and how to connect another model", OverlayApp.action_model),
+    ),
+    "ended": (
+        (
+            "Next chapter",
+            "The next one of the book: world, cast, and what this chapter hands on",
+            OverlayApp.action_next_chapter,
+        ),
+        (
+            "Proposals",
+            "Changes proposed for characters of the library; take them, drop them, undo that",
+            OverlayApp.action_proposals,
+        ),
+    ),
+    "ended here": (
+        (
+            "What this chapter changed",
+            "For each character of the library, as proposals that you take or drop",
+            lambda app: app.action_look_back(False),
+        ),
+        (
+            "Hold the ceremony",
+            "Also faded and duplicate records, and topics that wait; as proposals",
+            lambda app: app.action_look_back(True),
+        ),
+    ),
+    "session": (
+        ("World", "Tab 1: world, chapter and cast", lambda app: app.chapter.action_tab("setup")),
+        ("Play", "Tab 2: prompt the characters", lambda app: app.chapter.action_tab("play")),
+        (
+            "Chapter",
+            "Tab 3: memory, and the written chapter",
+            lambda app: app.chapter.action_tab("narrative"),
+        ),
+        ("Search", "Find words in the story, its memory and its drafts, here or in the whole book", _search),
+        (
+            "Prompt blocks",
+            "Your own rules for the agents, and their variants",
+            OverlayApp.action_prompt_blocks,
+        ),
+        ("Lorebooks in play", "Attach some of the library, or detach them", OverlayApp.action_chapter_lore),
+        ("Calls", "The queue, every call that was made, and the money", OverlayApp.action_provenance),
+    ),
+    "text": (
+        (
+            "Help with this text",
+            "Continue, tighten or rewrite it, or have one suggested",
+            OverlayApp.action_assist,
+        ),
+    ),
+    "editable character": (
+        (
+            "Take a character from the library",
+            "Into the panel that shows, as a copy; beside what is there, field by field",
+            OverlayApp.action_take_character,
+        ),
+    ),
+    "card": (
+        (
+            "What else the card has",
+            "Scenario, greetings, prompt blocks and lore of it, for the character that shows",
+            _offer_more,
+        ),
+    ),
+    "character": (
+        (
+            "Keep this character in the library",
+            "Or see how the one there with this name differs, and take over either way",
+            OverlayApp.action_keep_character,
+        ),
+    ),
+    "writer": (
+        # Not by a name that comes first: Enter alone must not archive a chapter.
+        ("Set aside (Archive)", "Take this chapter off the list; nothing is lost", OverlayApp.action_archive),
+    ),
+    "bank": (
+        (
+            "Stop the memory bank",
+            "Its items stay, and are no longer recalled",
+            lambda app: _keep_bank(app, False),
+        ),
+        (
+            "Language of the story",
+            "{language} now; recall and search know the forms of its words",
+            _ask_language,
+        ),
+    ),
+    "no bank": (
+        (
+            "Keep a memory bank",
+            "Draw facts, people, places, threads and quotes from play, and recall them",
+            lambda app: _keep_bank(app, True),
+        ),
+    ),
+    "": (("Help", "The keys that work here", OverlayApp.action_help),),
+}
+"""Commands of the program and of the open chapter, by the needs that have to be met.
+
+`{language}` stands for the language of the story.
+"""
 
 TAB_ACTIONS: Final = (
     ("setup", "retry", "Retry the lock", "Try again to lock world and cast"),
@@ -111,111 +275,45 @@ class StoryPalette(GuardedCommandPalette, OverlayScreen[None]):
     """Textual's command palette, as a screen over the chapter."""
 
 
-def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[SystemCommand]:
+def _met_needs(app: OverlayApp) -> list[str]:
+    """Return the keys of `COMMANDS` whose commands are possible now."""
+    session, panel = app.session, app.shown_character
+    is_writer = session is not None and not session.is_read_only
+    stored = None if session is None else session.snapshot.session
+    has_ended = stored is not None and stored.state in (SessionState.ENDED, SessionState.NARRATING)
+    keeps_bank = stored is not None and stored.keeps_bank
+    met = {
+        "": True,
+        "engine": app.engine is not None,
+        "session": session is not None,
+        "writer": is_writer,
+        "ended": has_ended,
+        "ended here": has_ended and is_writer,
+        "bank": keeps_bank and is_writer,
+        "no bank": not keeps_bank and is_writer,
+        "text": app.helped_area is not None,
+        "character": panel is not None,
+        "editable character": panel is not None and panel.is_editable,
+        "card": panel is not None and panel.profile.character_id is not None,
+    }
+    return [need for need, is_met in met.items() if is_met]
+
+
+def commands_of(app: OverlayApp, leave: Callable[[], object]) -> Iterator[SystemCommand]:
     """Yield the commands that are possible now."""
-    if app.engine is not None:
-        yield SystemCommand(
-            "Chapters", "Open, start, rename, archive or restore a chapter", app.action_chapters
-        )
-        text = "Books, characters and lorebooks across chapters; import cards and lore"
-        yield SystemCommand("Library", text, partial(app.action_library, "cast"))
-        text = "Write and import them, edit their entries, and try a text on one"
-        yield SystemCommand("Lorebooks", text, partial(app.action_library, "lore"))
-        yield SystemCommand("New chapter", "Start with an empty world", app.action_new_chapter)
-        yield SystemCommand(
-            "Example", "Open an example chapter, or start with an empty one", app.action_welcome
-        )
-        yield SystemCommand("Model", "Who answers, and how to connect another model", app.action_model)
-    if app.session is not None:
-        if app.session.snapshot.session.state in (SessionState.ENDED, SessionState.NARRATING):
-            text = "The next one of the book: world, cast, and what this chapter hands on"
-            yield SystemCommand("Next chapter", text, app.action_next_chapter)
-            if not app.session.is_read_only:
-                text = "For each character of the library, as proposals that you take or drop"
-                changes = partial(app.action_look_back, False)
-                yield SystemCommand("What this chapter changed", text, changes)
-                text = "Also faded and duplicate records, and topics that wait; as proposals"
-                yield SystemCommand("Hold the ceremony", text, partial(app.action_look_back, True))
-            text = "Changes proposed for characters of the library; take them, drop them, undo that"
-            yield SystemCommand("Proposals", text, app.action_proposals)
-        for tab, name, text in (
-            ("setup", "World", "Tab 1: world, chapter and cast"),
-            ("play", "Play", "Tab 2: prompt the characters"),
-            ("narrative", "Chapter", "Tab 3: memory, and the written chapter"),
-        ):
-            yield SystemCommand(name, text, lambda tab=tab: app.chapter.action_tab(tab))
-        for tab, action, name, text in TAB_ACTIONS:
-            if app.chapter.may_do(tab, action):
-                yield SystemCommand(name, text, partial(app.chapter.do_there, tab, action))
-        if app.helped_area is not None:
-            yield SystemCommand(
-                "Help with this text",
-                "Continue, tighten or rewrite it, or have one suggested",
-                app.action_assist,
-            )
-        if (panel := app.shown_character) is not None:
-            if panel.is_editable:
-                text = "Into the panel that shows, as a copy; beside what is there, field by field"
-                yield SystemCommand("Take a character from the library", text, app.action_take_character)
-            if panel.profile.character_id is not None:
-                text = "Scenario, greetings, prompt blocks and lore of it, for the character that shows"
-                yield SystemCommand("What else the card has", text, partial(_offer_more, app, panel))
-            text = "Or see how the one there with this name differs, and take over either way"
-            yield SystemCommand("Keep this character in the library", text, app.action_keep_character)
-        for page in app.chapter.query(SessionTab):
-            for action, name in page.draft_targets():
-                text = "Put the draft into that panel, in front of its text"
-                move = partial(app.chapter.do_there, "play", action)
-                yield SystemCommand(f"Move the draft to {as_title(name)}", text, move)
-        if not app.session.is_read_only:
-            # Not by a name that comes first: Enter alone must not archive a chapter.
-            yield SystemCommand(
-                "Set aside (Archive)", "Take this chapter off the list; nothing is lost", app.action_archive
-            )
-            if app.session.snapshot.session.keeps_bank:
-                text = "Its items stay, and are no longer recalled"
-                yield SystemCommand("Stop the memory bank", text, partial(_keep_bank, app, False))
-                told_in = app.session.snapshot.session.language.value.capitalize()
-                text = f"{told_in} now; recall and search know the forms of its words"
-                yield SystemCommand("Language of the story", text, partial(_ask_language, app))
-            else:
-                text = "Draw facts, people, places, threads and quotes from play, and recall them"
-                yield SystemCommand("Keep a memory bank", text, partial(_keep_bank, app, True))
-        text = "Find words in the story, its memory and its drafts, here or in the whole book"
-        yield SystemCommand("Search", text, partial(_search, app))
-        yield SystemCommand(
-            "Prompt blocks", "Your own rules for the agents, and their variants", app.action_prompt_blocks
-        )
-        yield SystemCommand(
-            "Lorebooks in play", "Attach some of the library, or detach them", app.action_chapter_lore
-        )
-        yield SystemCommand(
-            "Calls",
-            "The queue, every call that was made, and the money",
-            app.action_provenance,
-        )
-    yield SystemCommand("Help", "The keys that work here", app.action_help)
+    language = "" if app.session is None else app.session.snapshot.session.language.value.capitalize()
+    for need in _met_needs(app):
+        for name, text, run in COMMANDS[need]:
+            yield SystemCommand(name, text.format(language=language), partial(run, app))
+    for tab, action, name, text in TAB_ACTIONS:
+        if app.session is not None and app.chapter.may_do(tab, action):
+            yield SystemCommand(name, text, partial(app.chapter.do_there, tab, action))
+    for page in app.chapter.query(SessionTab) if app.session is not None else ():
+        for action, name in page.draft_targets():
+            text = "Put the draft into that panel, in front of its text"
+            move = partial(app.chapter.do_there, "play", action)
+            yield SystemCommand(f"Move the draft to {as_title(name)}", text, move)
     yield SystemCommand("Quit", "Everything is stored", leave)
-
-
-def _keep_bank(app: "OverlayApp", is_on: bool) -> None:
-    from storyengine_tui.screens.chapter.bank_switch import keep_bank
-
-    if app.session is not None:
-        app.do(keep_bank(app, app.session, is_on=is_on))
-
-
-def _ask_language(app: "OverlayApp") -> None:
-    """Ask for the language of the chapter that is open."""
-    from storyengine_tui.screens.chapter.bank_switch import LanguageModal, set_language
-
-    if (session := app.session) is not None:
-
-        def typed(line: str | None) -> None:
-            if language := read_language(line or ""):
-                app.do(set_language(app, session, language))
-
-        app.push_screen(LanguageModal(session.snapshot.session.language.value), typed)
 
 
 def as_title(name: str) -> str:
@@ -224,28 +322,3 @@ def as_title(name: str) -> str:
     Textual's own `escape` leaves markup behind where a name has backslashes, so they become slashes.
     """
     return name.replace("\\", "/").replace("[", r"\[")
-
-
-def _search(app: "OverlayApp") -> None:
-    """Open the search over the chapter."""
-    from storyengine_tui.screens.search.search_screen import place_wanted, search_in
-
-    def chosen(hit: "Hit | None") -> None:
-        if hit is not None:
-            app.chapter.post_message(place_wanted(hit))
-
-    async def shown() -> None:
-        if app.engine is not None and app.session is not None:
-            session = app.session
-            app.push_screen(await search_in(app.engine, session.id), chosen)
-            await session.prepare_search()
-
-    app.do(shown(), group="search")
-
-
-def _offer_more(app: "OverlayApp", panel: "AgentPanel") -> None:
-    """Offer what else the card has of the character in a panel."""
-    from storyengine_tui.screens.casting.casting import offer_more
-
-    if app.engine is not None:
-        app.do(offer_more(app, app.engine.library, panel, is_asked=True))

@@ -55,9 +55,9 @@ class BusyLine(Widget):
         self._tick_every_second()
         self.refresh()
 
-    def say(self, what: str, *, style: str = "") -> None:
+    def say(self, what: str) -> None:
         """Change the words; the time goes on."""
-        self._what, self._style = clean_line(what), style
+        self._what, self._style = clean_line(what), ""
         self.refresh()
 
     def expect(self, expected: str) -> None:

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from difflib import unified_diff
 
 from bench.recorder import Recorder
-from core.config.models.assignments import AgentRole, ModelAssignments, PromptStyle, defaults_for
+from core.config.models.assignments import ModelAssignments, defaults_for
+from core.config.models.model_config import PromptStyle
+from core.domain.agent_role import AgentRole
 from core.domain.ids import RequestId
 from core.domain.requests.request import Artifact, RequestState
 from core.domain.slot import Slot

@@ -6,15 +6,22 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig, PromptStyle
-from core.context.visibility import CharacterKnowledge, known_to
+from core.agents.context_builder import ContextBuilder
+from core.agents.narrative import NarrativePart
+from core.config.models.assignments import ModelAssignments
+from core.config.models.model_config import ModelConfig, PromptStyle
+from core.context.segments import Context
+from core.context.visibility import CharacterKnowledge, Knowledge, known_to
+from core.domain.agent_role import AgentRole
 from core.domain.ids import BlockId, EventId, SessionId
+from core.domain.prompt_range import PromptRange
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.cast import Cast
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot, first_slots
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
+from core.domain.story.transcript import render_events
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SESSION_ID = SessionId(UUID(int=1))
@@ -205,3 +212,13 @@ def waiting(seconds: float, *, background: float = 2.0, tries: int = 5) -> Backo
     return Backoffs.of(
         summary_first=seconds, summary_tries=20, background_first=background, background_tries=tries
     )
+
+
+def narrative_of(
+    builder: ContextBuilder, knowledge: Knowledge, definition: str, target_words: int | None = None
+) -> Context:
+    """Return the input of agent 9 for the chapter in one call, whatever the plan would be."""
+    events, session = knowledge.events, knowledge.session
+    text = render_events(events, session)
+    part = NarrativePart(1, 1, PromptRange(1, max(1, session.prompt_index)), text, target_words)
+    return builder.narrative_part(knowledge, part, definition)

@@ -8,7 +8,7 @@ from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.requests.request import AnyRequest, Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.requests.retry_policy import Backoffs
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.changes import moves

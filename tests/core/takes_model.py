@@ -73,10 +73,6 @@ class Model:
             case "reroll" if self.story:
                 self.undone.clear()
                 await done(session, await takes.reroll())
-            case "edit" if self.story:
-                self.undone.clear()
-                self.story[-1] = self.text()
-                await done(session, await takes.edit_and_resend(self.story[-1]))
             case "undo" if self.story:
                 self.undone.append(self.story.pop())
                 await takes.undo()

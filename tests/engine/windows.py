@@ -11,19 +11,20 @@ import psycopg
 import pytest
 
 from bench.recorder import Recorder as Recorder
-from core.config.models.assignments import AgentRole, ModelAssignments, defaults_for
+from core.config.models.assignments import ModelAssignments, defaults_for
+from core.domain.agent_role import AgentRole
 from core.domain.clock import utc_now
-from core.domain.ids import SessionId, new_uuid
+from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.changes import moves
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.kinds.trial import call_for_test, new_test
 from core.engine.session.session_handle import SessionHandle
-from core.engine.sync.notifications import Notification, SessionChanged
+from core.engine.sync.notifications import Notification, SessionChanged, TextArrived
 from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import ModelGateway
 from core.providers.base import Completion, ModelRequest, Provider, TextDelta
@@ -197,12 +198,18 @@ async def window(
 async def chapter(
     store: SessionStore, provider: Provider | None = None, chunk_size: int = 7, **more: Any
 ) -> AsyncIterator[SessionHandle]:
-    """Have a new chapter open that can be played; its lock is made by a model of its own."""
-    async with window(store, session_id=await create(store, chunk_size)) as session:
+    """Have a new chapter open that can be played."""
+    async with window(store, provider, await playable(store, chunk_size), **more) as session:
+        yield session
+
+
+async def playable(store: SessionStore, chunk_size: int = 7) -> SessionId:
+    """Store a chapter that can be played; its lock is made by a model of its own."""
+    session_id = await create(store, chunk_size)
+    async with window(store, session_id=session_id) as session:
         await set_up(session)
         await done(session, await session.lock())
-    async with window(store, provider, session.id, **more) as session:
-        yield session
+    return session_id
 
 
 async def create(store: SessionStore, chunk_size: int = 7) -> SessionId:
@@ -218,6 +225,13 @@ async def set_up(session: SessionHandle, agents: int = 3) -> None:
     await session.edits.edit_tab1(
         Tab1Edit(world="A sea of glass.", chapter="The lamp is out.", agent_count=agents)
     )
+
+
+async def streaming(session: SessionHandle, ears: Ears) -> RequestId:
+    """Send a prompt to the first character, and return its request once the reply streams."""
+    request_id = await session.submit_prompt(Slot.RED, "One")
+    await ears.hear(TextArrived)
+    return request_id
 
 
 async def done(session: SessionHandle, request_id: Any) -> Request:

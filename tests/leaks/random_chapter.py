@@ -9,7 +9,7 @@ from core.context.carry_over import label_in
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import ReplyRequest
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json
@@ -54,7 +54,7 @@ class RandomChapter(RandomSetting):
             *[self._submit] * 7,
             *(self._whisper, self._whisper, self._to_some, self._to_some, self._leave_or_come),
             *(self._leave_for_a_while, self._leave_for_a_while, self._let_be_silent),
-            *(self._narrate, self._reveal, self._reroll, self._edit, self._undo, self._undo, self._redo),
+            *(self._narrate, self._reveal, self._reroll, self._undo, self._undo, self._redo),
             *(self._choose, self._correct, self._rebuild, self._pin, self._fail, self._break, self._crash),
             *(self._crash, self._restart, self._branch, self._move, self._correct_canon),
             *(self._idle, self._strike, self._pin, self._pin),
@@ -98,13 +98,13 @@ class RandomChapter(RandomSetting):
     async def _leave_for_a_while(self) -> None:
         slot, last = self.draw.choice(self.cast), self.session.snapshot.session.prompt_index
         if slot in self.absent:
-            await self._try(self.session.scene.bring_back, Slot(slot))
+            await self._try(self.session.scene.set_present, [Slot(one) for one in self.here | {slot}])
             self.away = {one: back for one, back in self.absent.items() if one != slot}
             self.present |= {slot}
         elif len(self.absent) + 1 < self.count:
             back_at = self.draw.choice([0, last + 2, last + 3])
-            await self.session.scene.send_away(Slot(slot), back_at)
             self.away = {**self.absent, slot: back_at}
+            await self.session.scene.set_away({Slot(one): back for one, back in self.away.items()})
 
     async def _let_be_silent(self) -> None:
         await self.session.scene.set_silence([Slot(slot) for slot in self._some()])
@@ -124,11 +124,6 @@ class RandomChapter(RandomSetting):
 
     async def _reroll(self) -> None:
         await self._try(self.session.takes.reroll)
-
-    async def _edit(self) -> None:
-        label = self._newest_label()
-        if label is not None:
-            await self._try(self.session.takes.edit_and_resend, f"Rather {self.ledger.new(label)}.")
 
     async def _correct(self) -> None:
         label = self._newest_label()

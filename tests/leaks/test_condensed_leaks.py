@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models.assignments import AgentRole, ModelAssignments, defaults_for
+from core.config.models.assignments import ModelAssignments, defaults_for
+from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import SessionId
 from core.domain.requests.request_kinds import RequestKind

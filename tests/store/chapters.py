@@ -18,7 +18,8 @@ from core.domain.ids import (
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Artifact, Content, ReplyRequest, Request, RequestState, Usage
 from core.domain.session.prompt_block import BlockPlace, PromptBlock, PromptBlocks
-from core.domain.session.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role

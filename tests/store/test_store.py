@@ -8,7 +8,8 @@ import pytest
 from psycopg import sql
 
 from core.domain.errors import ErrorCode, StorageError
-from core.domain.session.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
+from core.domain.session.session_state import SessionState
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
 from db.store import PostgresStore, open_store

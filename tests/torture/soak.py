@@ -16,7 +16,7 @@ import psycopg
 from bench.measure import resident_bytes
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.requests.request import RequestState
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot, slot_after
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestFailed

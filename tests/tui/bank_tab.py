@@ -12,7 +12,7 @@ from core.engine.bank.service import Bank
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
 from storyengine_tui.shell.app import StoryEngineApp
-from tests.tui.bank_desk import SCRIPT, by_number, make_banked
+from tests.tui.banked_chapter import SCRIPT, by_number, make_banked
 from tests.tui.engine_app import Desktop, until
 
 

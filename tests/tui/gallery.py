@@ -6,14 +6,14 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Static
 
+from core.domain.session.limits import Limits
 from core.domain.slot import Slot
+from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.shell.themed_app import ThemedApp
 from storyengine_tui.textual_ext.painting.diff_display import DiffDisplayApp
 from storyengine_tui.textual_ext.terminal.clipboard import ClipboardApp
-from storyengine_tui.theme import slot_class
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
-from storyengine_tui.widgets.fields.capped_text_area import ComposerTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.key_line import KeyLine
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
@@ -32,7 +32,7 @@ class GalleryApp(DiffDisplayApp, ClipboardApp, ThemedApp):
     #status { height: 1; background: $cell; }
     #status BusyLine { width: 1fr; }
     #more { width: auto; margin-right: 2; color: $tone-info; }
-    ComposerTextArea { height: 5; }
+    PromptArea { height: 5; }
     """
 
     def compose(self) -> ComposeResult:
@@ -42,7 +42,7 @@ class GalleryApp(DiffDisplayApp, ClipboardApp, ThemedApp):
             yield Static("↓ more below (End)", id="more")
             yield CharCounter(60_000)
         yield Banner(clock=lambda: 0.0)
-        yield ComposerTextArea("The door is open. [/x]", limit=20_000, classes=slot_class(Slot.BLUE))
+        yield PromptArea(Slot.BLUE, Limits(), "Agent Blue", "The door is open. [/x]", send=lambda *sent: None)
         yield PanelSwitcher(
             [PanelEntry(slot.colour, slot, slot.default_name, f"$slot-{slot.colour}") for slot in Slot],
             active="blue",
@@ -65,7 +65,7 @@ class GalleryApp(DiffDisplayApp, ClipboardApp, ThemedApp):
             tone=Tone.WARNING,
             retry_in=90,
         )
-        self.query_one(ComposerTextArea).focus()
+        self.query_one(PromptArea).focus()
 
     def on_line_view_more_below_changed(self, message: TranscriptView.MoreBelowChanged) -> None:
         self.query_one("#more").display = message.has_more_below

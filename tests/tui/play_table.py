@@ -10,7 +10,8 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Button, Static
 
-from core.domain.session.session import Session, SessionState
+from core.domain.session.session import Session
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.session.session_handle import SessionHandle

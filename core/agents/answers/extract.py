@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from core.agents.answers.schema import Schema, fixed, record
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.tokens import estimate_tokens
 from core.text.graphemes import head
 

@@ -13,7 +13,7 @@ from math import isfinite
 
 from pydantic import BaseModel, ValidationError
 
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.story.memory import SMALL_BOUNDS, WIDE_BOUNDS, compact_json
 from core.text.cleaning import clean

@@ -13,7 +13,7 @@ from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.answers.schema import one_of, record
 from core.agents.bank.scan_answer import LONGEST_TEXT, line
 from core.agents.role.setup import AgentSetup, total
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.segments import Context
 from core.context.visibility import KnownItems
 from core.domain.bank.item import Item

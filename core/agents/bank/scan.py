@@ -11,10 +11,11 @@ from typing import Final
 from core.agents.bank.scan_answer import scan_schema
 from core.agents.role.setup import AgentSetup, total
 from core.agents.role.shortening import fit_events
-from core.config.models.assignments import AgentRole, ModelConfig
+from core.config.models.model_config import ModelConfig
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment
 from core.context.visibility import Knowledge
+from core.domain.agent_role import AgentRole
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event

@@ -14,9 +14,10 @@ from core.agents.answers.json_output import MAX_PROBLEMS, InvalidMemoryError, Pa
 from core.agents.answers.schema import Schema, fixed, record
 from core.agents.memory import context_summary
 from core.agents.role.setup import AgentSetup, total
-from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment
+from core.domain.agent_role import AgentRole
 from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Session
 from core.domain.story.condensed import FEWEST, range_of

@@ -7,7 +7,7 @@ from core.agents.answers.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.answers.small_delta import small_delta_schema
 from core.agents.role.setup import AgentSetup, total
 from core.agents.role.shortening import Shortened, fit_events
-from core.config.models.assignments import ModelConfig, PromptStyle
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.segments import Context
 from core.context.visibility import Knowledge
 from core.domain.prompt_range import PromptRange

@@ -6,7 +6,7 @@ from core.agents.answers.extract import EMPTY_LIST, clauses, fitted, pick, pick_
 from core.agents.answers.json_output import ParsedMemory, checked, overridden, read_object
 from core.agents.answers.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.role.setup import AgentSetup, total
-from core.config.models.assignments import ModelConfig, PromptStyle
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.segments import Context, Segment
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.story.memory import BlockType, WorldChapterLock

@@ -13,10 +13,11 @@ from core.agents.answers.extract import clauses, pick
 from core.agents.answers.schema import Schema, one_of, record
 from core.agents.role.setup import AgentSetup, total
 from core.agents.role.shortening import fit_events, shortened
-from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment
 from core.context.visibility import CharacterKnowledge
+from core.domain.agent_role import AgentRole
 from core.domain.story.transcript import in_order, render_events
 from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from core.config.models.assignments import ModelConfig, PromptStyle
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.segments import Segment, plain
 from core.context.tokens import estimate_tokens
 from core.domain.requests.request import Content

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.agents.role.prompt_file import SystemPrompt, prompt_for, render_prompt
-from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle, setting_of
+from core.config.models.assignments import setting_of
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.memory_digest import Digest, MemoryDigester
 from core.context.segments import CompressionMethod, Context, Segment, fenced, plain
 from core.context.visibility import CharacterKnowledge, Knowledge
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.session.session import Session
 from core.domain.slot import Slot

@@ -7,7 +7,7 @@ where each would keep hardly a sentence, the oldest prompts go as a whole.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.tokens import characters_for, estimate_tokens
 from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Session

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Final
 
 from core.agents.role.setup import AgentSetup, total
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.lore import NO_ROOM, LoreNote
 from core.context.segments import Segment
 from core.context.tokens import estimate_tokens

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from typing import Final
 
 from core.agents.role.setup import AgentSetup, total
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.bank import Remembered
 from core.context.segments import Segment
 from core.context.visibility import CharacterKnowledge

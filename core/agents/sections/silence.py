@@ -10,8 +10,9 @@ from typing import Final
 
 from core.agents.role.prompt_file import SystemPrompt, parse_prompt
 from core.agents.role.setup import AgentSetup
-from core.config.models.assignments import AgentRole, PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.segments import plain
+from core.domain.agent_role import AgentRole
 from core.text.delimiters import SegmentName
 
 _LABEL: Final = "+silence@"

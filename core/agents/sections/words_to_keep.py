@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.agents.role.setup import AgentSetup, total
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.segments import Segment
 from core.context.visibility import Knowledge
 from core.domain.bank.details import QuoteDetails

@@ -7,8 +7,7 @@ from typing import Final
 
 from core.config.models import model_defaults as defaults
 from core.config.models.accounts import OWN, Account, Accounts, accounts_of
-from core.config.models.model_config import ModelConfig as ModelConfig
-from core.config.models.model_config import PromptStyle as PromptStyle
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.config.models.model_size import is_small_by_name, is_small_file
 from core.config.sections import (
     DEFAULT_LORE_PERCENT,
@@ -18,7 +17,7 @@ from core.config.sections import (
     ProviderName,
     RecentContext,
 )
-from core.domain.agent_role import AgentRole as AgentRole  # read from here by all that chooses models
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.session.profile import Profiles
 from core.domain.slot import Slot

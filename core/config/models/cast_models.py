@@ -10,7 +10,8 @@ from dataclasses import replace
 from core.config.consent import Consent, InvalidAddressError
 from core.config.models.accounts import OWN, Account
 from core.config.models.api_keys import find_api_key
-from core.config.models.assignments import AgentRole, ModelAssignments
+from core.config.models.assignments import ModelAssignments
+from core.domain.agent_role import AgentRole
 from core.domain.session.profile import Profiles
 from core.domain.slot import Slot
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from math import log
 from typing import Final, NamedTuple
 
-from core.domain.bank.fading import has_expired, strength_of
+from core.domain.bank.fading import strength_of
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.ids import ItemId, SessionId
 from core.domain.session.language import Language
@@ -178,17 +178,6 @@ def _fit(score: float, size: int) -> float:
     """
     rare = log(1 + size / (_RARE * size + 0.5))
     return float(min(1.0, score / rare) ** 2)
-
-
-def may_be_found(item: Item, scope: Scope) -> bool:
-    """Whether an item that counts is one of those asked about."""
-    begins = item.evidence[0].prompt_index if item.evidence else item.prompt_index
-    is_told = scope.before is not None and begins > scope.before
-    return (
-        item.label.mask & scope.mask == scope.mask
-        and not (is_told and item.take is not None and not item.is_by_gm)
-        and not has_expired(item, scope.now)
-    )
 
 
 def merged(candidates: Iterable[Candidate], query: Query) -> tuple[Found, ...]:

@@ -11,7 +11,7 @@ from typing import Final
 from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
 from core.domain.requests.retry_policy import NEEDS_THE_GM, PASSING, RetryPolicy
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command
 
 

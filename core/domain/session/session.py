@@ -11,7 +11,7 @@ from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.language import Language
 from core.domain.session.limits import Limits
 from core.domain.session.profile import NO_PROFILE, Profile, Profiles
-from core.domain.session.session_state import SessionState as SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot, first_slots, slot_after
 
 
@@ -161,7 +161,6 @@ class SessionSummary:
     state: SessionState
     prompt_index: int
     draft_count: int
-    created_at: datetime
     updated_at: datetime
     archived_at: datetime | None
     is_readable: bool = True

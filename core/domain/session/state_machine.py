@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core.domain.errors import IllegalCommandError
-from core.domain.session.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
+from core.domain.session.session_state import SessionState
 
 S = SessionState
 

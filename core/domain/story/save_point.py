@@ -22,7 +22,8 @@ from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.session.lore import Lorebooks
 from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
-from core.domain.session.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.context_status import Statuses
 from core.domain.story.draft import NarrativeDraft

@@ -57,7 +57,6 @@ class Window:
     session_id: SessionId
     pieces: tuple[TranscriptPiece, ...]
     limit: int
-    is_truncated: bool
 
     @property
     def text(self) -> str:
@@ -118,7 +117,7 @@ def render_all(events: Iterable[Event], session: Session) -> Window:
         )
         if is_last_of_prompt and _is_at_boundary(event, session):
             pieces.append(_LINE)
-    return Window(session.id, tuple(pieces), session.limits.transcript, is_truncated=False)
+    return Window(session.id, tuple(pieces), session.limits.transcript)
 
 
 def render_window(
@@ -143,7 +142,7 @@ def render_window(
         used += cost
     if groups and not is_complete:
         return _truncated(groups, used, events[-1], session, limit)
-    return Window(session.id, _oldest_first(groups), limit, is_truncated=False)
+    return Window(session.id, _oldest_first(groups), limit)
 
 
 def _truncated(
@@ -154,7 +153,7 @@ def _truncated(
     while groups and used + notice_cost > limit:
         used -= _length(groups.pop()) + (len(SEPARATOR) if groups else 0)
     pieces = (_NOTICE, *_oldest_first(groups)) if groups else _tail_of(newest, session, limit)
-    return Window(session.id, pieces, limit, is_truncated=True)
+    return Window(session.id, pieces, limit)
 
 
 def _tail_of(event: Event, session: Session, limit: int) -> tuple[TranscriptPiece, ...]:

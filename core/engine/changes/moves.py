@@ -10,7 +10,8 @@ from core.domain.prompt_range import PromptRange, due_chunk
 from core.domain.requests.request import AnyRequest, ReplyRequest, Request, RequestState, SummaryRequest
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
-from core.domain.session.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
+from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command, facts_of, refusal, step
 from core.gateway.call_records import CallRecords
 from core.storage.changes import Changes

@@ -17,7 +17,8 @@ from core.domain.requests.request import (
     SummaryRequest,
 )
 from core.domain.requests.retry_policy import Backoffs
-from core.domain.session.session import Session, SessionState
+from core.domain.session.session import Session
+from core.domain.session.session_state import SessionState
 from core.engine.changes.moves import pending_again, provenance, summary_request
 from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import Failed

@@ -1,12 +1,12 @@
 """Help with a text of the GM's own: work beside the play that changes nothing of the story (design 17)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from core.agents import assist
 from core.agents.assist import Asked, Proposal
 from core.agents.role.prompt_file import SEGMENTS
-from core.config.models.assignments import AgentRole
 from core.context.segments import Context
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest
 from core.engine.kinds.base import BackgroundHandler, Job
@@ -15,17 +15,13 @@ from core.gateway.call_records import CallRecords
 from core.text.analysis.repetition import Source, first_repeated
 
 
-@dataclass(frozen=True, slots=True)
-class AssistMade:
-    """A proposal; its text is in the provenance of the call."""
+class AssistHandler(BackgroundHandler[Proposal]):
+    """Handles requests for a proposal; the request's text is an `Asked`.
 
-    proposal: Proposal
+    The text of the proposal is in the provenance of the call.
+    """
 
-
-class AssistHandler(BackgroundHandler[AssistMade]):
-    """Handles requests for a proposal; the request's text is an `Asked`."""
-
-    async def run(self, job: Job, request: BackgroundRequest) -> tuple[AssistMade | Failed, CallRecords]:
+    async def run(self, job: Job, request: BackgroundRequest) -> tuple[Proposal | Failed, CallRecords]:
         """Make the one call, by the narrative agent's model."""
         asked = Asked.from_text(request.text)
         choice = job.calls.choices[AgentRole.NARRATIVE]
@@ -41,7 +37,7 @@ class AssistHandler(BackgroundHandler[AssistMade]):
             _require_own_words(made, context)
         except StoryEngineError as error:
             return Failed(error), records.marked(error)
-        return AssistMade(made), records.noting(made.cut)
+        return made, records.noting(made.cut)
 
 
 def _require_own_words(made: Proposal, context: Context) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from core.config.models.assignments import ModelConfig, PromptStyle
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
 from core.domain.errors import ErrorCode, StoryEngineError

@@ -4,8 +4,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
+from core.config.models.assignments import ModelAssignments
+from core.config.models.model_config import ModelConfig
 from core.context.segments import Context, plain
+from core.domain.agent_role import AgentRole
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.requests.request import RequestState, TrialRequest
 from core.domain.slot import Slot

@@ -8,7 +8,8 @@ from core.domain.clock import Clock
 from core.domain.errors import BookGoesOnError, IllegalCommandError, UnreadPartsError
 from core.domain.ids import BookId, SessionId, new_uuid
 from core.domain.session.carry_over import CarryOver
-from core.domain.session.session import Session, SessionState, Tab1Inputs, title_from
+from core.domain.session.session import Session, Tab1Inputs, title_from
+from core.domain.session.session_state import SessionState
 from core.domain.story.secret import label_of
 from core.engine.bank.words import unread_in_words
 from core.engine.sync.lore_reading import copies_of_lore
@@ -51,17 +52,15 @@ class BookLibrary:
         """Return the book that a chapter is in, if it is in one."""
         return await self._store.book_of(session_id)
 
-    async def create(
-        self, title: str, author: str = "", description: str = "", chapters: Sequence[SessionId] = ()
-    ) -> Book:
+    async def create(self, title: str, author: str = "", description: str = "") -> Book:
         """Store a new book and return it; raise StorageError where another one has its title."""
-        book = _valid(self._new(title, author, description, chapters))
+        book = _valid(self._new(title, author, description))
         await self._store.put_book(book)
         return book
 
-    async def find_or_create(self, title: str, author: str = "", description: str = "") -> Book:
+    async def find_or_create(self, title: str) -> Book:
         """Return the book with this title; create it if it does not exist."""
-        return await self._titled(title) or await self.create(title, author, description)
+        return await self._titled(title) or await self.create(title)
 
     async def store_chapter(self, made: Changes, title: str, author: str = "", description: str = "") -> None:
         """Store a new chapter as the last one of a book, which is made if no other has its title."""

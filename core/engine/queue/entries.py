@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.config.models.assignments import AgentRole, ModelAssignments
+from core.config.models.assignments import ModelAssignments
+from core.domain.agent_role import AgentRole
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request, RequestState
 from core.domain.session.profile import Profile
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.storage.queue_store import QueuedRequest
 
 
@@ -17,8 +18,6 @@ class QueueEntry:
 
     request: Request
     session_title: str
-    position: int
-    """Its place in the order of taking, from 1."""
     lane: str
     """The account and the model that are asked."""
     waits_for: str
@@ -44,7 +43,6 @@ def entries_of(
         entry = QueueEntry(
             request=one.request,
             session_title=one.session_title,
-            position=len(entries) + 1,
             lane=lane,
             waits_for=waits_for,
         )

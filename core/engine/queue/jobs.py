@@ -5,7 +5,9 @@ from dataclasses import replace
 from typing import Final
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
+from core.config.models.assignments import ModelAssignments
+from core.config.models.model_config import ModelConfig
+from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import ReplyRequest, Request
 from core.engine.kinds.base import Job, Save, input_of

@@ -4,7 +4,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
-from core.domain.session.session import Session, SessionState
+from core.domain.session.session import Session
+from core.domain.session.session_state import SessionState
 from core.engine.changes.moves import is_rebuilt, retry_time
 from core.engine.scene.commands import begun
 from core.storage.changes import Changes

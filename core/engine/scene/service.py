@@ -32,14 +32,6 @@ class Scene:
         """Store the characters that are in the scene from here on."""
         await self._writer.apply(lambda snapshot: commands.set_present(snapshot, slots, self._clock()))
 
-    async def send_away(self, slot: Slot, back_at: int = 0) -> None:
-        """Let a character leave the scene until a prompt, or with 0 until it is brought back."""
-        await self._writer.apply(lambda snapshot: staging.send_away(snapshot, slot, back_at, self._clock()))
-
-    async def bring_back(self, slot: Slot) -> None:
-        """End the absence of a character."""
-        await self._writer.apply(lambda snapshot: staging.bring_back(snapshot, slot, self._clock()))
-
     async def set_away(self, away: Mapping[Slot, int]) -> None:
         """Store who is away from now on, each with the prompt of the return; all others are back."""
         await self._writer.apply(lambda snapshot: staging.set_away(snapshot, away, self._clock()))

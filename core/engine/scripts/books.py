@@ -14,7 +14,7 @@ async def first_session(
     A new one takes over what the last chapter of the book hands on. Raises IllegalCommandError where that
     chapter has not ended.
     """
-    if not is_new and (known := await catalog.store.find_script(script.key)) is not None:
+    if not is_new and (known := await catalog.find_script(script.key)) is not None:
         return known
     carried = NOTHING_CARRIED
     if book_title:

@@ -21,7 +21,7 @@ class ScriptBranches:
         """Return the place in `lines` where play goes on, and its session; `first` is that of the chapter."""
         at, session_id = 0, first
         while at + 1 < len(self.lines):
-            found = await self._catalog.store.find_script(self._key(at + 1, session_id))
+            found = await self._catalog.find_script(self._key(at + 1, session_id))
             if found is None:
                 break
             at, session_id = at + 1, found

@@ -13,7 +13,7 @@ from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import Request, RequestState, SummaryRequest
 from core.domain.requests.retry_policy import TRANSIENT
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.story.event import Event, Role
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.scene.commands import SCRIPTED, is_scripted, notation_of, scene_text

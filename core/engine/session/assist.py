@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from core.agents import assist
 from core.agents.assist import Asked, Proposal
-from core.config.models.assignments import AgentRole
+from core.domain.agent_role import AgentRole
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId

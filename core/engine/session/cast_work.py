@@ -11,14 +11,15 @@ from datetime import datetime
 from typing import Final
 
 from core.agents.proposals.asking import Question
-from core.config.models.assignments import AgentRole
+from core.domain.agent_role import AgentRole
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import CharacterId, RequestId
 from core.domain.proposal import Occasion, Proposal
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.changes.moves import new_work
 from core.engine.kinds.cast.work import Work, sheet_of
@@ -46,8 +47,6 @@ class Begun:
 
     asked: tuple[RequestId, ...] = ()
     """The requests that a model has to answer; what was answered before is not asked again."""
-    proposed: int = 0
-    """Number of proposals made without a model."""
     left_alone: tuple[str, ...] = ()
     """Characters that the program must not change, each with the reason."""
 
@@ -122,7 +121,7 @@ class CastWork:
                 names = tuple(topic.name for topic in topics)
                 requests.append(self._asking(Work(Question.QUESTIONS, character.id, names), slot))
         asked = await self._add(requests, proposals)
-        return Begun(asked, len(proposals), tuple(left_alone))
+        return Begun(asked, tuple(left_alone))
 
     async def _add(
         self, requests: Sequence[BackgroundRequest], proposals: Sequence[Proposal]

@@ -7,7 +7,7 @@ from core.domain.clock import Clock
 from core.domain.ids import BlockId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.story.condensed import FEWEST, MOST, Condensing, Place, Strategy, next_run, range_of
 from core.domain.story.memory import BlockType
 from core.engine.changes.moves import new_work

@@ -8,7 +8,7 @@ from datetime import datetime
 from core.domain.clock import Clock
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.engine.changes import moves
 from core.engine.decisions import commands
 from core.engine.sync.notifications import SessionReplaced

@@ -35,9 +35,9 @@ class SessionReader:
         """Return the events of the story that a character has witnessed."""
         return await self._store.newest_canon(self.id, _ALL, known_to=slot)
 
-    async def memory_blocks(self, *, after: int = -1) -> Sequence[MemoryBlock]:
-        """Return the complete memory blocks that end after prompt `after`, in order; -1 means all."""
-        return await self._store.blocks(self.id, after=after)
+    async def memory_blocks(self) -> Sequence[MemoryBlock]:
+        """Return every complete memory block, in order."""
+        return await self._store.blocks(self.id)
 
     async def drafts(self) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest version first."""

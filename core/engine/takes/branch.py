@@ -10,7 +10,8 @@ from core.domain.bank.item import Item
 from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
 from core.domain.ids import SessionId
 from core.domain.session.absence import read_away
-from core.domain.session.session import SessionState, title_from
+from core.domain.session.session import title_from
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.condensed import still_condensed
 from core.domain.story.event import AWAY, PRESENT, Event, Role

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from core.agents.answers.json_output import InvalidMemoryError
 from core.agents.memory import context_summary
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.canon_locks import audience_of_lock
 from core.domain.errors import IllegalCommandError, LimitExceededError
 from core.domain.ids import BlockId, RequestId, new_uuid

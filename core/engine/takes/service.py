@@ -44,10 +44,6 @@ class Takes:
         """Ask for another take of the newest prompt, for this once with another model or `account:model`."""
         return await self._ask(lambda snapshot: take_commands.ask_again(snapshot, self._clock(), model=model))
 
-    async def edit_and_resend(self, text: str) -> RequestId:
-        """Ask for another take of the newest prompt, with another text of the GM."""
-        return await self._ask(lambda snapshot: take_commands.ask_again(snapshot, self._clock(), text=text))
-
     async def continue_reply(self) -> RequestId:
         """Ask for a take that continues the newest reply."""
         return await self._ask(

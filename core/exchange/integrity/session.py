@@ -37,7 +37,8 @@ from core.domain.session.limits import (
     is_storable_time,
 )
 from core.domain.session.prompt_block import PromptBlocks, cleaned, problems_of
-from core.domain.session.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot, first_slots
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event, Role

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from core.config.consent import is_loopback
 from core.config.files.bounded_file import read_bounded
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.text.cleaning import clean_line, has_controls
 

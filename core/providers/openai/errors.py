@@ -13,7 +13,6 @@ from email.utils import parsedate_to_datetime
 from typing import cast
 
 from core.domain.errors import ErrorCode
-from core.domain.requests.request import Usage
 from core.providers.base import ProviderError, bounded_wait
 from core.text.cleaning import clean_line
 
@@ -187,7 +186,7 @@ def scrub(text: str, secrets: Secrets) -> str:
     return line if len(line) <= _LONGEST_QUOTE else line[:_LONGEST_QUOTE] + "…"
 
 
-def provider_error(fault: ServiceFault, secrets: Secrets, usage: Usage | None = None) -> ProviderError:
+def provider_error(fault: ServiceFault, secrets: Secrets) -> ProviderError:
     """Return the error that the GM sees; `secrets` are what must not be in it."""
     code = code_of(fault)
     return ProviderError(
@@ -195,7 +194,6 @@ def provider_error(fault: ServiceFault, secrets: Secrets, usage: Usage | None = 
         _message(code, fault, secrets),
         hint=_hint(code, fault),
         retry_after=fault.retry_after,
-        usage=usage,
     )
 
 

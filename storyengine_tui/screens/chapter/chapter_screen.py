@@ -7,11 +7,13 @@ from textual import events, getters, on
 from textual.actions import parse
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import TabbedContent
 
 from core.domain.ids import RequestId
 from storyengine_tui.screens.chapter.early_input import EarlyKeys, EarlyPanel
+from storyengine_tui.screens.chapter.feedback import Feedback
 from storyengine_tui.screens.chapter.last_session import LastPanel
 from storyengine_tui.screens.chapter.paused_banner import PausedBanner
 from storyengine_tui.screens.chapter.session_listener import SessionListener
@@ -21,7 +23,8 @@ from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.screens.models.permission.call_permission import ensure_callable, repair_after_failure
 from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
-from storyengine_tui.screens.shared.status_screen import StatusScreen
+from storyengine_tui.textual_ext.painting.batched_screen import BatchedScreen
+from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 TAB_KEYS = Binding.Group("Tabs")
 
 
-class ChapterScreen(StatusScreen):
+class ChapterScreen(BatchedScreen[None]):
     """Shows one open session, and passes its notifications to the pages of the tabs."""
 
     HELP = "A chapter has three tabs: set up world and cast, play it, and have it written."
@@ -45,6 +48,12 @@ class ChapterScreen(StatusScreen):
         Binding("ctrl+t", "take_over", "Take over", show=False),
     ]
 
+    class StartRequested(Message):
+        """The GM wants the engine started again after it failed."""
+
+    class LeaveAnywayRequested(Message):
+        """The GM ends the program although some typed text cannot be stored."""
+
     AUTO_FOCUS = ""
     configuration: "Configuration"  # Set when the settings are read, before a session is opened.
 
@@ -55,7 +64,8 @@ class ChapterScreen(StatusScreen):
     def __init__(self) -> None:
         super().__init__()
         self._pages = TabPages(self)
-        self._listener = SessionListener(self, self._pages)
+        self.feedback = Feedback(self)
+        self._listener = SessionListener(self, self._pages, self.feedback)
         self.early = EarlyKeys()
         self._there: tuple[str, str] | None = None
         self._has_had_field = False
@@ -67,7 +77,7 @@ class ChapterScreen(StatusScreen):
             for tab, title in TITLES.items():
                 yield PageTab(title, id=tab)
         yield EarlyPanel(id="early", classes="grows")
-        yield from self.compose_trouble()
+        yield from self.feedback.compose()
         yield WriterBanner(id="writer")
         yield PausedBanner(id="paused")
         yield KeyLine()
@@ -84,7 +94,7 @@ class ChapterScreen(StatusScreen):
     @property
     def has_no_field_yet(self) -> bool:
         """Whether text that is typed now is meant for a page that does not exist yet."""
-        return not (self._has_had_field or self.is_open or self.has_failed_to_start)
+        return not (self._has_had_field or self.is_open or self.feedback.has_failed_to_start)
 
     def show_early_panel(self, panel: LastPanel | None) -> None:
         """Show the panel of tab 2 for typing before the session is open."""
@@ -110,8 +120,9 @@ class ChapterScreen(StatusScreen):
                 widget.insert(self.early.release())
 
     @on(SessionTab.Stored)
-    def _forget_early_text(self) -> None:
+    def _note_stored(self, event: SessionTab.Stored) -> None:
         self.early.forget_stored()
+        self.feedback.note_stored(is_complete=event.is_complete)
 
     @property
     def is_open(self) -> bool:
@@ -142,8 +153,8 @@ class ChapterScreen(StatusScreen):
         self._pages.folder = self.configuration.paths.data
         await self._pages.attach(home, session)
         self._early_panel.display = False
-        self.end_progress()
-        self.hide_trouble()
+        self.feedback.end_progress()
+        self.feedback.hide_trouble()
         self._listener.show()
         self._pages.active = home
         self.call_after_refresh(self._begin_others, session, listener)
@@ -208,7 +219,7 @@ class ChapterScreen(StatusScreen):
         run_in_background(self, work, group=group, exclusive=True)
 
     def _ask(self, work: Coroutine[None, None, None], group: str) -> None:
-        run_in_background(self, work, group=group, exclusive=True, failed=self.show_trouble)
+        run_in_background(self, work, group=group, exclusive=True, failed=self.feedback.show_trouble)
 
     def action_tab(self, tab: str) -> None:
         """Go to a tab; the first time, tab 2 asks whether to lock what is written on tab 1."""
@@ -230,6 +241,11 @@ class ChapterScreen(StatusScreen):
         if page is not None and self.is_open:
             self._pages.active = tab
             page.call_after_refresh(page.run_action, action)
+
+    @on(SessionTab.ElsewhereWanted)
+    def _go_elsewhere(self, event: SessionTab.ElsewhereWanted) -> None:
+        if event.session_id is None:  # Otherwise the app opens that chapter first.
+            self.do_there(event.tab, event.action)
 
     @on(TabbedContent.TabActivated, "#tabs")
     def _handle_tab(self, event: TabbedContent.TabActivated) -> None:
@@ -280,14 +296,31 @@ class ChapterScreen(StatusScreen):
         """Take over writing as soon as the other window closes, or cancel that."""
         self._writer.toggle()
 
+    def action_start(self) -> None:
+        """Start the engine again."""
+        self.post_message(self.StartRequested())
+
+    @on(Banner.ActionChosen)
+    def _perform(self, event: Banner.ActionChosen) -> None:
+        match event.action:
+            case "start":
+                self.action_start()
+            case "leave":
+                self.call_later(self.run_action, "app.leave")
+            case "leave-anyway":
+                self.post_message(self.LeaveAnywayRequested())
+            case "dismiss":
+                self.feedback.hide_trouble()
+
+    @on(SessionTab.CommandFailed)
     @on(WriterBanner.TakeOverFailed)
-    def _show_take_over_failure(self, event: WriterBanner.TakeOverFailed) -> None:
-        self.show_trouble(event.error)
+    def _show_failure(self, event: SessionTab.CommandFailed | WriterBanner.TakeOverFailed) -> None:
+        self.feedback.show_trouble(event.error)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
         if action == "tab":
             return True if self._session is not None else None
         if action == "start":
-            return self.has_failed_to_start
+            return self.feedback.has_failed_to_start
         return action != "take_over" or self._writer.can_take_over

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual.message import Message
+from textual.screen import Screen
 
 from core.domain.ids import RequestId, SessionId
 from core.domain.session.session_state import SessionState
+from storyengine_tui.screens.chapter.feedback import Feedback
 from storyengine_tui.screens.chapter.paused_banner import PausedBanner
 from storyengine_tui.screens.chapter.status_line import StatusLine
 from storyengine_tui.screens.chapter.tab_pages import TabPages
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.screens.models.permission.call_permission import is_repairable
-from storyengine_tui.screens.shared.status_screen import StatusScreen
 
 if TYPE_CHECKING:
     from core.domain.story.event import Event
@@ -46,9 +47,10 @@ class SessionListener:
 
         request_id: RequestId
 
-    def __init__(self, screen: StatusScreen, pages: TabPages) -> None:
+    def __init__(self, screen: Screen[None], pages: TabPages, feedback: Feedback) -> None:
         self._screen = screen
         self._pages = pages
+        self._feedback = feedback
         self._listening = ExitStack()
         self._state: SessionState | None = None
         self.session: SessionHandle | None = None
@@ -107,9 +109,9 @@ class SessionListener:
                 if has_ended:
                     self._pages.active = "narrative"
             case notifications.StorageTrouble(error):
-                self._screen.show_trouble(error, lasts_until_recovery=True)
+                self._feedback.show_trouble(error, lasts_until_recovery=True)
             case notifications.StorageRecovered():
-                self._screen.hide_trouble()
+                self._feedback.hide_trouble()
             case notifications.WriterChanged(holder):
                 self.show_writer()
                 if holder is None and self.session is not None:

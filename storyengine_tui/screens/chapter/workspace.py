@@ -58,11 +58,11 @@ class Workspace:
                 return
             await self._chapter.flush_or_raise()
             await self._close()
-            self._chapter.show_progress("Opening the chapter …")
+            self._chapter.feedback.show_progress("Opening the chapter …")
             try:
                 self.session = await self.require_engine().open(session_id)
             finally:
-                self._chapter.end_progress()
+                self._chapter.feedback.end_progress()
             await self._chapter.attach(self.session)
             self.remember()
 

@@ -7,7 +7,8 @@ from typing import ClassVar, TypeVar
 from textual.binding import Binding, BindingType
 
 from core.domain.ids import SessionId
-from core.domain.session.session import SessionState, SessionSummary
+from core.domain.session.session import SessionSummary
+from core.domain.session.session_state import SessionState
 from storyengine_tui.screens.chapter.next_chapter import begin_next
 from storyengine_tui.screens.library.save_points_screen import SavePointsScreen
 from storyengine_tui.screens.library.shelf_screen import ShelfScreen

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from core.config.consent import normalise_base_url
 from core.config.models.accounts import Account, Accounts, accounts_of, own_account
 from core.config.models.api_keys import FoundKey, find_api_key
-from core.config.models.assignments import AgentRole, ModelAssignments, choose_models
+from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.models.embedding import EmbeddingChoice, choose_embedding
 from core.config.sections import (
     AgentSettings,
@@ -22,6 +22,7 @@ from core.config.sections import (
     is_account_name,
 )
 from core.config.settings import InvalidSettingsError, load_settings
+from core.domain.agent_role import AgentRole
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId

@@ -11,9 +11,10 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from core.config.models.assignments import AgentRole, ModelAssignments, ModelConfig
+from core.config.models.assignments import ModelAssignments
+from core.config.models.model_config import ModelConfig
 from core.config.sections import AgentSettings
-from core.domain.agent_role import AGENT_NAMES
+from core.domain.agent_role import AGENT_NAMES, AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line

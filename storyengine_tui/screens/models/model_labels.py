@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from core.config.consent import is_loopback
 from core.config.models.accounts import Account, Accounts
-from core.config.models.assignments import SCRIPT, AgentRole, ModelAssignments
+from core.config.models.assignments import SCRIPT, ModelAssignments
 from core.config.models.model_defaults import LOCAL_MODEL
+from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line

@@ -16,9 +16,9 @@ from textual.widgets import Button, Input, Select, Static
 from core.config.consent import InvalidAddressError
 from core.config.models.accounts import OWN
 from core.config.models.api_keys import store_api_key
-from core.config.models.assignments import AgentRole
 from core.config.models.cast_models import CastModels, look_up, with_lacking
 from core.config.sections import LONGEST_MODEL_NAME, ProviderName
+from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.engine.kinds.trial import tested

@@ -11,7 +11,7 @@ from textual.widgets import Button, Static
 from core.domain.ids import RequestId
 from core.domain.requests.request import NarrativeRequest
 from core.domain.session.limits import Limits
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.engine.sync import notifications
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.chapter_build import ChapterBuild
@@ -70,7 +70,9 @@ class NarrativePane(SessionTab):
         self._bank = BankPart(self, self.memory)
         self.build = ChapterBuild(self)
         self._viewpoints = Viewpoints(self, self.memory, self.build.build)
-        self.adopt(self._bank, self.build, SearchTargets(self, self.memory))
+        self.adopt(self._bank, "bank_list", "bank_alike", "bank_act")
+        self.adopt(self.build, "build", "retry", "cancel", "download")
+        self.adopt(SearchTargets(self, self.memory), "go_to_block", "go_to_item", "go_to_version")
 
     def compose(self) -> ComposeResult:
         """Compose the three cells, and above the chapter what is going on with it."""

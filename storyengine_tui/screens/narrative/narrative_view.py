@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import NarrativeRequest, SummaryRequest
-from core.domain.session.session import Session, SessionState
+from core.domain.session.session import Session
+from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean

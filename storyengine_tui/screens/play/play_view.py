@@ -7,7 +7,8 @@ from core.domain.errors import ErrorCode
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import Session, SessionState
+from core.domain.session.session import Session
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.context_status import Statuses
 from core.engine.kinds.speaking.afterthought import DECISION_CALL

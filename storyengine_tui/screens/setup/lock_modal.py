@@ -12,8 +12,8 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from core.config.models.assignments import AgentRole
 from core.config.models.cast_models import CastModels, look_up
+from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import RequestState

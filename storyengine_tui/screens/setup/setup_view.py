@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from core.domain.requests.request import LockRequest, Request
 from core.domain.session.profile import Profiles
-from core.domain.session.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
+from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots
 from core.domain.story.secret import Reveal, Secret

@@ -103,12 +103,10 @@ class SessionTab(VerticalScroll, can_focus=False):
         """Whether `session` is still open; check it after every await, for another may be open by then."""
         return self.has_session and self._session is session
 
-    def adopt(self, *parts: object) -> None:
-        """Make the actions of parts of this page its own, so that keys and the palette find them here."""
-        for part in parts:
-            for name in dir(part):
-                if name.startswith("action_"):
-                    setattr(self, name, getattr(part, name))
+    def adopt(self, part: object, *actions: str) -> None:
+        """Make these actions of a part of this page its own, so that keys and the palette find them here."""
+        for action in actions:
+            setattr(self, f"action_{action}", getattr(part, f"action_{action}"))
 
     async def attach(self, session: "SessionHandle") -> None:
         """Show this session from now on."""

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from core.config.models.assignments import AgentRole
+from core.domain.agent_role import AgentRole
 from core.exchange.scripts.chapter_script import ChapterScriptError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.model_labels import model_label_for

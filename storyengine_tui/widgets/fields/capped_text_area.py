@@ -226,23 +226,3 @@ class CappedTextArea(KeptWrapTextArea):
             self.full_sentence = f"Full: {self.limit:,} characters fit, {count:,} were not taken"
             self.border_subtitle = self.full_sentence
             self.post_message(self.LimitReached(self, self.limit, count))
-
-
-class ComposerTextArea(CappedTextArea):
-    """A capped text area where Enter sends and Ctrl+J, or Shift+Enter where it arrives, is a new line.
-
-    A subclass sends, in `action_submit`.
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "submit", "Send"),
-        Binding("ctrl+j,shift+enter", "new_line", "New line", key_display="^j"),
-    ]
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer what is possible: nothing is sent from a text that is only read."""
-        return not (self.read_only and action in ("submit", "new_line"))
-
-    def action_new_line(self) -> None:
-        """Break the line at the cursor, or replace the selection by a break."""
-        self.replace("\n", *self.selection, maintain_selection_offset=False)

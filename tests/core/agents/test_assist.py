@@ -10,8 +10,10 @@ from core.agents import assist
 from core.agents.assist import Asked, Field, Task, read_proposal, require_possible
 from core.agents.context_builder import ContextBuilder
 from core.agents.role.prompt_file import load_prompt
-from core.config.models.assignments import AgentRole, PromptStyle, defaults_for
+from core.config.models.assignments import defaults_for
+from core.config.models.model_config import PromptStyle
 from core.context.segments import Context
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot

@@ -10,7 +10,8 @@ from pydantic import BaseModel
 from core.agents.answers.json_output import read_object
 from core.agents.answers.schema import schema_of
 from core.agents.role.prompt_file import load_prompt, parse_prompt, render_prompt
-from core.config.models.assignments import AgentRole, PromptStyle
+from core.config.models.model_config import PromptStyle
+from core.domain.agent_role import AgentRole
 from core.domain.story.memory import TurnDelta, WorldChapterLock
 
 R = AgentRole

@@ -6,7 +6,8 @@ from importlib.resources import files
 import pytest
 
 from core.agents.role.prompt_file import load_prompt, parse_prompt, prompt_for, render_prompt
-from core.config.models.assignments import AgentRole, PromptStyle
+from core.config.models.model_config import PromptStyle
+from core.domain.agent_role import AgentRole
 from tests.core.agents.test_prompts import RULES, is_in_force
 from tests.core.samples import choice
 

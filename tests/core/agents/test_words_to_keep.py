@@ -8,9 +8,11 @@ import pytest
 
 from core.agents.context_builder import ContextBuilder
 from core.agents.sections.words_to_keep import LEAD
-from core.config.models.assignments import AgentRole, ModelAssignments, PromptStyle
+from core.config.models.assignments import ModelAssignments
+from core.config.models.model_config import PromptStyle
 from core.context.segments import Context
 from core.context.visibility import known_to, known_to_gm
+from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import QuoteDetails
 from core.domain.bank.evidence import Evidence
@@ -24,7 +26,7 @@ from core.domain.story.context_status import ContextStatus, EventStatus, marked
 from core.domain.story.event import Event
 from core.text.delimiters import SegmentName
 from tests.core.bank_samples import fact
-from tests.core.samples import choice, event, memory, play, session
+from tests.core.samples import choice, event, memory, narrative_of, play, session
 
 RED = Audience.of((Slot.RED,))
 
@@ -53,7 +55,8 @@ def narrated(
     quotes: Sequence[Item], events: Sequence[Event], prompts: int = 7, style: PromptStyle = PromptStyle.FULL
 ) -> Context:
     mine, blocks = session(prompts=prompts, boundary=prompts), memory(prompts // 7)
-    return build(style=style).narrative(known_to_gm(mine, blocks, events, quotes=quotes), "Plain.", 800)
+    knowledge = known_to_gm(mine, blocks, events, quotes=quotes)
+    return narrative_of(build(style=style), knowledge, "Plain.", 800)
 
 
 @pytest.mark.parametrize("style", PromptStyle)
@@ -97,7 +100,7 @@ def test_from_a_viewpoint_only_what_that_character_heard_is_to_be_kept() -> None
     def told(slot: Slot) -> str:
         own = Cast(mine, Tab1Inputs())[slot]
         knowledge = known_to(own, mine, memory(1), whispered, quotes=quotes)
-        return words_in(build().narrative(knowledge, "Plain.", 800))
+        return words_in(narrative_of(build(), knowledge, "Plain.", 800))
 
     assert "Line 1" in told(Slot.RED)
     assert "Line 2" in told(Slot.RED)

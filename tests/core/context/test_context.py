@@ -10,9 +10,11 @@ from hypothesis import given
 
 from core.agents.context_builder import Context, ContextBuilder, repair_context
 from core.agents.role.prompt_file import load_prompt
-from core.config.models.assignments import AgentRole, PromptStyle, choose_models
+from core.config.models.assignments import choose_models
+from core.config.models.model_config import PromptStyle
 from core.config.sections import ProfileSettings, ProviderName, RecentContext
 from core.context.visibility import known_to_gm
+from core.domain.agent_role import AgentRole
 from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Session
 from core.domain.slot import Slot
@@ -20,7 +22,7 @@ from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.storage.snapshot import recent_from
 from core.text.delimiters import SegmentName, closing_mark, delimit, opening_mark
-from tests.core.samples import TAB1, any_text, choices, event, known, memory, play, session
+from tests.core.samples import TAB1, any_text, choices, event, known, memory, narrative_of, play, session
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = {Slot.RED: "Mara"}
@@ -43,7 +45,7 @@ def inputs(style: PromptStyle = PromptStyle.FULL) -> dict[AgentRole, Context]:
         AgentRole.WORLD_LOCK: build.world_lock(mine, TAB1),
         AgentRole.CHARACTER: build.character(known(mine, blocks, events), "What do you do?"),
         AgentRole.CONTEXT_SUMMARY: build.summary(known_to_gm(mine, blocks, events), PromptRange(8, 9)),
-        AgentRole.NARRATIVE: build.narrative(known_to_gm(mine, blocks, events), "Plain and vivid.", 800),
+        AgentRole.NARRATIVE: narrative_of(build, known_to_gm(mine, blocks, events), "Plain and vivid.", 800),
     }
 
 

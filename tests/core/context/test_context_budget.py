@@ -8,10 +8,12 @@ import pytest
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.agents.role.setup import AgentSetup
-from core.config.models.assignments import AgentRole, ModelAssignments, PromptStyle
+from core.config.models.assignments import ModelAssignments
+from core.config.models.model_config import PromptStyle
 from core.context.memory_digest import STEP, MemoryDigester
 from core.context.tokens import estimate_tokens
 from core.context.visibility import known_to_gm
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import BlockId
 from core.domain.prompt_range import PromptRange

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from core.agents.context_builder import ContextBuilder
-from core.config.models.assignments import AgentRole, PromptStyle
+from core.config.models.model_config import PromptStyle
+from core.domain.agent_role import AgentRole
 from core.domain.slot import Slot
 from tests.core.samples import choices, known, memory, play, session
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from core.config.models.assignments import AgentRole, PromptStyle
+from core.config.models.model_config import PromptStyle
+from core.domain.agent_role import AgentRole
 from tests.core.golden_chapter import STORY, GoldenChapter
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ import pytest
 from core.agents.context_builder import Context, ContextBuilder
 from core.agents.role.setup import AgentSetup, total
 from core.agents.sections.lore import LoreReader
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.lore import NO_LORE, ChapterLore
 from core.context.memory_digest import MemoryDigester
 from core.context.visibility import CharacterKnowledge, known_to

@@ -8,14 +8,15 @@ import pytest
 from core.agents.context_builder import Context, ContextBuilder
 from core.agents.role.prompt_file import in_place_of_text
 from core.agents.sections.prompt_blocks import LEAD
-from core.config.models.assignments import AgentRole, PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.visibility import known_to_gm
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
 from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
 from core.domain.slot import Slot
 from core.text.delimiters import SegmentName
-from tests.core.samples import TAB1, choices, known, lock_block, memory, play, session
+from tests.core.samples import TAB1, choices, known, lock_block, memory, narrative_of, play, session
 
 N = SegmentName
 FIRST = PromptBlock(id=1, name="Weather", text="It always rains.", order=200)
@@ -34,7 +35,7 @@ def inputs(
         AgentRole.WORLD_LOCK: build.world_lock(mine, TAB1),
         AgentRole.CHARACTER: build.character(known(mine, told, events, slot=slot), "What do you do?"),
         AgentRole.CONTEXT_SUMMARY: build.summary(known_to_gm(mine, told, events), PromptRange(8, 9)),
-        AgentRole.NARRATIVE: build.narrative(known_to_gm(mine, told, events), "Plain and vivid.", 800),
+        AgentRole.NARRATIVE: narrative_of(build, known_to_gm(mine, told, events), "Plain and vivid.", 800),
     }
 
 

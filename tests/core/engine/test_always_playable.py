@@ -9,14 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.models.assignments import AgentRole, ModelAssignments, choose_models
+from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.sections import AgentSettings, ProfileSettings
 from core.context.visibility import known_to_gm
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import SummaryRequest
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.session.prompt_block import LONGEST_PROMPT_BLOCK, PromptBlock, PromptBlocks
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.memory import corrections_length
 from core.engine.changes.moves import may_summarise_early

@@ -17,7 +17,7 @@ from core.domain.errors import (
 )
 from core.domain.ids import RequestId, new_uuid
 from core.domain.requests.request import RequestState
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions import tab1_commands
 from core.engine.engine import Engine

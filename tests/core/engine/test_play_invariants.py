@@ -19,7 +19,7 @@ from core.domain.requests.request import (
     RequestState,
     SummaryRequest,
 )
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.engine.changes.moves import may_summarise_early

@@ -31,7 +31,7 @@ def offers(character: Character) -> list[Proposal]:
     ]
 
 
-async def desk() -> tuple[ProposalLibrary, MemoryLibrary, Character, list[Proposal]]:
+async def at_hand() -> tuple[ProposalLibrary, MemoryLibrary, Character, list[Proposal]]:
     store, character = MemoryDatabase().library, mira()
     await store.put_character(character)
     made = offers(character)
@@ -49,7 +49,7 @@ def states(found: Sequence[Proposal]) -> list[ProposalState]:
 
 
 async def test_one_that_is_taken_changes_the_character_and_makes_its_rival_outdated() -> None:
-    library, store, character, [text, other, *rest] = await desk()
+    library, store, character, [text, other, *rest] = await at_hand()
     assert [one.is_outdated for one in await library.offered()] == [False] * 4
     assert (await library.accept(text)).version == character.version + 1
     assert (await now(store)).short_description == "New."
@@ -64,7 +64,7 @@ async def test_one_that_is_taken_changes_the_character_and_makes_its_rival_outda
 
 
 async def test_all_that_fit_are_taken_at_once_and_the_outdated_stay_open() -> None:
-    library, store, _, made = await desk()
+    library, store, _, made = await at_hand()
     assert await library.accept_all(made) == (3, 1)
     changed = await now(store)
     assert (changed.version, changed.short_description) == (2, "New.")
@@ -73,7 +73,7 @@ async def test_all_that_fit_are_taken_at_once_and_the_outdated_stay_open() -> No
 
 
 async def test_what_was_decided_is_undone_one_by_one_the_last_first() -> None:
-    library, store, character, made = await desk()
+    library, store, character, made = await at_hand()
     await library.accept_all(made)
     for _ in range(3):
         await library.undo(character.id)
@@ -84,7 +84,7 @@ async def test_what_was_decided_is_undone_one_by_one_the_last_first() -> None:
 
 
 async def test_one_that_is_dropped_changes_nothing_and_can_be_brought_back() -> None:
-    library, store, character, made = await desk()
+    library, store, character, made = await at_hand()
     await library.drop(made[:2])
     assert await now(store) == character
     assert len(await library.offered()) == 2
@@ -94,7 +94,7 @@ async def test_one_that_is_dropped_changes_nothing_and_can_be_brought_back() -> 
 
 
 async def test_what_the_gm_has_changed_since_is_not_undone_over_it() -> None:
-    library, store, character, [text, *_] = await desk()
+    library, store, character, [text, *_] = await at_hand()
     await library.accept(text)
     await store.put_character(replace(await now(store), short_description="My words."))
     with pytest.raises(IllegalCommandError, match="nothing was undone"):
@@ -103,7 +103,7 @@ async def test_what_the_gm_has_changed_since_is_not_undone_over_it() -> None:
 
 
 async def test_an_archived_character_has_no_proposals_and_takes_none() -> None:
-    library, store, character, [text, *_] = await desk()
+    library, store, character, [text, *_] = await at_hand()
     await store.put_character(replace(character, archived_at=NOW))
     assert await library.offered() == []
     with pytest.raises(IllegalCommandError, match="archived"):

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from core.config.models.assignments import AgentRole, defaults_for
+from core.config.models.assignments import defaults_for
+from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import RequestState

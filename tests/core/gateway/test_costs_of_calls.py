@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from core.config.consent import Consent
-from core.config.models.assignments import AgentRole, PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.segments import Context, plain
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.cost import LOCAL, PROVIDER, YOURS, Cost, UnitPrices

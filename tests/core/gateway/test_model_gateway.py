@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models.assignments import AgentRole, PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.segments import Context, plain
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Content, Request, Usage
 from core.engine.kinds.trial import new_test

@@ -7,13 +7,10 @@ from collections.abc import Coroutine, Sequence
 import pytest
 
 from core.config.models.accounts import accounts_of
-from core.config.models.assignments import (
-    AgentRole,
-    choose_models,
-    defaults_for,
-)
+from core.config.models.assignments import choose_models, defaults_for
 from core.config.models.model_defaults import DEFAULT_LIMITS
 from core.config.sections import AccountSettings, AgentSettings, ProfileSettings
+from core.domain.agent_role import AgentRole
 from core.gateway.rate_limit import RateLimiter
 
 AGENT_IDS = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.config.models.model_defaults import LOCAL_MODEL
 from core.config.models.model_size import is_small_by_name
 from core.providers.local.catalogue import (

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.tokens import characters_for, estimate_tokens
 from core.text.delimiters import EMPTY, SegmentName, closing_mark, delimit, escape_delimiters, opening_mark
 from tests.core.samples import any_text

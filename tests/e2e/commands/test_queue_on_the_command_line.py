@@ -22,8 +22,8 @@ from db.store import open_store
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.program import PATIENCE, WORDS_ALONE, Machine, chapter_script, warm_machine
 from tests.engine.queue.test_background import work
-from tests.engine.queue.test_queue import a_window, playable
-from tests.engine.windows import Ears
+from tests.engine.queue.test_queue import a_window
+from tests.engine.windows import Ears, playable
 
 ESCAPES = "\x1b]0;owned\x07"
 

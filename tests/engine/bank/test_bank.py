@@ -10,7 +10,7 @@ from core.domain.errors import SessionLockedError
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import RequestState
 from core.domain.session.language import Language
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.bank.service import Bank
 from core.engine.decisions.tab1_commands import Tab1Edit

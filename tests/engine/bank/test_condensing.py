@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from core.config.models.assignments import AgentRole, ModelAssignments
+from core.config.models.assignments import ModelAssignments
 from core.context.segments import CompressionMethod
+from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError

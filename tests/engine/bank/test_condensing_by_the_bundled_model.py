@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from core.config.files.paths import Paths
-from core.config.models.assignments import AgentRole, defaults_for
+from core.config.models.assignments import defaults_for
+from core.domain.agent_role import AgentRole
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
@@ -21,7 +22,7 @@ from core.providers.local.provider import LocalProvider
 from core.providers.scripted.script import Entry, Script
 from db.store import PostgresStore
 from tests.engine.bank.test_condensing import DELTA, IN_SHORT, SUMMARY, choices, is_condensing
-from tests.engine.windows import Recorder, chapter, engine_on, listening, play
+from tests.engine.windows import Recorder, engine_on, listening, play, playable
 
 pytestmark = [
     pytest.mark.anyio,
@@ -62,8 +63,7 @@ async def test_the_bundled_model_condenses_memory_in_words_of_the_deltas(
     own = defaults_for("local")[AgentRole.CONTEXT_SUMMARY]
     assigned = choices(room=10)
     assigned = replace(assigned, roles={**assigned.roles, AgentRole.CONTEXT_SUMMARY: own})
-    async with chapter(store, chunk_size=2) as session:
-        session_id = session.id
+    session_id = await playable(store, chunk_size=2)
     session = await engine_on(store, Bundled(local), choices=assigned).open(session_id)
     async with asyncio.timeout(LONGEST), listening(session) as ears:
         await play(session, 4)

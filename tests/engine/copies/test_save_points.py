@@ -18,7 +18,8 @@ from core.domain.errors import (
     StoryEngineError,
 )
 from core.domain.ids import SessionId, new_uuid
-from core.domain.session.session import SessionState, Tab1Inputs
+from core.domain.session.session import Tab1Inputs
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.save_point import (
     AUTOMATIC,

@@ -12,7 +12,7 @@ from core.domain.errors import ErrorCode
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestFailed

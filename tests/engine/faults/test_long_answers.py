@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from core.config.models.assignments import AgentRole, ModelAssignments
+from core.config.models.assignments import ModelAssignments
 from core.config.models.model_config import LEAST_ANSWER
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.openai.provider import OpenAIProvider
 from core.providers.scripted.provider import ScriptedProvider

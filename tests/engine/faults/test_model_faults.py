@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from core.config.models.assignments import AgentRole, ModelAssignments
+from core.config.models.assignments import ModelAssignments
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
 from core.domain.requests.request_kinds import RequestKind
 from core.providers.openai.provider import OpenAIProvider

@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from core.domain.errors import ErrorCode, StorageError
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.exchange.scripts.chapter_script import ChapterScript, load_chapter_script
 from core.storage.changes import Changes
 from db.store import PostgresStore

@@ -21,11 +21,11 @@ from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.requests.request import SummaryRequest
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
-from core.engine.sync.notifications import StorageRecovered, StorageTrouble, TextArrived
+from core.engine.sync.notifications import StorageRecovered, StorageTrouble
 from core.providers.scripted.provider import ScriptedProvider
 from core.storage.changes import Changes
 from core.storage.session_store import Lease, SessionStore
@@ -41,6 +41,8 @@ from tests.engine.windows import (
     done,
     listening,
     play,
+    playable,
+    streaming,
     window,
 )
 from tests.store.embedded.embedded_fixtures import stop, wait_until
@@ -83,8 +85,7 @@ async def test_a_reply_and_a_text_outlive_a_server_that_is_stopped(
     try:
         async with chapter(store, model) as session, listening(session) as ears:
             async with asyncio.timeout(seconds + PATIENCE):
-                request_id = await session.submit_prompt(Slot.RED, "One")
-                await ears.hear(TextArrived)
+                request_id = await streaming(session, ears)
                 await asyncio.to_thread(plain.stop)
                 model.gate.set()
                 await ears.hear(StorageTrouble)
@@ -123,11 +124,9 @@ async def test_the_gm_hears_of_an_outage_at_once_also_while_a_paid_reply_waits_f
     store: PostgresStore,
 ) -> None:
     slow, model = Slow(store), GatedModel()
-    async with chapter(store) as session:
-        session_id = session.id
+    session_id = await playable(store)
     async with window(slow, model, session_id) as session, listening(session) as ears:
-        request_id = await session.submit_prompt(Slot.RED, "One")
-        await ears.hear(TextArrived)
+        request_id = await streaming(session, ears)
         slow.is_away = True
         model.gate.set()
         await slow.arrived.wait()
@@ -180,8 +179,7 @@ async def test_a_connection_that_is_cut_in_its_transaction_stores_the_reply_once
 ) -> None:
     model = GatedModel()
     async with chapter(store, model) as session, listening(session) as ears:
-        request_id = await session.submit_prompt(Slot.RED, "One")
-        await ears.hear(TextArrived)
+        request_id = await streaming(session, ears)
         with held(url, "LOCK TABLE event IN ACCESS EXCLUSIVE MODE") as other:
             model.gate.set()
             for _ in range(2):  # the pen sends once more where its connection was old

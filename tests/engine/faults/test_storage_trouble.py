@@ -8,14 +8,13 @@ import pytest
 from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedError, StorageError
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.sync.notifications import (
     EventsAppended,
     MemoryAppended,
     StorageRecovered,
     StorageTrouble,
-    TextArrived,
     WriterChanged,
 )
 from core.storage.changes import Changes
@@ -31,7 +30,9 @@ from tests.engine.windows import (
     end_writers,
     listening,
     play,
+    playable,
     set_up,
+    streaming,
     window,
 )
 
@@ -51,8 +52,7 @@ async def test_a_paid_reply_is_stored_exactly_once_when_the_store_is_back(
     outage = Outage(store, is_late=is_late)
     outage.fail(5, AWAY, with_reply)
     model = Recorder()
-    async with chapter(store) as session:
-        session_id = session.id
+    session_id = await playable(store)
     async with window(outage, model, session_id) as session, listening(session) as ears:
         await done(session, await session.submit_prompt(Slot.RED, "One"))
         assert outage.failures == 5
@@ -72,8 +72,7 @@ async def test_a_prompt_that_the_store_did_not_confirm_is_sent_once_when_it_is_s
     outage = Outage(store, is_late=is_late)
     outage.fail(1, AWAY)
     model = Recorder()
-    async with chapter(store) as session:
-        session_id = session.id
+    session_id = await playable(store)
     async with window(outage, model, session_id) as session:
         with pytest.raises(StorageError):
             await session.submit_prompt(Slot.RED, "One")
@@ -120,8 +119,7 @@ async def test_a_settlement_that_can_never_be_stored_becomes_a_failure_and_the_s
 ) -> None:
     refusal = StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)
     outage = Outage(store)
-    async with chapter(store) as session:
-        session_id = session.id
+    session_id = await playable(store)
     async with window(outage, None, session_id) as session:
         outage.fail(1, refusal, with_reply)
         with caplog.at_level(logging.ERROR):
@@ -137,8 +135,7 @@ async def test_a_settlement_that_can_never_be_stored_becomes_a_failure_and_the_s
 async def test_not_even_provenance_that_cannot_be_stored_stops_the_session(store: PostgresStore) -> None:
     refusal = StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)
     outage = Outage(store)
-    async with chapter(store) as session:
-        session_id = session.id
+    session_id = await playable(store)
     async with window(outage, None, session_id) as session:
         outage.fail(9, refusal, lambda changes: changes.artifacts)
         request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
@@ -152,8 +149,7 @@ async def test_a_reply_is_stored_though_every_connection_was_ended_while_it_stre
 ) -> None:
     model = GatedModel()
     async with chapter(store, model) as session, listening(session) as ears:
-        request_id = await session.submit_prompt(Slot.RED, "One")
-        await ears.hear(TextArrived)
+        request_id = await streaming(session, ears)
         await asyncio.to_thread(end_connections, url)
         model.gate.set()
         await done(session, request_id)
@@ -184,8 +180,7 @@ async def test_an_answer_that_arrives_after_another_window_has_settled_its_promp
 ) -> None:
     model = GatedModel()
     async with chapter(store, model) as session, listening(session) as ears:
-        request_id = await session.submit_prompt(Slot.RED, "One")
-        await ears.hear(TextArrived)
+        request_id = await streaming(session, ears)
         await asyncio.to_thread(end_writers, url)
         async with window(store, None, session.id, label="second window") as other:
             assert other.snapshot.unsent == {Slot.RED: "One"}
@@ -203,8 +198,7 @@ async def test_a_window_that_lost_its_lock_for_good_says_so_follows_along_and_ca
 ) -> None:
     model = GatedModel()
     async with chapter(store, model) as session, listening(session) as ears:
-        request_id = await session.submit_prompt(Slot.RED, "One")
-        await ears.hear(TextArrived)
+        request_id = await streaming(session, ears)
         await asyncio.to_thread(end_writers, url)
         async with window(store, None, session.id, label="second window") as other:
             waiter = asyncio.create_task(session.wait(request_id))
@@ -230,8 +224,7 @@ async def test_our_own_lock_that_the_server_has_not_given_up_yet_is_waited_for(
     """After a broken network the server may hold the lock of our lost connection for a while."""
     model = GatedModel()
     async with chapter(store, model, label="this window") as session, listening(session) as ears:
-        request_id = await session.submit_prompt(Slot.RED, "One")
-        await ears.hear(TextArrived)
+        request_id = await streaming(session, ears)
         await asyncio.to_thread(end_writers, url)
         ghost = await store.acquire(session.id, "this window")
         assert not isinstance(ghost, WriterInfo)
@@ -250,8 +243,7 @@ async def test_closing_does_not_wait_for_a_store_that_stays_away(
     monkeypatch.setattr("core.engine.session.session_handle.CLOSE_TIMEOUT_SECONDS", 0.1)
     monkeypatch.setattr("core.engine.queue.worker.SETTLE_TIMEOUT_SECONDS", 0.1)
     outage = Outage(store)
-    async with chapter(store) as session:
-        session_id = session.id
+    session_id = await playable(store)
     async with window(outage, None, session_id) as session, listening(session) as ears:
         outage.fail(1_000_000, AWAY, with_reply)
         request_id = await session.submit_prompt(Slot.RED, "One")

@@ -12,7 +12,7 @@ from core.domain.errors import BookGoesOnError, IllegalCommandError, StorageErro
 from core.domain.ids import SessionId
 from core.domain.session.carry_over import CarryKind
 from core.domain.session.profile import Profile
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine

@@ -9,7 +9,7 @@ from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.absence import PAUSED
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.library.characters import CharacterLibrary
@@ -100,8 +100,7 @@ async def test_whom_the_gm_brings_back_or_sends_away_is_left_alone(store: Postgr
     async with window(store, None, session_id) as session:
         await taken(session, kara, joss)
         await locked(session)
-        await session.scene.bring_back(RED)
-        await session.scene.send_away(ORANGE)
+        await session.scene.set_away({ORANGE: 0})
         await done(session, await session.submit_prompt(RED, "Who is there?"))
     async with window(store, None, session_id) as session:
         assert session.snapshot.session.away == {ORANGE: 0}

@@ -5,7 +5,7 @@ import pytest
 from core.domain.audience import NOBODY
 from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.engine.decisions.tab1_commands import Tab1Edit

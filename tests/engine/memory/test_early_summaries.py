@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models.assignments import AgentRole, ModelAssignments
+from core.config.models.assignments import ModelAssignments
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.providers.scripted.script import Fault
 from db.store import PostgresStore

@@ -4,7 +4,7 @@ import pytest
 
 from core.domain.audience import EVERYONE
 from core.domain.requests.request import RequestState, SummaryRequest
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestSettled

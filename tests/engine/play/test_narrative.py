@@ -6,7 +6,8 @@ from itertools import groupby
 
 import pytest
 
-from core.config.models.assignments import AgentRole, ModelAssignments
+from core.config.models.assignments import ModelAssignments
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind

@@ -8,7 +8,7 @@ import pytest
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.save_point import content_of
 from core.engine.decisions.tab1_commands import Tab1Edit

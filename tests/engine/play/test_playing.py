@@ -10,7 +10,7 @@ from core.domain.errors import ErrorCode, IllegalCommandError
 from core.domain.ids import RequestId, new_uuid
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.queue.worker import RequestWorker
@@ -45,6 +45,7 @@ from tests.engine.windows import (
     says,
     scripted,
     set_up,
+    streaming,
     window,
 )
 
@@ -132,8 +133,7 @@ async def test_a_prompt_that_is_stopped_mid_stream_fails_with_its_text_in_the_co
     store: PostgresStore,
 ) -> None:
     async with chapter(store, GatedModel()) as session, listening(session) as ears:
-        request_id = await session.submit_prompt(Slot.RED, "One")
-        await ears.hear(TextArrived)
+        request_id = await streaming(session, ears)
         await session.cancel(request_id)
         request = await session.wait(request_id)
         assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.LLM_CANCELLED)

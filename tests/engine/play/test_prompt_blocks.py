@@ -12,7 +12,7 @@ from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.prompt_block import LONGEST_PROMPT_BLOCK, NO_PROMPT_BLOCKS, PromptBlock, PromptBlocks
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.save_points.service import SavePoints

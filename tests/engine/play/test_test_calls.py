@@ -6,7 +6,7 @@ from core.domain.errors import ErrorCode, SessionLockedError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import Artifact, Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.kinds.trial import TEST_PROMPT, TEST_VERSION
 from core.engine.session.session_handle import SessionHandle

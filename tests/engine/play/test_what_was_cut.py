@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models.assignments import AgentRole, ModelAssignments, PromptStyle
+from core.config.models.assignments import ModelAssignments
+from core.config.models.model_config import PromptStyle
+from core.domain.agent_role import AgentRole
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, ScriptMatch

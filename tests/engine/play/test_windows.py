@@ -7,7 +7,7 @@ import pytest
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit

@@ -12,7 +12,7 @@ from core.domain.errors import ErrorCode, IllegalCommandError
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
 from core.domain.requests.request_kinds import Level, RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.kinds import registry

@@ -28,6 +28,7 @@ from tests.engine.windows import (
     chapter,
     done,
     listening,
+    playable,
     says,
     scripted,
     window,
@@ -55,8 +56,7 @@ class Thinking(ScriptedProvider):
 async def test_a_call_that_makes_room_before_it_answers_is_on_record_and_is_no_try(
     store: PostgresStore,
 ) -> None:
-    async with chapter(store) as session:
-        session_id = session.id
+    session_id = await playable(store)
     model = Thinking()
     engine = Engine(
         store,
@@ -83,8 +83,7 @@ async def test_a_call_that_makes_room_before_it_answers_is_on_record_and_is_no_t
 
 
 async def test_a_call_that_only_waited_for_its_place_leaves_no_record(store: PostgresStore) -> None:
-    async with chapter(store) as session:
-        session_id = session.id
+    session_id = await playable(store)
     model = GatedModel(when=says("And you?"))
     lanes = {"work": Lane(lambda: model, concurrency=1)}
     engine = Engine(store, scripted(), AT_WORK, label="here", lanes=lanes, backoffs=waiting(3600.0))
@@ -111,8 +110,7 @@ async def test_work_that_the_gm_retries_has_all_of_its_tries_again(store: Postgr
 async def test_work_that_cannot_be_stored_at_all_fails_alone_while_a_character_answers(
     store: PostgresStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with chapter(store) as session:
-        session_id = session.id
+    session_id = await playable(store)
     model, outage = GatedModel(when=says("And you?")), Outage(store)
     refusal = StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)
     async with window(outage, model, session_id) as session, listening(session) as ears:

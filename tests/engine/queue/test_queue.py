@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from core.config.models.assignments import AgentRole, ModelAssignments
+from core.config.models.assignments import ModelAssignments
+from core.domain.agent_role import AgentRole
 from core.domain.errors import IllegalCommandError, SessionLockedError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import RequestState
@@ -27,21 +28,18 @@ from core.engine.sync.notifications import (
 )
 from core.gateway.lanes import Lane
 from core.providers.base import Provider
-from db.store import PostgresStore, open_store
+from db.store import open_store
 from tests.core.samples import waiting
 from tests.engine.queue.test_background import ASKED, Work, work
 from tests.engine.windows import (
     CHOICES,
     Ears,
     GatedModel,
-    create,
-    done,
     end_writers,
     listening,
+    playable,
     says,
     scripted,
-    set_up,
-    window,
 )
 from tests.store.servers import cloned
 
@@ -110,15 +108,6 @@ async def a_window(
         await store.aclose()
 
 
-async def playable(store: PostgresStore) -> SessionId:
-    """Store a chapter that is locked."""
-    session_id = await create(store)
-    async with window(store, session_id=session_id) as session:
-        await set_up(session)
-        await done(session, await session.lock())
-    return session_id
-
-
 # The pause
 
 
@@ -171,8 +160,7 @@ async def test_the_list_has_what_is_taken_next_first_and_says_for_what_each_wait
         extra = await here.add()
         second = await here.session.submit_prompt(Slot.ORANGE, "And who else?")
         entries = await here.listed()
-        shown = [(one.position, one.request.id, one.waits_for) for one in entries[:1]]
-        assert shown == [(1, running, "")]
+        assert (entries[0].request.id, entries[0].waits_for) == (running, "")
         by_id = {one.request.id: one for one in entries}
         assert by_id[second].waits_for in ("1 call before it", "2 calls before it")
         assert {one.session_title for one in entries} == {"The lamp"}
@@ -364,7 +352,8 @@ async def _until(here: Window, request_id: RequestId) -> None:
 
 
 async def _times(here: Window, request_id: RequestId) -> float:
-    [artifact] = await here.engine.store.artifacts(here.session.id, request_id=request_id)
+    calls = await here.session.reads.artifacts()
+    [artifact] = [call for call in calls if call.request_id == request_id]
     return artifact.created_at.timestamp()
 
 

@@ -8,8 +8,11 @@ import pytest
 from core.domain.audience import EVERYONE, Audience
 from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError
+from core.domain.ids import SessionId
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.catalog import SessionCatalog
+from core.engine.scene import staging
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import ImportRefusedError, from_json, read_body, to_json
 from core.text.canonical_json import canonical, checksum
@@ -39,12 +42,19 @@ def refuse(document: bytes, path: tuple[str | int, ...], name: str, wrong: objec
         from_json(json.dumps(plain).encode())
 
 
+async def back(store: PostgresStore, session_id: SessionId, slot: Slot) -> Session:
+    """Bring a character back into a chapter that is not open, and return the chapter."""
+    catalog = SessionCatalog(store, label="elsewhere", clock=utc_now)
+    await catalog.change(session_id, lambda now: staging.bring_back(now, slot, utc_now()), "do it there")
+    return (await store.load(session_id)).session
+
+
 async def test_one_that_is_away_hears_nothing_is_skipped_and_is_back_at_its_prompt(
     store: PostgresStore,
 ) -> None:
     model = Recorder()
     async with chapter(store, model) as session:
-        await session.scene.send_away(ORANGE, 3)
+        await session.scene.set_away({ORANGE: 3})
         with pytest.raises(IllegalCommandError, match="away until prompt 3; bring Agent Orange back"):
             await session.submit_prompt(ORANGE, "Where are you?")
         await say(session, RED, "Who is missing?")
@@ -65,16 +75,16 @@ async def test_an_absence_without_an_end_lasts_until_the_gm_ends_it_also_over_a_
 ) -> None:
     async with chapter(store) as session:
         await session.scene.set_present([RED, ORANGE])
-        await session.scene.send_away(ORANGE)
+        await session.scene.set_away({ORANGE: 0})
         await say(session, RED, "Alone?")
     async with window(store, session_id=session.id) as session:
         assert session.snapshot.session.away == {ORANGE: 0}
         assert session.snapshot.session.here == Audience.of([RED])
-        await session.scene.bring_back(ORANGE)
-        assert session.snapshot.session.away == {}
-        assert session.snapshot.session.here == Audience.of([RED, ORANGE])
-        with pytest.raises(IllegalCommandError, match="not away"):
-            await session.scene.bring_back(ORANGE)
+    mine = await back(store, session.id, ORANGE)
+    assert mine.away == {}
+    assert mine.here == Audience.of([RED, ORANGE])
+    with pytest.raises(IllegalCommandError, match="not away"):
+        await back(store, session.id, ORANGE)
 
 
 async def test_who_the_gm_puts_into_the_scene_is_back_and_others_keep_their_place(
@@ -85,8 +95,7 @@ async def test_who_the_gm_puts_into_the_scene_is_back_and_others_keep_their_plac
         await session.scene.set_present([RED, ORANGE])
         assert session.snapshot.session.away == {YELLOW: 9}
         assert session.snapshot.session.here == Audience.of([RED, ORANGE])
-        await session.scene.bring_back(YELLOW)
-        assert session.snapshot.session.here == EVERYONE
+    assert (await back(store, session.id, YELLOW)).here == EVERYONE
 
 
 async def test_an_absence_needs_a_later_prompt_a_character_and_someone_who_stays(
@@ -95,16 +104,16 @@ async def test_an_absence_needs_a_later_prompt_a_character_and_someone_who_stays
     async with chapter(store) as session:
         for back_at, slot, why in ((1, RED, "choose a later one"), (0, Slot.BLUE, "does not play")):
             with pytest.raises(IllegalCommandError, match=why):
-                await session.scene.send_away(slot, back_at)
+                await session.scene.set_away({slot: back_at})
         with pytest.raises(IllegalCommandError, match="has to stay"):
             await session.scene.set_away(dict.fromkeys((RED, ORANGE, YELLOW), 0))
-        await session.scene.send_away(RED)
+        await session.scene.set_away({RED: 0})
         assert session.snapshot.session.next_slot is ORANGE
 
 
 async def test_undo_and_a_branch_lead_back_to_who_was_away_then(store: PostgresStore) -> None:
     async with chapter(store) as session:
-        await session.scene.send_away(ORANGE, 3)
+        await session.scene.set_away({ORANGE: 3})
         await say(session, RED, "One.")
         await say(session, RED, "Two.")
         assert not session.snapshot.session.is_away(ORANGE)
@@ -125,7 +134,7 @@ async def test_a_re_roll_is_heard_by_those_who_heard_the_prompt_and_says_who_was
 ) -> None:
     model = Recorder()
     async with chapter(store, model) as session:
-        await session.scene.send_away(ORANGE, 2)
+        await session.scene.set_away({ORANGE: 2})
         await say(session, RED, "One.")
         await done(session, await session.takes.reroll())
         assert session.snapshot.recent[0].audience == OTHERS
@@ -136,7 +145,7 @@ async def test_a_re_roll_is_heard_by_those_who_heard_the_prompt_and_says_who_was
 
 async def test_absences_and_hints_are_exported_and_a_forged_one_is_refused(store: PostgresStore) -> None:
     async with chapter(store) as session:
-        await session.scene.send_away(ORANGE, 7)
+        await session.scene.set_away({ORANGE: 7})
         await session.scene.set_hint(9)
         await say(session, RED, "One.")
         document = to_json(await read_body(store, session.id))
@@ -182,7 +191,7 @@ async def test_hints_come_only_when_the_gm_wants_them(store: PostgresStore) -> N
             (ORANGE, 4),
             (YELLOW, 4),
         ]
-        await session.scene.send_away(ORANGE)
+        await session.scene.set_away({ORANGE: 0})
         assert [hint.slot for hint in await session.heartbeats.hints()] == [YELLOW]
         with pytest.raises(IllegalCommandError, match="Choose 1 to"):
             await session.scene.set_hint(1_001)

@@ -14,7 +14,7 @@ from core.domain.errors import StorageError
 from core.domain.ids import SessionId
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.prompt_block import NO_PROMPT_BLOCKS
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.sync.notifications import TextArrived
 from core.storage.changes import Changes

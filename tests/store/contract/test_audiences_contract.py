@@ -6,7 +6,8 @@ import pytest
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import EventId, new_uuid
-from core.domain.session.session import Session, SessionState
+from core.domain.session.session import Session
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import SECRET, Event, Role
 from core.domain.story.memory import MemoryBlock
@@ -163,7 +164,7 @@ async def test_private_deltas_wait_as_revisions_until_the_last_makes_all_of_them
 async def test_a_window_that_follows_sees_lines_secrets_and_private_memory_of_the_one_that_writes(
     store: SessionStore, open_window: OpenWindow
 ) -> None:
-    session = await opened(engine_on(store, "here"))
+    session = await opened(engine_on(store, "here"), store)
     follower = await engine_on(await open_window(), "there").open(session.id)
     await session.scene.narrate("Fog.", hearers=RED)
     await session.scene.edit_secrets([PAIR, ALONE])

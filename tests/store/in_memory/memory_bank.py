@@ -7,6 +7,7 @@ from math import hypot, log
 
 from core.context.bank import BankChapter
 from core.domain.bank.details import NAMED, ItemKind, texts_of
+from core.domain.bank.fading import has_expired
 from core.domain.bank.item import Item, ItemAccess, Replacement, Validation
 from core.domain.bank.matching import SAME_BY_MEANING
 from core.domain.bank.pieces import NearPiece, PieceVector
@@ -18,7 +19,6 @@ from core.domain.bank.recall import (
     Query,
     Scope,
     Vector,
-    may_be_found,
     merged,
     nearness_of,
     words_of,
@@ -141,7 +141,7 @@ class MemoryBank:
         accesses = await self.accesses(query.session_id)
         for scope in query.scopes:
             for item in await self.items(scope.session_id):
-                if not may_be_found(item, scope):
+                if not _is_asked(item, scope):
                     continue
                 words = [
                     one
@@ -322,3 +322,14 @@ def _is_taken_out(rows: Rows, item: Item) -> bool:
 def _is_of_canon(rows: Rows, item: Item) -> bool:
     is_played = item.prompt_index <= rows.session.prompt_index
     return item.take is None or (is_played and rows.takes.get(item.prompt_index) == item.take)
+
+
+def _is_asked(item: Item, scope: Scope) -> bool:
+    """Whether an item that counts is one of those asked about."""
+    begins = item.evidence[0].prompt_index if item.evidence else item.prompt_index
+    is_told = scope.before is not None and begins > scope.before
+    return (
+        item.label.mask & scope.mask == scope.mask
+        and not (is_told and item.take is not None and not item.is_by_gm)
+        and not has_expired(item, scope.now)
+    )

@@ -202,7 +202,6 @@ class Rows:
             state=session.state,
             prompt_index=session.prompt_index,
             draft_count=len(self.drafts),
-            created_at=session.created_at,
             updated_at=session.updated_at,
             archived_at=session.archived_at,
         )

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.ids import SessionId
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.story.memory import correction_payload
 from core.exchange.session_export import from_json, read_body, to_json
 from db.connections import open_engine, parse_url

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from core.domain.audience import EVERYONE, Audience
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.domain.story.secret import Secret

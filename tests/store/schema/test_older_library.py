@@ -3,7 +3,7 @@
 import pytest
 
 from core.domain.clock import utc_now
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.engine.catalog import SessionCatalog
 from core.exchange.session_export import from_json, read_body, to_json
 from core.storage.library_store import LibraryCounts

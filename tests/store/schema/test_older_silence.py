@@ -3,7 +3,7 @@
 import pytest
 
 from core.domain.audience import EVERYONE, NOBODY
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.exchange.session_export import from_json, read_body, to_json
 from db.store import open_store
@@ -32,7 +32,7 @@ async def test_nobody_is_away_or_silent_in_an_older_chapter_and_both_work_from_t
         await chapter.wait_idle()
         await chapter.scene.set_hint(2)
         assert {hint.slot for hint in await chapter.heartbeats.hints()} == {Slot.ORANGE}
-        await chapter.scene.send_away(Slot.ORANGE)
+        await chapter.scene.set_away({Slot.ORANGE: 0})
         await chapter.scene.set_silence(EVERYONE)
         await done(chapter, await chapter.submit_prompt(Slot.RED, "And now?"))
         assert not chapter.snapshot.recent[-1].audience.is_everyone

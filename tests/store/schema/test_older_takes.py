@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from core.domain.errors import IllegalCommandError
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType
 from core.engine.session.session_handle import SessionHandle

@@ -2,7 +2,8 @@
 
 from core.domain.requests.request import ReplyRequest, Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import Session, SessionState
+from core.domain.session.session import Session
+from core.domain.session.session_state import SessionState
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.changes.canon import ORIGIN, Origin

@@ -369,7 +369,7 @@ def _install_place() -> None:
         behind(self, *arguments, **options)
         lane = self._gateway._lanes[OWN]
         lane._most, lane._places = 1, Places(1)
-        lane.share(ACCOUNT, self.store.queue)
+        lane.share(ACCOUNT, self._store.queue)
         self._lanes = {**self._lanes, ACCOUNT: lane}
 
     Engine.__init__ = made  # type: ignore[method-assign]  # settings have no such account of a script

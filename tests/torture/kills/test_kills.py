@@ -5,7 +5,7 @@ A play is killed in every run; the other kinds, all points and first starts by `
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -30,6 +30,31 @@ from tests.torture.kills.kill_takes import kill_takes
 from tests.torture.kills.kill_typing import kill_typing
 
 SEED = int(os.environ.get("STORYENGINE_TORTURE_SEED", "20261122"))
+
+
+KILLS: dict[str, tuple[Callable[[Torturer, int], None], int]] = {
+    "a correction that is killed is stored once or not at all": (kill_corrections, 1),
+    "a test call that is killed is stored with its call or not at all": (kill_test_calls, 1),
+    "a migration that is killed has made the whole schema or none": (kill_migrations, 1),
+    "a migration that is killed leaves the chapters of either schema as they were": (
+        kill_migrations_of_chapters,
+        1,
+    ),
+    "a command that is killed has done all of it or nothing and can be given again": (kill_commands, 1),
+    "a take or an undo that is killed is done whole or not at all": (kill_takes, 2),
+    "a line a roll or a reveal that is killed is stored whole or not at all": (kill_scene, 2),
+    "a chunk that is killed between its deltas goes on with the next one": (kill_private_memory, 2),
+    "a prompt to several an addition and a queue that are killed are finished or given again": (
+        kill_beside,
+        4,
+    ),
+    "a memory bank that is read or changed when killed has each item once and with its proof": (kill_bank, 4),
+    "a reset that is killed puts the chapter away whole or leaves it to be played on": (kill_resets, 1),
+    "a deletion that is killed leaves the chapter whole or nothing of it": (kill_purges, 1),
+    "a backup that is killed is whole or not there": (kill_backups, 1),
+    "a restore that is killed leaves the one database or the other": (kill_restores, 1),
+}
+"""For each sentence about the product: the kills, and the number of points that are drawn of every kind."""
 
 
 def held(figures: KillFigures, at_least: int) -> None:
@@ -88,43 +113,12 @@ def test_a_script_that_is_killed_while_it_gets_its_session_is_played_on_in_one_s
 
 
 @pytest.mark.torture
-def test_a_correction_that_is_killed_is_stored_once_or_not_at_all(torturer: Torturer) -> None:
-    kill_corrections(torturer, 1)
-    held(torturer.close(), 1)
-
-
-@pytest.mark.torture
-def test_a_test_call_that_is_killed_is_stored_with_its_call_or_not_at_all(torturer: Torturer) -> None:
-    kill_test_calls(torturer, 1)
-    held(torturer.close(), 1)
-
-
-@pytest.mark.torture
-def test_a_migration_that_is_killed_has_made_the_whole_schema_or_none(torturer: Torturer) -> None:
-    kill_migrations(torturer, 1)
-    held(torturer.close(), 1)
-
-
-@pytest.mark.torture
-def test_a_migration_that_is_killed_leaves_the_chapters_of_either_schema_as_they_were(
-    torturer: Torturer,
+@pytest.mark.parametrize(("kill", "points"), KILLS.values(), ids=KILLS)
+def test_every_change_that_is_killed_is_done_whole_or_not_at_all(
+    torturer: Torturer, kill: Callable[[Torturer, int], None], points: int
 ) -> None:
-    kill_migrations_of_chapters(torturer, 1)
-    held(torturer.close(), 1)
-
-
-@pytest.mark.torture
-def test_a_command_that_is_killed_has_done_all_of_it_or_nothing_and_can_be_given_again(
-    torturer: Torturer,
-) -> None:
-    kill_commands(torturer, 1)
-    held(torturer.close(), 1)
-
-
-@pytest.mark.torture
-def test_a_take_or_an_undo_that_is_killed_is_done_whole_or_not_at_all(torturer: Torturer) -> None:
-    kill_takes(torturer, 2)
-    held(torturer.close(), 2)
+    kill(torturer, points)
+    held(torturer.close(), points)
 
 
 @pytest.mark.torture
@@ -133,60 +127,6 @@ def test_memory_that_is_withdrawn_rebuilt_or_edited_when_killed_has_one_take_and
 ) -> None:
     kill_memory(torturer, 2)
     held(torturer.close(), 3)
-
-
-@pytest.mark.torture
-def test_a_line_a_roll_or_a_reveal_that_is_killed_is_stored_whole_or_not_at_all(torturer: Torturer) -> None:
-    kill_scene(torturer, 2)
-    held(torturer.close(), 2)
-
-
-@pytest.mark.torture
-def test_a_chunk_that_is_killed_between_its_deltas_goes_on_with_the_next_one(torturer: Torturer) -> None:
-    kill_private_memory(torturer, 2)
-    held(torturer.close(), 2)
-
-
-@pytest.mark.torture
-def test_a_prompt_to_several_an_addition_and_a_queue_that_are_killed_are_finished_or_given_again(
-    torturer: Torturer,
-) -> None:
-    kill_beside(torturer, 4)
-    held(torturer.close(), 4)
-
-
-@pytest.mark.torture
-def test_a_memory_bank_that_is_read_or_changed_when_killed_has_each_item_once_and_with_its_proof(
-    torturer: Torturer,
-) -> None:
-    kill_bank(torturer, 4)
-    held(torturer.close(), 4)
-
-
-@pytest.mark.torture
-def test_a_reset_that_is_killed_puts_the_chapter_away_whole_or_leaves_it_to_be_played_on(
-    torturer: Torturer,
-) -> None:
-    kill_resets(torturer, 1)
-    held(torturer.close(), 1)
-
-
-@pytest.mark.torture
-def test_a_deletion_that_is_killed_leaves_the_chapter_whole_or_nothing_of_it(torturer: Torturer) -> None:
-    kill_purges(torturer, 1)
-    held(torturer.close(), 1)
-
-
-@pytest.mark.torture
-def test_a_backup_that_is_killed_is_whole_or_not_there(torturer: Torturer) -> None:
-    kill_backups(torturer, 1)
-    held(torturer.close(), 1)
-
-
-@pytest.mark.torture
-def test_a_restore_that_is_killed_leaves_the_one_database_or_the_other(torturer: Torturer) -> None:
-    kill_restores(torturer, 1)
-    held(torturer.close(), 1)
 
 
 @pytest.mark.torture

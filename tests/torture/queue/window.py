@@ -21,7 +21,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import NarrativeRequest, ReplyRequest, Request
 from core.domain.requests.request_kinds import Level
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle

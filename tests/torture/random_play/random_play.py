@@ -16,7 +16,7 @@ from core.domain.errors import ErrorCode
 from core.domain.ids import RequestId
 from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions import commands
 from core.storage.changes import Changes

@@ -8,7 +8,7 @@ from rich.console import Console
 from core.config.models.assignments import defaults_for
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.story.event import Role
 from core.engine.engine import Engine
 from core.engine.scripts.branches import ScriptBranches
@@ -76,7 +76,7 @@ class Stopping(Reporter):
             raise StopsError
 
 
-class Desk:
+class Player:
     """An engine on a store in memory, and the script that it plays."""
 
     def __init__(self, folder: Path, text: str = SCRIPT) -> None:
@@ -96,7 +96,7 @@ class Desk:
         return sorted(self.database.sessions)
 
     async def story(self, session_id: SessionId) -> list[tuple[int, str]]:
-        canon = await self.engine.store.canon(session_id)
+        canon = await self.engine.reader(session_id).canon()
         return [(event.prompt_index, event.text) for event in canon if event.role is Role.USER]
 
     async def played(self) -> list[list[tuple[int, int, str]]]:
@@ -104,7 +104,7 @@ class Desk:
         return [
             [
                 (event.prompt_index, event.take, event.text)
-                for event in await self.engine.store.log(one)
+                for event in await self.engine._store.log(one)
                 if event.ordinal == 0
             ]
             for one in await self.sessions()
@@ -112,13 +112,13 @@ class Desk:
 
 
 async def test_a_script_goes_on_in_branches_and_the_last_one_is_written(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    written = await desk.run(Stopping())
-    chapter, other, outside = await desk.sessions()
-    assert await desk.story(chapter) == CHAPTER
-    assert await desk.story(other) == OTHER_WAY
-    assert await desk.story(outside) == OUTSIDE
-    made = [(await desk.engine.store.load(one)).session for one in (chapter, other, outside)]
+    player = Player(tmp_path)
+    written = await player.run(Stopping())
+    chapter, other, outside = await player.sessions()
+    assert await player.story(chapter) == CHAPTER
+    assert await player.story(other) == OTHER_WAY
+    assert await player.story(outside) == OUTSIDE
+    made = [(await player.engine.reader(one).load()).session for one in (chapter, other, outside)]
     assert [one.state for one in made] == [SessionState.ACTIVE, SessionState.ACTIVE, SessionState.ENDED]
     assert [(one.branched_from, one.branched_at) for one in made] == [(None, 0), (chapter, 2), (other, 3)]
     assert [one.title for one in made] == [
@@ -126,14 +126,14 @@ async def test_a_script_goes_on_in_branches_and_the_last_one_is_written(tmp_path
         "Glass, another way",
         "Glass, another way (branch at prompt 3)",
     ]
-    [draft] = await desk.engine.store.drafts(outside)
+    [draft] = await player.engine.reader(outside).drafts()
     assert draft.text in written.read_text(encoding="utf-8")
 
 
 async def test_takes_and_undone_prompts_stay_in_the_session_before_the_branch(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    await desk.run(Stopping())
-    assert await desk.played() == [
+    player = Player(tmp_path)
+    await player.run(Stopping())
+    assert await player.played() == [
         [
             (1, 1, "Who is there?"),
             (1, 2, "Who is there?"),
@@ -159,73 +159,73 @@ async def test_takes_and_undone_prompts_stay_in_the_session_before_the_branch(tm
 
 
 async def test_a_run_that_stopped_anywhere_goes_on_in_the_last_branch_to_the_same_log(tmp_path: Path) -> None:
-    whole, steps = Desk(tmp_path), Stopping()
+    whole, steps = Player(tmp_path), Stopping()
     await whole.run(steps)
     for last in range(1, len(steps.steps) + 1):
-        desk = Desk(tmp_path)
+        player = Player(tmp_path)
         with pytest.raises(StopsError):
-            await desk.run(Stopping(last))
-        await desk.run(Stopping())
-        assert await desk.played() == await whole.played(), f"stopped at {steps.steps[last - 1].text}"
+            await player.run(Stopping(last))
+        await player.run(Stopping())
+        assert await player.played() == await whole.played(), f"stopped at {steps.steps[last - 1].text}"
 
 
 async def test_a_run_that_stopped_between_a_branch_and_its_first_prompt_uses_that_branch(
     tmp_path: Path,
 ) -> None:
-    desk = Desk(tmp_path)
+    player = Player(tmp_path)
     with pytest.raises(StopsError):
-        await desk.run(Stopping(7))  # the step behind the last prompt of the chapter
-    [chapter] = await desk.sessions()
-    branches = ScriptBranches(desk.engine, desk.script)
+        await player.run(Stopping(7))  # the step behind the last prompt of the chapter
+    [chapter] = await player.sessions()
+    branches = ScriptBranches(player.engine, player.script)
     made = await branches.branch(1, chapter)
     assert await branches.branch(1, chapter) == made, "a branch is made once"
     assert await branches.furthest(chapter) == (1, made)
-    await desk.run(Stopping())
-    assert len(await desk.sessions()) == 3
+    await player.run(Stopping())
+    assert len(await player.sessions()) == 3
 
 
 async def test_a_second_run_does_nothing_but_write_the_chapter_again(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    first = await desk.run(Stopping())
-    before = await desk.played()
-    assert await desk.run(Stopping()) == first
-    assert await desk.played() == before
+    player = Player(tmp_path)
+    first = await player.run(Stopping())
+    before = await player.played()
+    assert await player.run(Stopping()) == first
+    assert await player.played() == before
 
 
 async def test_another_run_of_the_script_has_branches_of_its_own(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    await desk.run(Stopping())
-    fresh = await desk.engine.create(script_key=desk.script.key)
-    assert await ScriptBranches(desk.engine, desk.script).furthest(fresh) == (0, fresh)
-    await desk.run(Stopping())
-    assert len(await desk.sessions()) == 6
+    player = Player(tmp_path)
+    await player.run(Stopping())
+    fresh = await player.engine.create(script_key=player.script.key)
+    assert await ScriptBranches(player.engine, player.script).furthest(fresh) == (0, fresh)
+    await player.run(Stopping())
+    assert len(await player.sessions()) == 6
 
 
 async def test_a_branch_that_was_archived_is_made_anew(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    await desk.run(Stopping())
-    archived = (await desk.sessions())[2]
-    await desk.engine.archive(archived)
-    await desk.run(Stopping())
-    assert await desk.story((await desk.sessions())[3]) == OUTSIDE
+    player = Player(tmp_path)
+    await player.run(Stopping())
+    archived = (await player.sessions())[2]
+    await player.engine.archive(archived)
+    await player.run(Stopping())
+    assert await player.story((await player.sessions())[3]) == OUTSIDE
 
 
 async def test_prompts_before_the_branch_that_were_changed_in_the_script_are_refused(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    await desk.run(Stopping())
-    desk.script = parse_chapter_script(SCRIPT.replace("Open the door.", "Break the door."))
+    player = Player(tmp_path)
+    await player.run(Stopping())
+    player.script = parse_chapter_script(SCRIPT.replace("Open the door.", "Break the door."))
     with pytest.raises(ScriptMismatchError, match="Prompt 2 of the script"):
-        await desk.run(Stopping())
+        await player.run(Stopping())
 
 
 async def test_a_branch_that_another_window_plays_is_left_alone(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    await desk.run(Stopping())
-    last = (await desk.sessions())[2]
+    player = Player(tmp_path)
+    await player.run(Stopping())
+    last = (await player.sessions())[2]
     elsewhere = Engine(
-        MemoryStore(desk.database), ScriptedProvider(), defaults_for("scripted"), label="there"
+        MemoryStore(player.database), ScriptedProvider(), defaults_for("scripted"), label="there"
     )
     opened = await elsewhere.open(last)
     with pytest.raises(StoryEngineError, match="played elsewhere"):
-        await desk.run(Stopping())
+        await player.run(Stopping())
     await opened.aclose()

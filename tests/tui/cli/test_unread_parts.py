@@ -19,7 +19,7 @@ from storyengine_tui.screens.chapter.next_chapter import UNREAD, WHEN_READ
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.core.bank_room import answer, scan
-from tests.tui.bank_desk import SCRIPT
+from tests.tui.banked_chapter import SCRIPT
 from tests.tui.engine_app import Desktop, until
 from tests.tui.screens.library.test_shelves import ended
 
@@ -76,7 +76,7 @@ def test_next_says_what_is_not_read_yet_and_bank_read_reads_it(
     assert of_bank("read", str(first[0])).stdout == "All of it that is in memory was read before.\n"
 
     async def check(engine: Engine) -> None:
-        assert [one.state for one in await engine.store.bank.readings(first[0])] == [RequestState.DONE]
+        assert [one.state for one in await engine._store.bank.readings(first[0])] == [RequestState.DONE]
 
     here.prepare_now(check)
 

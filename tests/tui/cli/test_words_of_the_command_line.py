@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from core.domain.ids import new_uuid
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from storyengine_tui.cli.commands.chapter.exchange import ExportFormat, _format
 from storyengine_tui.cli.commands.chapter.sessions import SHORTEST_ID, distinct_length
 from storyengine_tui.cli.commands.system.doctor import _directory

@@ -17,7 +17,7 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static, TextArea
 
 from core.domain.errors import ErrorCode, StorageError
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.engine.engine import Engine
 from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.cli.commands.chapter.open_app import MOST_BUGS, run_until_left
@@ -344,7 +344,7 @@ async def test_a_bug_on_the_way_out_keeps_nobody_in(
             await pilot.press("ctrl+q")
             await until(pilot, lambda: not app.is_running)
     async with desktop.engine() as engine:
-        assert (await engine.store.load((await engine.sessions())[0].id)).tab1.world.endswith("!")
+        assert (await engine.reader((await engine.sessions())[0].id).load()).tab1.world.endswith("!")
 
 
 async def test_what_cannot_be_stored_keeps_the_program_open(
@@ -367,7 +367,7 @@ async def test_what_cannot_be_stored_keeps_the_program_open(
         await pilot.press("ctrl+q")
         await until(pilot, lambda: not app.is_running)
     async with desktop.engine() as engine:
-        assert (await engine.store.load((await engine.sessions())[0].id)).tab1.world.endswith("!")
+        assert (await engine.reader((await engine.sessions())[0].id).load()).tab1.world.endswith("!")
 
 
 async def test_opening_shows_the_tab_where_the_chapter_stands(desktop: Desktop) -> None:

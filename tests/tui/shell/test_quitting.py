@@ -39,7 +39,7 @@ async def test_a_target_that_is_no_number_of_words_is_not_lost_by_quitting(
             await pilot.press("end", "backspace", "ctrl+q")
         await until(pilot, lambda: not app.is_running)
     async with desktop.engine() as engine:
-        assert (await engine.store.load(before)).session.target_words == (None if is_insisting else 600)
+        assert (await engine.reader(before).load()).session.target_words == (None if is_insisting else 600)
 
 
 async def test_what_was_typed_last_is_stored_where_the_terminal_cannot_be_read_any_more(
@@ -58,7 +58,7 @@ async def test_what_was_typed_last_is_stored_where_the_terminal_cannot_be_read_a
         await until(pilot, lambda: not app.is_running)
     assert app.return_code == 1
     async with desktop.engine() as engine:
-        assert (await engine.store.load(before)).unsent == {Slot.RED: "rope"}
+        assert (await engine.reader(before).load()).unsent == {Slot.RED: "rope"}
 
 
 @pytest.mark.needs(Part.CRASH_RECOVERY)

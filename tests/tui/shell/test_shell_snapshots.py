@@ -13,7 +13,7 @@ from textual.widgets import DataTable, OptionList, Static
 
 from core.config.settings import Settings
 from core.domain.errors import ErrorCode, StorageError
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Pace, Script, ScriptMatch

@@ -212,7 +212,7 @@ async def test_what_was_typed_into_a_start_that_is_killed_is_there_at_the_next_a
     async with desktop.app().run_test() as pilot:
         app = pilot.app
         assert isinstance(app, StoryEngineApp)
-        await until(pilot, lambda: app.chapter.has_failed_to_start)
+        await until(pilot, lambda: app.chapter.feedback.has_failed_to_start)
         await pilot.press("ctrl+r")
         await opened(pilot)
         await until(pilot, lambda: isinstance(app.focused, PromptArea) and app.focused.text == "Go")
@@ -275,7 +275,7 @@ async def test_quitting_while_calls_run_says_what_is_stopped_and_what_is_kept(
         "The prompt that waits goes back unsent; the text is kept."
     )
     async with desktop.engine() as engine:
-        stored = await engine.store.load((await engine.sessions())[0].id)
+        stored = await engine.reader((await engine.sessions())[0].id).load()
         assert stored.unsent == {Slot.RED: "One", Slot.ORANGE: "Two"}
 
 

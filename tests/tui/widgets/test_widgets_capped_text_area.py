@@ -1,12 +1,17 @@
 """The text area that stops at its limit, whatever way the text comes in."""
 
+from collections.abc import Callable
+
 import pytest
 from textual import events
 from textual.document._wrapped_document import WrappedDocument
 from textual.geometry import Region
 
+from core.domain.session.limits import Limits
+from core.domain.slot import Slot
+from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.textual_ext.parts import Part
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, ComposerTextArea, fitting
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, fitting
 from tests.tui.widget_app import WidgetApp
 
 pytestmark = [pytest.mark.anyio, pytest.mark.paints]
@@ -168,88 +173,31 @@ async def test_what_fits_ends_between_characters_that_are_seen(text: str, room: 
     assert fitting(text, room) == expected
 
 
-class Submitting(ComposerTextArea):
-    """A composer that notes what it sends."""
-
-    def __init__(self) -> None:
-        super().__init__(limit=100)
-        self.sent: list[str] = []
-
-    def action_submit(self) -> None:
-        self.sent.append(self.text)
-
-
-def composer_app() -> WidgetApp:
-    return WidgetApp(lambda: [Submitting()])
-
-
-async def test_enter_sends_and_the_text_stays_until_the_owner_takes_it() -> None:
-    app = composer_app()
-    async with app.running() as pilot:
-        await pilot.press("h", "i", "enter")
-        assert app.query_one(Submitting).sent == ["hi"]
-        assert app.query_one(ComposerTextArea).text == "hi"
-
-
-@pytest.mark.parametrize("key", ["ctrl+j", "shift+enter"])
-async def test_a_new_line_has_its_own_keys(key: str) -> None:
-    app = composer_app()
-    async with app.running() as pilot:
-        await pilot.press("a", key, "b")
-        assert app.query_one(ComposerTextArea).text == "a\nb"
-        assert app.query_one(Submitting).sent == []
-
-
-@pytest.mark.parametrize(
-    ("key", "text", "sent"), [("ctrl+j", "a\nb", []), ("enter", "ab", ["a"])], ids=["new line", "send"]
-)
-async def test_typing_never_overtakes_a_key(key: str, text: str, sent: list[str]) -> None:
-    app = composer_app()
-    async with app.running() as pilot:
-        for name, character in (("a", "a"), (key, None), ("b", "b")):
-            app.post_message(events.Key(name, character))
-        await pilot.pause()
-        assert app.query_one(ComposerTextArea).text == text
-        assert app.query_one(Submitting).sent == sent
-
-
-async def test_a_pasted_line_break_sends_nothing() -> None:
-    app = composer_app()
-    async with app.running() as pilot:
-        app.post_message(events.Paste("one\ntwo\n"))
-        await pilot.pause()
-        assert app.query_one(ComposerTextArea).text == "one\ntwo\n"
-        assert app.query_one(Submitting).sent == []
-
-
-async def test_a_read_only_composer_sends_nothing() -> None:
-    app = composer_app()
-    async with app.running() as pilot:
-        app.query_one(ComposerTextArea).read_only = True
-        await pilot.press("enter", "ctrl+j")
-        assert app.query_one(Submitting).sent == []
-        assert app.query_one(ComposerTextArea).text == ""
-
-
 async def test_the_cursor_does_not_blink() -> None:
     app = area_app()
     async with app.running():
         assert not area_of(app).cursor_blink
 
 
-@pytest.mark.parametrize("kind", [CappedTextArea, ComposerTextArea])
+def prompt_area() -> PromptArea:
+    return PromptArea(Slot.RED, Limits(), "Agent Red", "first", send=lambda *sent: None)
+
+
+@pytest.mark.parametrize(
+    ("build", "new_line"), [(lambda: CappedTextArea("first", limit=500), "enter"), (prompt_area, "ctrl+j")]
+)
 @pytest.mark.parametrize("way", ["typed", "pasted", "deleted"])
 async def test_undo_and_redo_go_past_the_place_where_the_scroll_bar_comes_and_goes(
-    kind: type[CappedTextArea], way: str
+    build: Callable[[], CappedTextArea], new_line: str, way: str
 ) -> None:
-    app = WidgetApp(lambda: [kind("first", limit=500)])
+    app = WidgetApp(lambda: [build()])
     async with app.running(size=(40, 6)) as pilot:
-        area = app.query_one(kind)
+        area = area_of(app)
         area.focus()
         seen = [area.text]
         if way == "typed":
             for number in range(12):
-                await pilot.press("ctrl+j" if kind is ComposerTextArea else "enter", *f"{number}")
+                await pilot.press(new_line, *f"{number}")
         else:
             app.post_message(events.Paste("\n".join(f"line {number}" for number in range(12))))
         await pilot.pause()

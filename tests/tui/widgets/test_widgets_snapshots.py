@@ -2,8 +2,8 @@
 
 from textual.pilot import Pilot
 
+from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.fields.capped_text_area import ComposerTextArea
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from tests.tui.conftest import PicturesMatch
 from tests.tui.gallery import GalleryApp
@@ -18,7 +18,7 @@ def test_scrolled_up_with_a_selection_and_a_text_at_its_limit(pictures_match: Pi
         view = pilot.app.query_one(TranscriptView)
         view.focus()
         await pilot.press("pageup", "shift+up", "shift+up", "shift+up")
-        pilot.app.query_one(ComposerTextArea).read_only = True
+        pilot.app.query_one(PromptArea).read_only = True
 
     assert pictures_match(GalleryApp(), sizes=((80, 24),), run_before=select)
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from core.agents.answers.json_output import InvalidMemoryError
-from core.config.models.assignments import ModelConfig
+from core.config.models.model_config import ModelConfig
 from core.context.segments import Context, repair_context
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest

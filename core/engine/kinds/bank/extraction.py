@@ -21,9 +21,10 @@ from core.agents.bank.findings import (
     unproved_in_words,
 )
 from core.agents.bank.scan import Known, Part
-from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.segments import Context
 from core.context.visibility import Knowledge
+from core.domain.agent_role import AgentRole
 from core.domain.bank.details import NAMED, ItemKind
 from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item

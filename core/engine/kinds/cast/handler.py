@@ -14,9 +14,10 @@ from core.agents.context_builder import repair_context
 from core.agents.proposals import asking, reading
 from core.agents.proposals.asking import Question
 from core.agents.role.prompt_file import SEGMENTS
-from core.config.models.assignments import AgentRole, ModelConfig
+from core.config.models.model_config import ModelConfig
 from core.context.segments import Context
 from core.context.visibility import CharacterKnowledge
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.proposal import Proposal
 from core.domain.requests.request import BackgroundRequest

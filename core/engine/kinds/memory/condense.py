@@ -10,11 +10,11 @@ from functools import partial
 from typing import Final
 
 from core.agents.memory import condense
-from core.config.models.assignments import AgentRole
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
 from core.domain.ids import BlockId, new_uuid
 from core.domain.requests.request import BackgroundRequest
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.story.condensed import FEWEST, CondensedMemory
 from core.domain.story.memory import BlockType, MemoryBlock, is_full
 from core.engine.kinds.base import BackgroundHandler, Job

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from core.agents.answers.json_output import InvalidMemoryError, ParsedMemory
 from core.agents.context_builder import Context, repair_context
-from core.config.models.assignments import ModelConfig
+from core.config.models.model_config import ModelConfig
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.engine.kinds.base import Calls
 from core.engine.kinds.outcome import Failed

@@ -7,8 +7,8 @@ from functools import partial
 
 from core.agents.answers.json_output import ParsedMemory
 from core.agents.memory import context_summary
-from core.config.models.assignments import AgentRole
 from core.context.visibility import Knowledge
+from core.domain.agent_role import AgentRole
 from core.domain.audience import Audience, widest_first
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import BlockId, new_uuid

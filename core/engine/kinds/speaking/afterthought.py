@@ -9,11 +9,12 @@ from typing import Final, Self
 
 from core.agents import character, unasked
 from core.agents.context_builder import ContextBuilder
-from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.visibility import CharacterKnowledge
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest, ReplyRequest
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story import recall_use
 from core.domain.story.event import UNASKED_AFTER, Event

@@ -6,7 +6,7 @@ The answer is in the provenance of the call, and in no input.
 from dataclasses import dataclass, replace
 
 from core.agents import unasked
-from core.config.models.assignments import AgentRole
+from core.domain.agent_role import AgentRole
 from core.domain.requests.request import BackgroundRequest
 from core.domain.slot import Slot
 from core.engine.kinds.base import BackgroundHandler, Job, called_with, failure_unasked, input_of

@@ -9,8 +9,9 @@ from typing import Final
 
 from core.agents import character
 from core.agents.context_builder import Context
-from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.bank import ChapterBank
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest

@@ -52,10 +52,6 @@ class Activation:
         """Outcomes of the entries that a text concerned and that are not active, by their ranks."""
         return map(self._scan.outcome, self._scan.refused)
 
-    def outcome(self, book: str, uid: str) -> Outcome:
-        """Return what became of one entry; raise KeyError for an entry that was not scanned."""
-        return self._scan.outcome(self._prepared.ranks[book, uid])
-
     @property
     def log(self) -> tuple[Activated, ...]:
         """Lines for the caller's log: the active entries on which later activations depend."""

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from core.agents.context_builder import Context
 from core.agents.role.prompt_file import SEGMENTS, in_place_of_text
-from core.config.models.assignments import ModelConfig
+from core.config.models.model_config import ModelConfig
 from core.context.lore import BANK
 from core.context.visibility import names_of
 from core.context.window import parts_of, window_text

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from core.config.models.accounts import LOCAL, OWN, Account, setting_of_account
-from core.config.models.assignments import AgentRole, ModelConfig
+from core.config.models.model_config import ModelConfig
 from core.config.sections import ProfileName
+from core.domain.agent_role import AgentRole
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.cli.asking import ask_hidden
 from storyengine_tui.cli.commands.models import model_catalogue

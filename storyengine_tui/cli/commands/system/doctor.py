@@ -14,7 +14,7 @@ from rich.text import Text
 from core.config.files.paths import find_paths
 from core.config.files.private_files import NotPrivateError, refuse_open
 from core.config.models.accounts import Account
-from core.config.models.assignments import AgentRole
+from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import RequestState
 from core.engine.bank.words import failed_in_words

@@ -20,7 +20,7 @@ from core.domain.requests.request import (
 from core.domain.session.session import Session
 from core.gateway.embedding_records import EMBEDDING_VERSION
 from core.ledger.sums import Entry, agent_name, sum_of
-from core.ledger.words import dollars, total_text
+from core.ledger.words import total_text
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.calls.inputs.lore_passages import passages_of_lore
 from storyengine_tui.screens.calls.inputs.window_passages import passages_of_window
@@ -76,12 +76,6 @@ def prompt_of(call: CallRow) -> str:
             return str(prompts)
         case request:
             return request.spec.word or UNKNOWN
-
-
-def tokens_of(call: CallRow) -> str:
-    """Return the counts of input and output tokens."""
-    usage = call.artifact.usage
-    return f"{_number(usage.input_tokens)} → {_number(usage.output_tokens)}"
 
 
 def outcome_of(call: CallRow) -> str:
@@ -156,12 +150,6 @@ def facts_of(call: CallRow, session: Session) -> str:
 def is_spent(calls: Sequence[CallRow]) -> bool:
     """Whether any of the calls cost money, as far as it is known."""
     return sum_of(call.entry for call in calls).is_spent
-
-
-def cost_of(call: CallRow) -> str:
-    """Return what the call cost, for a column; empty where that is nothing."""
-    amount = call.entry.amount
-    return UNKNOWN if amount is None else dollars(amount) if amount else ""
 
 
 def _cost_line(cost: Cost) -> str:

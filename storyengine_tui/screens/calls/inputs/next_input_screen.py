@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from core.agents.role.prompt_file import SEGMENTS, in_place_of_text
-from core.config.models.assignments import ModelConfig
+from core.config.models.model_config import ModelConfig
 from core.context.segments import Context
 from core.context.window import parts_of, window_text
 from core.context.working_memory import working_memory_text

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.lore import NOTE_ROLE
 from core.context.tokens import TOKENS_PER_MESSAGE, estimate_tokens
 from core.context.window import WINDOW_NOTES, WindowPart, read_notes, read_places, window_text

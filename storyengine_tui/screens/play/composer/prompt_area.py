@@ -15,7 +15,7 @@ from core.domain.slot import Slot
 from core.text.composer_text import joined, merged, without
 from storyengine_tui.screens.play.scene.hearing_view import Delivery
 from storyengine_tui.theme import slot_class
-from storyengine_tui.widgets.fields.capped_text_area import ComposerTextArea, HelpedText
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
 from storyengine_tui.widgets.panel_switcher import PanelEntry
 
 Send = Callable[[Slot, str, Delivery], None]
@@ -24,8 +24,9 @@ NEARLY_FULL = 0.9
 """The fraction of the limit from which on a counter shows."""
 
 
-class PromptArea(ComposerTextArea):
-    """The GM's next text for the character in `slot`.
+class PromptArea(CappedTextArea):
+    """The GM's next text for the character in `slot`. Enter sends; Ctrl+J, or Shift+Enter where it arrives,
+    is a new line.
 
     A text that is sent is removed at once, so that later typing begins a new text. It is kept in `sending`
     until the owner calls `accepted`, or `refused`, which puts it back. `send` is called at once: a message
@@ -37,6 +38,8 @@ class PromptArea(ComposerTextArea):
         "the entries below, digits pick one. Page Up and Page Down scroll the transcript."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "Send"),
+        Binding("ctrl+j,shift+enter", "new_line", "New line", key_display="^j"),
         Binding("pageup", "scroll_transcript('page_up')", show=False),
         Binding("pagedown", "scroll_transcript('page_down')", show=False),
         # Bindings of the text area would hide those of the application.
@@ -114,6 +117,14 @@ class PromptArea(ComposerTextArea):
         )
         self.read_only = bool(reason)
         self.placeholder = Content(reason or hint)  # A string would be read as markup.
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer what is possible: nothing is sent from a text that is only read."""
+        return not (self.read_only and action in ("submit", "new_line"))
+
+    def action_new_line(self) -> None:
+        """Break the line at the cursor, or replace the selection by a break."""
+        self.replace("\n", *self.selection, maintain_selection_offset=False)
 
     def action_submit(self) -> None:
         """Remove the text and send it."""

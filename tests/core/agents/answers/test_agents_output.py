@@ -18,7 +18,7 @@ from core.agents.answers.json_output import (
     read_object,
 )
 from core.agents.memory import context_summary, world_lock
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot

@@ -8,7 +8,7 @@ import pytest
 from core.agents import character
 from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.memory import context_summary
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.domain.prompt_range import PromptRange
 from tests.core.samples import delta_payload, session
 

@@ -23,8 +23,10 @@ from core.agents.answers.extract import (
 )
 from core.agents.answers.schema import Schema, schema_of
 from core.agents.memory import context_summary, world_lock
-from core.config.models.assignments import AgentRole, PromptStyle, defaults_for
+from core.config.models.assignments import defaults_for
+from core.config.models.model_config import PromptStyle
 from core.context.tokens import estimate_tokens
+from core.domain.agent_role import AgentRole
 from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot

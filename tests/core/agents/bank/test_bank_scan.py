@@ -17,8 +17,10 @@ from core.agents.bank.compare import Change, Question, Update
 from core.agents.bank.findings import CERTAIN, SAID, Finding, Source, items_of
 from core.agents.bank.scan import Known, Part
 from core.agents.role.prompt_file import load_prompt
-from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle, defaults_for
+from core.config.models.assignments import defaults_for
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.visibility import Knowledge, items_known_to_all_of, known_to_all_of
+from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import (
     Aspect,

@@ -11,8 +11,10 @@ from core.agents.answers.json_output import InvalidMemoryError, ParsedMemory
 from core.agents.memory import condense
 from core.agents.memory.condense import Task, task_of
 from core.agents.role.prompt_file import load_prompt
-from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle, defaults_for
+from core.config.models.assignments import defaults_for
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.segments import Context
+from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock

@@ -13,9 +13,11 @@ from core.agents.proposals import asking
 from core.agents.proposals.asking import About, Question, Sheet
 from core.agents.proposals.reading import event_of, read_changes, read_gaps, read_questions
 from core.agents.role.prompt_file import load_prompt
-from core.config.models.assignments import AgentRole, ModelConfig, PromptStyle, defaults_for
+from core.config.models.assignments import defaults_for
+from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.segments import Context
 from core.context.visibility import CharacterKnowledge, known_to
+from core.domain.agent_role import AgentRole
 from core.domain.session.cast import Character
 from core.domain.slot import Slot
 from core.domain.story.event import Event

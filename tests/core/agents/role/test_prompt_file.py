@@ -3,8 +3,9 @@
 import pytest
 
 from core.agents.role.prompt_file import in_place_of_text, load_prompt
-from core.config.models.assignments import AgentRole, PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.tokens import estimate_tokens
+from core.domain.agent_role import AgentRole
 from core.domain.requests.request import Content
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from core.agents.role.shortening import fit_events, shortened
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.tokens import characters_for, estimate_tokens
 from core.domain.slot import Slot
 from core.domain.story.transcript import render_event

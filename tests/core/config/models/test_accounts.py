@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from core.config.models.accounts import LOCAL, OWN, Accounts, accounts_of, labelled, setting_of_account
-from core.config.models.assignments import AgentRole, PromptStyle, choose_models
+from core.config.models.assignments import choose_models
+from core.config.models.model_config import PromptStyle
 from core.config.models.model_defaults import LOCAL_MODEL
 from core.config.sections import MOST_ACCOUNTS, MOST_HEADERS, AccountSettings, AgentSettings, ProfileSettings
 from core.config.settings import InvalidSettingsError, load_settings
+from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 

@@ -8,9 +8,11 @@ import pytest
 from core.agents.context_builder import ContextBuilder
 from core.config.consent import Consent
 from core.config.models.accounts import accounts_of
-from core.config.models.assignments import AgentRole, ModelAssignments, PromptStyle, choose_models
+from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.models.cast_models import CastModels, look_up, with_lacking
+from core.config.models.model_config import PromptStyle
 from core.config.sections import AccountSettings, AgentSettings, ProfileSettings
+from core.domain.agent_role import AgentRole
 from core.domain.session.profile import Profile, Profiles, without_models
 from core.domain.session.prompt_block import NO_PROMPT_BLOCKS
 from core.domain.slot import Slot

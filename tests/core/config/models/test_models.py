@@ -5,18 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from core.config.models.assignments import (
-    AgentRole,
-    PromptStyle,
-    choose_model,
-    choose_models,
-    defaults_for,
-    setting_of,
-)
+from core.config.models.assignments import choose_model, choose_models, defaults_for, setting_of
+from core.config.models.model_config import PromptStyle
 from core.config.models.model_defaults import LOCAL_MODEL
 from core.config.models.sampling import NO_SAMPLING, SMALL_SAMPLING
 from core.config.sections import AgentSettings, ProfileSettings, ProviderName
 from core.config.settings import load_settings
+from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 

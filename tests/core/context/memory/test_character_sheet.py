@@ -7,7 +7,8 @@ import pytest
 
 from core.agents.context_builder import ContextBuilder
 from core.agents.role.setup import AgentSetup
-from core.config.models.assignments import ModelAssignments, PromptStyle, defaults_for
+from core.config.models.assignments import ModelAssignments, defaults_for
+from core.config.models.model_config import PromptStyle
 from core.context.bank import NO_BANK, ChapterBank, Remembered
 from core.context.segments import Context, Segment
 from core.domain.audience import EVERYONE

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.memory_digest import CompactBlock, Digest, MemoryDigester
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId

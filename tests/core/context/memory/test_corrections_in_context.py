@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.memory_digest import MemoryDigester
 from core.domain.story.memory import BlockType, correction_payload, corrections_length
 from tests.core.samples import delta_block, lock_block

@@ -9,10 +9,11 @@ import pytest
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.agents.sections.recalled import LEAD, Lines, said_by
-from core.config.models.assignments import AgentRole, PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.bank import ChapterBank, Recalled, Remembered
 from core.context.lore import BANK
 from core.context.visibility import CharacterKnowledge, known_to
+from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import QuoteDetails
 from core.domain.bank.item import Item

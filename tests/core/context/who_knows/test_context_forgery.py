@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.agents.context_builder import Context, ContextBuilder, repair_context
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.context.visibility import known_to_gm
 from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Tab1Inputs
@@ -18,7 +18,7 @@ from core.engine.decisions.tab1_commands import checked_name
 from core.providers.base import Message
 from core.text.cleaning import clean, clean_line
 from core.text.delimiters import SegmentName, closing_mark, escape_delimiters, opening_mark
-from tests.core.samples import any_text, choices, delta_block, event, known, lock_block, session
+from tests.core.samples import any_text, choices, delta_block, event, known, lock_block, narrative_of, session
 
 BUILDERS = {style: ContextBuilder(choices(2_000_000, style)) for style in PromptStyle}
 MARKS = sorted(mark(name) for name in SegmentName for mark in (opening_mark, closing_mark))
@@ -106,7 +106,7 @@ def inputs(text: str, style: PromptStyle) -> list[Context]:
         build.character(known(who, blocks, events, tab1=tab1), text),
         summary,
         repair_context(summary, text, [text]),
-        build.narrative(known_to_gm(who, blocks, events), text),
+        narrative_of(build, known_to_gm(who, blocks, events), text),
         build.narrative_part(known_to_gm(who, blocks, ()), later, text, text),
     ]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.domain.audience import Audience
 from core.domain.errors import StoryEngineError
 from core.domain.session.profile import Profile

@@ -13,7 +13,7 @@ from core.context.visibility import known_to_gm
 from core.domain.prompt_range import PromptRange
 from core.gateway.model_gateway import model_request
 from core.providers.openai.dialect import Dialect, parameters
-from tests.core.samples import TAB1, known, memory, play, session
+from tests.core.samples import TAB1, known, memory, narrative_of, play, session
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 PROFILES = {
@@ -39,7 +39,7 @@ def inputs(choices: ModelAssignments) -> dict[str, Context]:
         "character": build.character(known(mine, blocks, events), "What do you do?"),
         "context_summary": summary,
         "repair": repair_context(summary, '{"memory_type": "none"}', ["range: Field required"]),
-        "narrative": build.narrative(known_to_gm(mine, blocks, events), "Plain and vivid.", 800),
+        "narrative": narrative_of(build, known_to_gm(mine, blocks, events), "Plain and vivid.", 800),
         "narrative_part": build.narrative_part(
             known_to_gm(mine, blocks, ()), parts[1], "Plain.", "So it went."
         ),

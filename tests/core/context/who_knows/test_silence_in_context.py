@@ -7,7 +7,7 @@ import pytest
 from core.agents.context_builder import Context, ContextBuilder
 from core.agents.role.prompt_file import in_place_of_text
 from core.agents.sections import silence
-from core.config.models.assignments import PromptStyle
+from core.config.models.model_config import PromptStyle
 from core.domain.audience import EVERYONE, Audience
 from core.domain.session.prompt_block import PromptBlock, PromptBlocks
 from core.domain.session.session import Session

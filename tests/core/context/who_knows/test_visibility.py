@@ -122,7 +122,7 @@ def make(
     build.character(events, "So?")  # refused
     build.summary(known, PromptRange(1, 7))
     build.summary(events, PromptRange(1, 7))  # refused
-    build.narrative(replace(known, events=events), "Plain.")  # refused
+    build.plan_narrative(replace(known, events=events), "Plain.")  # refused
     Knowledge(session=session, blocks=blocks, events=(), secrets=(), gate=1)  # refused
 """
 

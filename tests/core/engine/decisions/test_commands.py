@@ -8,7 +8,7 @@ from core.agents.context_builder import ContextBuilder
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.session.profile import Profile
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions import commands, tab1_commands
 from core.engine.decisions.tab1_commands import Tab1Edit

@@ -5,7 +5,7 @@ import pytest
 from core.domain.errors import IllegalCommandError
 from core.domain.requests.request import RequestState, SummaryRequest
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions import commands
 from tests.core.simulation import active

@@ -6,7 +6,7 @@ import pytest
 
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Content, LockRequest, NarrativeRequest, RequestState, SummaryRequest
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions import commands
 from core.engine.decisions.recovery import INTERRUPTED, recover, recover_request, withdraw_doubtful_prompts

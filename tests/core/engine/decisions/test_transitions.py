@@ -9,7 +9,7 @@ from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
 from core.domain.requests.request import Artifact, Content, RequestRecord, RequestState, SummaryRequest
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType

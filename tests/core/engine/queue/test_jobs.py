@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from core.agents.context_builder import ContextBuilder
-from core.config.models.assignments import ModelAssignments, PromptStyle
+from core.config.models.assignments import ModelAssignments
+from core.config.models.model_config import PromptStyle
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import ReplyRequest, Request
 from core.domain.slot import Slot

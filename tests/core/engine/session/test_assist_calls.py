@@ -10,7 +10,8 @@ import pytest
 from core.agents import assist
 from core.agents.assist import Asked, Field, Task
 from core.agents.role.prompt_file import load_prompt
-from core.config.models.assignments import PromptStyle, defaults_for
+from core.config.models.assignments import defaults_for
+from core.config.models.model_config import PromptStyle
 from core.config.sections import ProviderName
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.requests.request import Request, RequestState

@@ -10,7 +10,8 @@ import pytest
 from core.domain.errors import ErrorCode
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import Artifact
-from core.domain.session.session import SessionState, SessionSummary
+from core.domain.session.session import SessionSummary
+from core.domain.session.session_state import SessionState
 from core.engine.queue.duration_history import MAX_SESSIONS_SCANNED, NEWEST, find_last_duration, last_duration
 from core.storage.session_store import SessionStore
 from tests.core.engine.decisions.test_transitions import a_trail
@@ -35,7 +36,6 @@ def other(number: int, *, is_readable: bool = True) -> SessionSummary:
         state=SessionState.ACTIVE,
         prompt_index=0,
         draft_count=0,
-        created_at=NOW,
         updated_at=NOW,
         archived_at=None,
         is_readable=is_readable,

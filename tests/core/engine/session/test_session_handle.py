@@ -8,7 +8,7 @@ from core.config.models.assignments import defaults_for
 from core.domain.errors import ErrorCode, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, RequestState
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions import tab1_commands
 from core.engine.decisions.tab1_commands import Tab1Edit

@@ -7,12 +7,12 @@ from decimal import Decimal
 
 import pytest
 
-from core.config.models.assignments import AgentRole
+from core.domain.agent_role import AgentRole
 from core.domain.audience import Audience
 from core.domain.errors import ErrorCode, IllegalCommandError
 from core.domain.requests.cost import UnitPrices
 from core.domain.requests.request import ReplyRequest, RequestState, SummaryRequest
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.engine.decisions import commands
@@ -234,11 +234,11 @@ async def test_a_take_whose_second_reply_failed_goes_on_or_gives_way_to_the_firs
         session,
     ):
         await ask(session, "Both.", RED, YELLOW)
-        await session.wait(await session.takes.edit_and_resend("Both again."))
+        await session.wait(await session.takes.reroll())
         await session.wait_idle()
         further = session.snapshot.further_reply
         assert further is not None
-        assert [event.text for event in await session.reads.canon()] == ["Both again.", "I am Red."]
+        assert [event.text for event in await session.reads.canon()] == ["Both.", "I am Red."]
         await session.takes.choose(1)
         assert session.snapshot.further_reply is None, "it belonged to the other take"
         assert [event.text for event in await session.reads.canon()] == ["Both.", "I am Red.", "Once."]

@@ -12,7 +12,8 @@ from core.domain.ids import DraftId, RequestId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Request, RequestRecord, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import Session, SessionState
+from core.domain.session.session import Session
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event

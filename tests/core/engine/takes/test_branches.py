@@ -4,7 +4,7 @@ import pytest
 
 from core.config.models.assignments import defaults_for
 from core.domain.errors import IllegalCommandError
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType
 from core.engine.engine import Engine

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.domain.audience import EVERYONE, NOBODY
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.exchange.chats.chapter_of_chat import NO_WORDS, ChatChapter, chapter_of

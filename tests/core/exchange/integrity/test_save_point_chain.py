@@ -9,7 +9,7 @@ import pytest
 
 from core.domain.errors import IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.ids import SessionId, new_uuid
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.save_point import (
     AUTOMATIC,

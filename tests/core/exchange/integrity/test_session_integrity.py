@@ -12,7 +12,8 @@ from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Artifact, Content, Request, RequestRecord, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.limits import LONGEST_TITLE, Limits
-from core.domain.session.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role

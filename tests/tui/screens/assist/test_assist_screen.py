@@ -15,10 +15,10 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from tests.tui.chapter_page import SCRIPT as OF_CHAPTER
+from tests.tui.chapter_page import make_ended
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
-from tests.tui.narrative_desk import SCRIPT as OF_CHAPTER
-from tests.tui.narrative_desk import make_ended
 from tests.tui.one_page import Gate
 from tests.tui.one_page import gate as gate
 

@@ -22,8 +22,8 @@ from storyengine_tui.screens.narrative.memory.remembered_cell import NONE_ALIKE
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.tui.bank_desk import ITEMS, SCRIPT, is_confirmed, keep, make_banked
 from tests.tui.bank_tab import Tab, tab3
+from tests.tui.banked_chapter import ITEMS, SCRIPT, is_confirmed, keep, make_banked
 from tests.tui.engine_app import Desktop, make_active, screen_text
 
 pytestmark = pytest.mark.anyio

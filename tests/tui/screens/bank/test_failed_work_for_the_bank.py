@@ -16,8 +16,8 @@ from core.engine.queue.entries import QueueEntry
 from core.storage.changes import Changes
 from storyengine_tui.cli.commands.system.doctor import TRY_AGAIN, _gave_up
 from tests.core.samples import NOW
-from tests.tui.bank_desk import keep
 from tests.tui.bank_tab import tab3
+from tests.tui.banked_chapter import keep
 from tests.tui.engine_app import Desktop, make_active, screen_text
 
 pytestmark = pytest.mark.anyio
@@ -75,10 +75,7 @@ async def test_tab_3_says_nothing_of_failures_where_nothing_failed_or_no_bank_is
 
 
 def entries(requests: Iterable[BackgroundRequest]) -> list[QueueEntry]:
-    return [
-        QueueEntry(request=one, session_title="Low tide", position=1, lane="", waits_for="")
-        for one in requests
-    ]
+    return [QueueEntry(request=one, session_title="Low tide", lane="", waits_for="") for one in requests]
 
 
 def test_the_doctor_names_each_chapter_whose_bank_lacks_something_and_says_what_to_do() -> None:

@@ -10,8 +10,8 @@ from storyengine_tui.screens.bank.item_numbers import MANY_ITEMS, NO_ITEM, NO_SH
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.tui.bank_desk import MIRA
 from tests.tui.bank_tab import tab3
+from tests.tui.banked_chapter import MIRA
 from tests.tui.engine_app import Desktop, screen_text
 
 pytestmark = pytest.mark.anyio

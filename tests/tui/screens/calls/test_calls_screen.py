@@ -21,16 +21,16 @@ from storyengine_tui.screens.calls.inputs.call_rows import (
     calls_of,
     outcome_of,
     segments_of,
-    tokens_of,
     totals_of,
 )
+from storyengine_tui.screens.calls.inputs.call_runs import runs_of, tokens_of
 from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.chapter import NOON, SESSION
+from tests.tui.chapter_page import MEMORY
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened, until
-from tests.tui.narrative_desk import MEMORY
 
 pytestmark = pytest.mark.anyio
 SCRIPT = Script(
@@ -81,7 +81,7 @@ def test_totals_count_every_call_and_say_what_is_not_known() -> None:
         "0:05 with models · 1 without a count of tokens"
     )
     assert [outcome_of(call) for call in calls] == ["ok", "timeout", "ok"]
-    assert [tokens_of(call) for call in calls][:2] == ["1,000 → 200", "– → –"]
+    assert [tokens_of(run) for run in runs_of(calls, frozenset())][:2] == ["1,000 → 200", "– → –"]
     assert totals_of([]).startswith("0 calls · 0 tokens in")
 
 

@@ -6,8 +6,8 @@ from textual.worker import WorkerState
 
 from core.domain.slot import Slot
 from storyengine_tui.widgets.busy_line import BusyLine
+from tests.tui.chapter_page import SCRIPT, chapter_page, make_ended
 from tests.tui.engine_app import Desktop
-from tests.tui.narrative_desk import SCRIPT, chapter_page, make_ended
 from tests.tui.play_table import Gate, at_table
 from tests.tui.play_table import gate as gate
 

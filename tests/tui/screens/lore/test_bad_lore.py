@@ -15,7 +15,7 @@ from storyengine_tui.screens.lore.lorebook_screen import LorebookScreen
 from storyengine_tui.textual_ext.parts import Part
 from tests.bad_text import KINDS, acts
 from tests.tui.engine_app import Desktop, make_draft, screen_text, until
-from tests.tui.screens.lore.lore_desk import (
+from tests.tui.screens.lore.lore_screens import (
     entries,
     entry_shown,
     lorebook_shown,

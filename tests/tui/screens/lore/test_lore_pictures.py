@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from storyengine_tui.screens.lore.book_fields_modal import BookFieldsModal
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, until
-from tests.tui.screens.lore.lore_desk import (
+from tests.tui.screens.lore.lore_screens import (
     entry_shown,
     in_front,
     lorebook_shown,

@@ -19,7 +19,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.tick import Tick
 from tests.tui.engine_app import Desktop, make_draft, screen_text, until
-from tests.tui.screens.lore.lore_desk import (
+from tests.tui.screens.lore.lore_screens import (
     BOOK,
     CONTENT,
     entries,
@@ -256,7 +256,7 @@ async def test_a_budget_alone_changes_no_group_whatever_a_group_is_called(deskto
     async with desktop.window(make_lore) as (pilot, app):
         store = engine_of(app).library.lore
         [kept] = await store.listed()
-        await engine_of(app).store.library.put_lorebook(replace(kept, groups=("Crew, old", "A;B")))
+        await engine_of(app)._store.library.put_lorebook(replace(kept, groups=("Crew, old", "A;B")))
         screen = await lorebook_shown(pilot)
         await pilot.press("b")
         modal = await in_front(pilot, BookFieldsModal)

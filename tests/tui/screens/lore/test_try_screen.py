@@ -16,7 +16,7 @@ from storyengine_tui.screens.lore.try_screen import TryScreen
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.row_list import RowList
 from tests.tui.engine_app import Desktop, make_draft, until
-from tests.tui.screens.lore.lore_desk import in_front, lorebook_shown, make_lore, text_of, try_shown
+from tests.tui.screens.lore.lore_screens import in_front, lorebook_shown, make_lore, text_of, try_shown
 
 pytestmark = pytest.mark.anyio
 

@@ -9,9 +9,9 @@ import keyring
 import pytest
 
 from core.config.files.paths import Paths
-from core.config.models.assignments import AgentRole
 from core.config.sections import AgentSettings, Profiles, ProfileSettings
 from core.config.settings import Settings, load_settings
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.slot import Slot
 from storyengine_tui.bootstrap import Configuration

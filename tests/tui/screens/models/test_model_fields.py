@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, Select, Static
 
-from core.config.models.assignments import AgentRole
 from core.config.sections import AccountSettings, AgentSettings, Profiles, ProfileSettings
 from core.config.settings import load_settings
+from core.domain.agent_role import AgentRole
 from core.domain.slot import Slot
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.connection import connect, connection_of

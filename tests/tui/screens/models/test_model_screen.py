@@ -11,9 +11,9 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static
 
-from core.config.models.assignments import AgentRole
 from core.config.sections import AgentSettings, Profiles, ProfileSettings
 from core.config.settings import Settings, load_settings
+from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
 from core.domain.slot import Slot
 from storyengine_tui.bootstrap import Configuration

@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session.session_reader import SessionReader
@@ -19,19 +19,19 @@ from storyengine_tui.screens.narrative.definition_cell import DEFAULT_DEFINITION
 from storyengine_tui.screens.narrative.draft_view import LiveDraft
 from storyengine_tui.screens.narrative.narrative_view import NOTHING_PLAYED, READ_ONLY, why_no_build
 from tests.core.samples import session as sample_session
-from tests.tui.engine_app import Desktop, make_active, make_draft, screen_text, until
-from tests.tui.narrative_desk import (
+from tests.tui.chapter_page import (
     HELD,
     PROSE,
     SCRIPT,
     ChapterPage,
-    Gate,
     chapter_page,
     failing,
     make_ended,
     session_page,
 )
-from tests.tui.narrative_desk import gate as gate
+from tests.tui.engine_app import Desktop, make_active, make_draft, screen_text, until
+from tests.tui.one_page import Gate
+from tests.tui.one_page import gate as gate
 
 pytestmark = pytest.mark.anyio
 

@@ -25,9 +25,7 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm, MemoryMarks, all_text, passages_of
 from tests.core.samples import delta_block, delta_payload
-from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened
-from tests.tui.narrative_desk import (
+from tests.tui.chapter_page import (
     NARRATIVE,
     PROSE,
     SCRIPT,
@@ -36,7 +34,9 @@ from tests.tui.narrative_desk import (
     make_ended,
     session_page,
 )
-from tests.tui.narrative_desk import gate as gate
+from tests.tui.conftest import PicturesMatch
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened
+from tests.tui.one_page import gate as gate
 
 pytestmark = pytest.mark.anyio
 

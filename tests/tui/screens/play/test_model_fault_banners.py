@@ -9,12 +9,12 @@ import pytest
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from tests.engine.faults.test_faults import TWO_CALLS
+from tests.tui.chapter_page import NARRATIVE, chapter_page, make_ended
 from tests.tui.engine_app import Desktop, make_draft, until
-from tests.tui.narrative_desk import NARRATIVE, chapter_page, make_ended
 from tests.tui.play_table import Table, at_table
 from tests.tui.play_table import gate as gate
 from tests.tui.screens.setup.test_locking import LOCK, ask, lock_banner, state

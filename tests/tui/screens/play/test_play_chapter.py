@@ -8,7 +8,7 @@ from textual.widgets import Button, Static
 
 from core.config.models.accounts import Account
 from core.domain.errors import ErrorCode
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.session.session_handle import SessionHandle

@@ -9,8 +9,9 @@ from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
+from core.domain.story.transcript import PieceKind, render_window
 from core.text.composer_text import joined, merged, without
 from storyengine_tui.screens.play.play_view import ending_consequences, play_view, summary_failure
 from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
@@ -119,11 +120,9 @@ def test_duplicate_events_are_kept_once_and_old_ones_are_dropped() -> None:
         played.append(all_events[number : number + 2], limit)
     window = played.window(story)
     assert played.next_index == 41
-    assert window.is_truncated
+    assert window.pieces[0].kind is PieceKind.NOTICE
     known = PlayedEvents()
     known.load(all_events, story.id)
-    from core.domain.story.transcript import render_window
-
     assert played.window(story).text == window.text
     assert render_window(played._events, story, limit, is_complete=False).text == (
         render_window(all_events, story, limit).text

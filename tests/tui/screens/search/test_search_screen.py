@@ -20,10 +20,10 @@ from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.search.search_screen import SearchScreen, place_wanted, search_in
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.tui.bank_desk import SCRIPT, make_banked
+from tests.tui.banked_chapter import SCRIPT, make_banked
+from tests.tui.chapter_page import PROSE, make_ended
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened, until
-from tests.tui.narrative_desk import PROSE, make_ended
 
 
 async def tell(engine: Engine) -> None:

@@ -13,7 +13,7 @@ from core.config.settings import Settings
 from core.domain.errors import ErrorCode
 from core.domain.session.absence import PAUSED
 from core.domain.session.profile import Profile
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine

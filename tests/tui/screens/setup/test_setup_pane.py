@@ -214,7 +214,7 @@ async def test_a_double_name_is_not_lost_by_quitting_nor_by_another_chapter(desk
         await pilot.press("end", *" 2", "ctrl+q")
         await until(pilot, lambda: not app.is_running)
     async with desktop.engine() as engine:
-        stored = (await engine.store.load(before)).session
+        stored = (await engine.reader(before).load()).session
         assert stored.names[Slot.ORANGE] == "agent orange 2"
 
 
@@ -246,7 +246,7 @@ async def test_what_is_typed_is_stored_when_the_program_ends_at_once(desktop: De
         await until(pilot, lambda: not pilot.app.is_running)
     async with desktop.engine() as engine:
         summary = (await engine.sessions())[0]
-        assert (await engine.store.load(summary.id)).tab1.world.endswith("rock.?")
+        assert (await engine.reader(summary.id).load()).tab1.world.endswith("rock.?")
 
 
 async def test_after_the_lock_everything_can_be_read_and_copied_and_nothing_changed(desktop: Desktop) -> None:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from core.library.lore.activation import compiled as compiled_module
 from core.library.lore.activation import term_index as index_module
 from core.library.lore.activation.keys import Term, is_in, read_key
-from core.library.lore.activation.result import Reason
+from core.library.lore.activation.result import Outcome, Reason
 from core.library.lore.activation.scan import MOST_PASSES
-from core.library.lore.activation.scanner import LoreScanner
+from core.library.lore.activation.scanner import Activation, LoreScanner
 from core.library.lore.activation.scene import Message, ScannedBook, ScanSettings, Scene, budget_of
 from core.library.lore.book import Lorebook, Position, Role
 from core.library.lore.decorators import NO_DECORATORS, Decorators
@@ -34,6 +34,11 @@ def names(case: Case) -> str:
 
 def uids(case: Case, scanner: LoreScanner | None = None) -> list[str]:
     return [one.outcome.uid for one in activated(case, scanner).active]
+
+
+def outcome_of(activation: Activation, book: str, uid: str) -> Outcome:
+    [found] = [one for one in activation.outcomes if (one.book, one.uid) == (book, uid)]
+    return found
 
 
 @pytest.mark.parametrize("case", CASES, ids=names)
@@ -119,12 +124,12 @@ def test_a_result_says_which_rule_decided(
 ) -> None:
     one = replace(entry("1", "lamp"), **fields)
     activation = activated(Case("why", "ours", [one], ["the lamp is lit"], set(), **more))
-    assert activation.outcome("book", "1").reason is reason
+    assert outcome_of(activation, "book", "1").reason is reason
 
 
 def test_a_group_names_its_winner() -> None:
     one, two = entry("1", "lamp", groups=("g",), is_group_override=True), entry("2", "lamp", groups=("g",))
-    outcome = activated(Case("why", "ours", [one, two], ["lamp"], set())).outcome("book", "2")
+    outcome = outcome_of(activated(Case("why", "ours", [one, two], ["lamp"], set())), "book", "2")
     assert (outcome.reason, outcome.sentence) == (
         Reason.GROUP,
         "Another entry of its group was taken (entry 1 was).",
@@ -156,9 +161,9 @@ def test_what_an_activation_adds_to_the_log_makes_the_entry_sticky_until_it_is_e
     one = entry("1", "lamp", sticky=3)
     log = activated(Case("", "", [one], ["lamp"], set(), scene={"length": 5})).log
     later = Case("", "", [one], ["x"], set(), scene={"length": 6, "log": log})
-    assert activated(later).outcome("book", "1").reason is Reason.STICKY
+    assert outcome_of(activated(later), "book", "1").reason is Reason.STICKY
     edited = replace(later, entries=[replace(one, content="other")])
-    assert activated(edited).outcome("book", "1").reason is Reason.NOT_FOUND
+    assert outcome_of(activated(edited), "book", "1").reason is Reason.NOT_FOUND
 
 
 def test_macros_in_a_text_are_expanded_once() -> None:
@@ -263,7 +268,7 @@ def test_an_edit_of_one_entry_compiles_that_one_and_searches_no_text_for_the_oth
     monkeypatch.setattr(index_module, "is_in", look)
     edited = (*entries[:5], replace(entries[5], keys=("key39 k",)), *entries[6:])
     activation = scanner.activate([ScannedBook(Lorebook(entries=edited))], scene, settings)
-    assert activation.outcome("", "5").is_active
+    assert outcome_of(activation, "", "5").is_active
     assert compiled == ["text-of-5"]
     assert looked_for == {"key39 k"}
     looked_for.clear()

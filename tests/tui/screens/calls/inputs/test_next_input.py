@@ -1,6 +1,6 @@
 """What “What is given next” says of an input beside its parts."""
 
-from core.config.models.assignments import AgentRole
+from core.domain.agent_role import AgentRole
 from storyengine_tui.screens.calls.inputs.next_input_screen import WORKING_MEMORY, passages_of_input
 from tests.core.context.memory.test_recalled_in_context import built, found, knowledge, told
 from tests.core.samples import choices

@@ -98,7 +98,7 @@ async def test_another_name_with_a_semicolon_in_it_stays_one_name(desktop: Deskt
         await make_library(engine)
         one = (await engine.library.characters.listed())[0]
         stored = replace(one, aliases=("A; B", "B"), groups_visible=("Sea; land",))
-        await engine.store.library.put_character(stored)
+        await engine._store.library.put_character(stored)
 
     async with desktop.window(make) as (pilot, app):
         await details(pilot)

@@ -14,7 +14,7 @@ from textual.widgets import Button, Static
 
 from core.config.settings import Settings
 from core.domain.errors import ErrorCode
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.providers.base import ProviderError

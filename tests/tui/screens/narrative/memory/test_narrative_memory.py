@@ -24,8 +24,8 @@ from storyengine_tui.widgets.reading.memory_outline import (
     title_of,
 )
 from tests.core.samples import delta_block, delta_payload, lock_block, lock_payload
+from tests.tui.chapter_page import DELTA, SCRIPT, chapter_page, make_ended
 from tests.tui.engine_app import Desktop, make_draft
-from tests.tui.narrative_desk import DELTA, SCRIPT, chapter_page, make_ended
 from tests.tui.widget_app import WidgetApp
 
 pytestmark = pytest.mark.anyio

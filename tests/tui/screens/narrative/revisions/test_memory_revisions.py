@@ -9,7 +9,7 @@ import pytest
 from textual.widgets import DataTable, Static
 
 from core.domain.ids import SessionId
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command
 from core.engine.changes.canon import stale_blocks
 from core.engine.engine import Engine
@@ -32,10 +32,10 @@ from storyengine_tui.widgets.reading.memory_outline import (
 )
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from storyengine_tui.widgets.reading.transcript_lines import SourcePos
+from tests.tui.chapter_page import DELTA, MEMORY, REPLIES, ChapterPage, chapter_page, session_page
 from tests.tui.engine_app import Desktop, make_active
-from tests.tui.narrative_desk import DELTA, MEMORY, REPLIES, ChapterPage, chapter_page, session_page
-from tests.tui.narrative_desk import gate as gate
 from tests.tui.one_page import Gate
+from tests.tui.one_page import gate as gate
 
 pytestmark = pytest.mark.anyio
 LOCK = "The lamp was dark for eleven minutes."

@@ -8,11 +8,11 @@ import pytest
 from textual.widgets import Static
 
 from core.domain.ids import SessionId
-from core.domain.session.session import SessionState
+from core.domain.session.session_state import SessionState
 from core.engine.bank.service import Bank
 from core.engine.engine import Engine
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from tests.tui.bank_desk import keep
+from tests.tui.banked_chapter import keep
 from tests.tui.engine_app import Desktop, make_active
 from tests.tui.play_table import SCRIPT, Table, at_table
 

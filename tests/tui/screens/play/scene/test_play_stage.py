@@ -77,7 +77,7 @@ async def test_who_leaves_for_a_while_is_marked_skipped_and_back_at_the_prompt(d
 
 async def test_a_prompt_to_one_that_is_away_comes_back_with_what_to_do(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
-        await table.session.scene.send_away(ORANGE)
+        await table.session.scene.set_away({ORANGE: 0})
         await table.pilot.press("alt+2")
         await table.send("Where are you?")
         await table.until(lambda: "bring" in table.trouble())

@@ -6,6 +6,7 @@ from textual.widgets import Button
 from core.agents.role.prompt_file import SEGMENTS
 from core.domain.audience import NOBODY
 from core.domain.slot import Slot
+from core.domain.story.transcript import PieceKind
 from storyengine_tui.screens.calls.inputs.call_rows import segments_of
 from storyengine_tui.screens.calls.inputs.next_input_screen import NextInputScreen
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
@@ -165,7 +166,7 @@ async def test_a_story_of_which_a_character_missed_the_beginning_is_not_called_t
         await played(table)
         view = PlayedEvents()
         view.load_view(await table.session.newest_canon(known_to=ORANGE), table.stored, ORANGE)
-        assert not view.window(table.stored).is_truncated
+        assert view.window(table.stored).pieces[0].kind is not PieceKind.NOTICE
         assert view.next_index == 3
 
 

@@ -49,7 +49,7 @@ def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
 
 def test_one_is_away_and_one_was_silent_for_long(shown: Shown) -> None:
     async def act(table: Table) -> None:
-        await table.session.scene.send_away(YELLOW, 12)
+        await table.session.scene.set_away({YELLOW: 12})
         await table.session.scene.set_hint(2)
         await table.until(lambda: table.pane.view.stage.notes.keys() == {ORANGE, YELLOW})  # type: ignore[union-attr]
         await table.pilot.press("alt+2")
@@ -59,7 +59,7 @@ def test_one_is_away_and_one_was_silent_for_long(shown: Shown) -> None:
 
 def test_who_is_away(shown: Shown) -> None:
     async def act(table: Table) -> None:
-        await table.session.scene.send_away(YELLOW, 12)
+        await table.session.scene.set_away({YELLOW: 12})
         await table.open("choose_away", AwayModal)
         await table.pilot.press("down")
 
@@ -68,7 +68,7 @@ def test_who_is_away(shown: Shown) -> None:
 
 def test_the_panel_of_one_that_is_away(shown: Shown) -> None:
     async def act(table: Table) -> None:
-        await table.session.scene.send_away(ORANGE)
+        await table.session.scene.set_away({ORANGE: 0})
         await table.pilot.press("alt+2")
         await table.send("Where are you?")
         await table.until(lambda: table.text(ORANGE))

@@ -27,8 +27,8 @@ from core.providers.scripted.script import Entry, Script, ScriptMatch
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from tests.core.bank_samples import NOW
+from tests.tui.chapter_page import MEMORY, NARRATIVE, PROSE
 from tests.tui.engine_app import make_active
-from tests.tui.narrative_desk import MEMORY, NARRATIVE, PROSE
 
 SAID = "I hid the brass key [/x] under the stair. Tell Tobias that nobody crosses the bar before dawn."
 SCRIPT = Script(
