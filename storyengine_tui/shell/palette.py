@@ -67,7 +67,7 @@ Command = tuple[str, str, Callable[[OverlayApp], object]]
 
 COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
     "engine": (
-        ("Chapters", "Open, start, rename, archive or restore a chapter", OverlayApp.action_chapters),
+        ("Chapters", "Open, start, rename, archive or restore a chapter", lambda app: app.action_chapters()),
         (
             "Library",
             "Books, characters and lorebooks across chapters; import cards and lore",
@@ -78,20 +78,20 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             "Write and import them, edit their entries, and try a text on one",
             lambda app: app.action_library("lore"),
         ),
-        ("New chapter", "Start with an empty world", OverlayApp.action_new_chapter),
-        ("Example", "Open an example chapter, or start with an empty one", OverlayApp.action_welcome),
-        ("Model", "Who answers, and how to connect another model", OverlayApp.action_model),
+        ("New chapter", "Start with an empty world", lambda app: app.action_new_chapter()),
+        ("Example", "Open an example chapter, or start with an empty one", lambda app: app.action_welcome()),
+        ("Model", "Who answers, and how to connect another model", lambda app: app.action_model()),
     ),
     "ended": (
         (
             "Next chapter",
             "The next one of the book: world, cast, and what this chapter hands on",
-            OverlayApp.action_next_chapter,
+            lambda app: app.action_next_chapter(),
         ),
         (
             "Proposals",
             "Changes proposed for characters of the library; take them, drop them, undo that",
-            OverlayApp.action_proposals,
+            lambda app: app.action_proposals(),
         ),
     ),
     "ended here": (
@@ -118,23 +118,27 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
         (
             "Prompt blocks",
             "Your own rules for the agents, and their variants",
-            OverlayApp.action_prompt_blocks,
+            lambda app: app.action_prompt_blocks(),
         ),
-        ("Lorebooks in play", "Attach some of the library, or detach them", OverlayApp.action_chapter_lore),
-        ("Calls", "The queue, every call that was made, and the money", OverlayApp.action_provenance),
+        (
+            "Lorebooks in play",
+            "Attach some of the library, or detach them",
+            lambda app: app.action_chapter_lore(),
+        ),
+        ("Calls", "The queue, every call that was made, and the money", lambda app: app.action_provenance()),
     ),
     "text": (
         (
             "Help with this text",
             "Continue, tighten or rewrite it, or have one suggested",
-            OverlayApp.action_assist,
+            lambda app: app.action_assist(),
         ),
     ),
     "editable character": (
         (
             "Take a character from the library",
             "Into the panel that shows, as a copy; beside what is there, field by field",
-            OverlayApp.action_take_character,
+            lambda app: app.action_take_character(),
         ),
     ),
     "card": (
@@ -148,12 +152,16 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
         (
             "Keep this character in the library",
             "Or see how the one there with this name differs, and take over either way",
-            OverlayApp.action_keep_character,
+            lambda app: app.action_keep_character(),
         ),
     ),
     "writer": (
         # Not by a name that comes first: Enter alone must not archive a chapter.
-        ("Set aside (Archive)", "Take this chapter off the list; nothing is lost", OverlayApp.action_archive),
+        (
+            "Set aside (Archive)",
+            "Take this chapter off the list; nothing is lost",
+            lambda app: app.action_archive(),
+        ),
     ),
     "bank": (
         (
@@ -174,7 +182,7 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             lambda app: _keep_bank(app, True),
         ),
     ),
-    "": (("Help", "The keys that work here", OverlayApp.action_help),),
+    "": (("Help", "The keys that work here", lambda app: app.action_help()),),
 }
 """Commands of the program and of the open chapter, by the needs that have to be met.
 
