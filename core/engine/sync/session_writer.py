@@ -4,6 +4,7 @@ A change is decided on the snapshot, stored, and only then applied: listeners ar
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +22,8 @@ from core.engine.sync.subscriptions import Listeners
 from core.storage.changes import Changes
 from core.storage.session_store import Lease, SessionStore, WriterInfo
 from core.storage.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
 
 Decide = Callable[[Snapshot], Changes]
 
@@ -158,8 +161,14 @@ class SessionWriter:
     async def _in_own_task(self, work: Coroutine[object, object, Changes]) -> Changes:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         return await asyncio.shield(task)
+
+    def _ended(self, task: asyncio.Task[Changes]) -> None:
+        """Take note of how a change ended, for which its caller may no longer be waiting."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.info("a change was not stored: %r", error)
 
     async def _apply(self, decide: Decide, *, is_patient: bool) -> Changes:
         async with self._exclusive(is_patient=is_patient):

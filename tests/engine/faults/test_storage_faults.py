@@ -5,6 +5,7 @@ are as long as they are named; the long ones are for `make torture`.
 """
 
 import asyncio
+import gc
 import os
 import subprocess
 import tempfile
@@ -136,6 +137,8 @@ async def test_the_gm_hears_of_an_outage_at_once_also_while_a_paid_reply_waits_f
         given_up = asyncio.ensure_future(session.edits.retitle("Never mind"))
         await asyncio.sleep(0)
         given_up.cancel()
+        unheard: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
         slow.gate.set()
         for saving in typed:
             with pytest.raises(StorageError, match="text is kept here") as refused:
@@ -143,6 +146,8 @@ async def test_the_gm_hears_of_an_outage_at_once_also_while_a_paid_reply_waits_f
             assert refused.value.hint == "The disk is gone."
         with pytest.raises(StorageError):
             await asyncio.wait_for(session.submit_prompt(Slot.ORANGE, "Two"), PATIENCE)
+        gc.collect()
+        assert not unheard, "what was given up fails without a word of the event loop"
         slow.is_away = False
         await done(session, request_id)
         await session.edits.save_unsent(Slot.ORANGE, "half a thought")
