@@ -24,7 +24,7 @@ _FACTS: Final = (
     (1, "The lamp", "The lamp of the tower is dark since the storm."),
     (2, "The bell", "A bell rings under the ice at noon."),
     (3, "Broken glass", "The glass of the tower lamp broke in the storm."),
-    (8, "The boat", "Two oars are missing from the boat of the harbour."),
+    (8, "The boat", "The oars are missing from the boat of the harbour."),
 )
 """What a model finds: of each chunk its own, as words prove a fact in their own prompt alone."""
 _TOLD: Final = "The lamp of the tower is dark, and its glass is broken."
