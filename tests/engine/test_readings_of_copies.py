@@ -2,9 +2,11 @@
 
 import pytest
 
+from core.domain.audience import Audience
 from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import RequestState
+from core.domain.slot import Slot
 from core.exchange.session_copy import PUT_ASIDE
 from core.exchange.session_export import from_json, read_body, to_json
 from core.providers.scripted.script import Entry, ScriptMatch
@@ -66,6 +68,26 @@ async def test_what_was_read_before_a_branch_is_not_read_again_in_it(store: Post
         await read(session)
         assert [one.prompts for one in await extractions(session)] == [FIRST, SECOND]
         assert len(await calls(session)) == 1
+
+
+async def test_a_branch_within_a_part_does_not_have_its_reading_whatever_was_whispered_after(
+    store: PostgresStore,
+) -> None:
+    async with chapter(store, scripted(REPLIES), chunk_size=3) as session:
+        await play(session, 4)
+        for text in ("Between us.", "Still between us."):
+            await done(
+                session, await session.submit_prompt(Slot.RED, text, heard_by=Audience.of((Slot.RED,)))
+            )
+        await play(session, 1)
+        source = session.id
+    engine = engine_on(store)
+    await engine.keep_bank(source, is_on=True)
+    await read_in(store, source)
+    # Of the second part all hear the fourth prompt alone, so that a branch there has all that was read.
+    branched = await engine.branch(source, 4)
+    assert [one.prompts for one in await store.bank.readings(branched)] == [FIRST]
+    assert from_json(to_json(await read_body(store, branched)))
 
 
 async def test_a_branch_of_a_chapter_whose_bank_is_off_asks_for_nothing_and_knows_what_was_read(

@@ -38,10 +38,13 @@ def with_readings(
     is kept nothing is asked for.
     """
     before, copied = sorted_by_prompt(events), sorted_by_prompt(body.events)
+    last = max((event.prompt_index for event in body.events), default=0)
     read = tuple(
         replace(one, text=mark_in(copied, one.audience, one.prompts))
         for one in readings
-        if one.prompts is not None and one.text == mark_in(before, one.audience, one.prompts) != ""
+        # A part that goes on after the copy's last prompt is read when the copy has played so far.
+        if one.prompts is not None and one.prompts.last <= last
+        if one.text == mark_in(before, one.audience, one.prompts) != ""
     )
     if not body.session.keeps_bank:
         return replace(body, requests=read)

@@ -285,7 +285,9 @@ def _problems_of_called(
 
 def _is_work_of(session: Session, request: BackgroundRequest, last: int) -> bool:
     is_cast = request.slot is None or request.slot in session.slots
-    return is_cast and (request.prompts is None or request.prompts.last <= last)
+    # A branch of an earlier version may have a reading that goes on after its last prompt; it does nothing.
+    is_over = request.state is RequestState.DONE
+    return is_cast and (is_over or request.prompts is None or request.prompts.last <= last)
 
 
 def _is_summary_of(session: Session, request: SummaryRequest, last: int) -> bool:

@@ -60,3 +60,5 @@ def test_work_about_prompts_beyond_the_log_is_refused() -> None:
     assert any(
         "prompts that are missing" in one for one in problems(asking(work(prompts=PromptRange(9, 10))))
     )
+    # Branches of an earlier version have readings that go on after their last prompt: these are done.
+    assert problems(asking(work(DONE, prompts=PromptRange(9, 10)))) == []
