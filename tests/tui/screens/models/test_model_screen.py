@@ -4,11 +4,14 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Input, Select, Static
 
 from core.config.sections import AgentSettings, Profiles, ProfileSettings
@@ -102,7 +105,7 @@ async def test_each_provider_shows_what_it_needs_by_keyboard_alone(tmp_path: Pat
             await page.pilot.press("tab")
             assert page.app.focused is not None
             reached.add(page.app.focused.id)
-            assert page.screen.region.contains_region(page.app.focused.region)
+            await until(page.pilot, partial(_is_in_sight, page.screen, page.app.focused), "out of sight")
         assert {"provider", "address", "key", "model-character", "model-slot-7", "test", "connect"} <= reached
         page.screen.query_one("#address", Input).value = "ftp://x"
         await until(page.pilot, lambda: "does not begin with http" in page.said("consent"))
@@ -339,3 +342,8 @@ def test_picture_of_a_test_that_failed(pictures_match: PicturesMatch, tmp_path: 
 
     settings = configuration(tmp_path, provider="openai", base_url="http://localhost:11434/v1")
     assert picture(pictures_match, settings, act)
+
+
+def _is_in_sight(screen: Screen[Any], widget: Widget) -> bool:
+    """Whether a page that scrolls with the next frame shows a widget as a whole."""
+    return screen.region.contains_region(widget.region)

@@ -1,11 +1,13 @@
 """Tab 3, second and third cell: defined, built, streamed, cancelled, failed, retried, downloaded."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual import events
+from textual.widget import Widget
 from textual.widgets import Static
 
 from core.domain.errors import ErrorCode
@@ -333,8 +335,17 @@ async def test_in_the_program_the_chapter_is_written_by_keyboard_alone_at_80_by_
             if page.pane not in focused.ancestors:
                 continue
             reached.add(focused.id)
-            assert page.pane.region.contains_region(focused.region), f"{focused} is out of sight"
+            # The page is scrolled with the next frame.
+            await until(
+                pilot,
+                partial(_is_in_sight, page, focused),
+                f"{focused} is out of sight",
+            )
         assert {"memory-view", "memory-forms", "memory-search", "memory-copy"} <= reached
         assert {"definition", "target", "build"} <= reached
         assert {"draft-view", "versions", "draft-copy", "copy-path", "download"} <= reached
         assert app.session.snapshot.session.next_slot is Slot.ORANGE
+
+
+def _is_in_sight(page: ChapterPage, widget: Widget) -> bool:
+    return page.pane.region.contains_region(widget.region)
