@@ -89,7 +89,7 @@ class SessionCatalog:
         return await self._store.find_or_create(self._fresh(script_key, carried))
 
     async def find_script(self, script_key: str) -> SessionId | None:
-        """Return the current session of a script; None where there is none."""
+        """Return the current session of a script, or None."""
         return await self._store.find_script(script_key)
 
     def _fresh(self, script_key: str, carried: CarryOver) -> Changes:

@@ -276,8 +276,9 @@ def spans_of(spans: Sequence[Vector]) -> str:
 
 def _farness(near: Any, *, has_spans: bool) -> ColumnElement[Any]:
     """Return how far an item is with the parts of its name; see `core.domain.bank.recall.nearness_of`."""
+    distance: ColumnElement[Any] = near.distance
     if not has_spans:
-        return near.distance  # type: ignore[no-any-return]
+        return distance
     bits = BIT(varying=True)
     spans = _given("spans", ARRAY(bits))
 
@@ -287,7 +288,7 @@ def _farness(near: Any, *, has_spans: bool) -> ColumnElement[Any]:
         )
 
     share = (differing(near.first_part) + differing(near.last_part)) / func.length(near.first_part)
-    return near.distance + func.coalesce(share, near.distance)  # type: ignore[no-any-return]
+    return distance + func.coalesce(share, distance)
 
 
 def _is_of_model() -> ColumnElement[bool]:

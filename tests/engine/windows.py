@@ -198,7 +198,7 @@ async def window(
 async def chapter(
     store: SessionStore, provider: Provider | None = None, chunk_size: int = 7, **more: Any
 ) -> AsyncIterator[SessionHandle]:
-    """Have a new chapter open that can be played."""
+    """Open a new chapter that can be played."""
     async with window(store, provider, await playable(store, chunk_size), **more) as session:
         yield session
 
