@@ -19,7 +19,7 @@ from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import BankReader
 from core.gateway.embedding_service import stored_name
 from core.providers.embedding.base import Embedder, texts_of_query
-from core.storage.bank_store import BankStore, Drawn, Sheets
+from core.storage.bank_store import BankStore, Drawn, Respell, Sheets
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 from core.text.delimiters import SegmentName
@@ -122,9 +122,9 @@ class MeaningAlone:
     def __init__(self, bank: BankStore) -> None:
         self._bank = bank
 
-    async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
+    async def draw(self, sheets: Sheets, query: Query | None, respell: Respell | None = None) -> Drawn:
         """Recall without the words of the query."""
-        return await self._bank.draw(sheets, query and replace(query, words=()))
+        return await self._bank.draw(sheets, query and replace(query, words=()), respell)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._bank, name)

@@ -1,13 +1,13 @@
 """The storage Protocol of the memory bank, which `db` implements (design 15)."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess, Replacement
 from core.domain.bank.pieces import NearPiece, PieceVector
-from core.domain.bank.recall import Found, ItemVector, Query, Scope, Vector
+from core.domain.bank.recall import Found, ItemVector, Query, Scope, Sought, Vector
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.cast import Character
@@ -41,6 +41,9 @@ class Drawn:
     states: Sequence[Item] = ()
     found: Sequence[Found] = ()
 
+
+Respell = Callable[[Sequence[Sought]], Awaitable[Sequence[Sought]]]
+"""Returns the words to look for in place of those of a query: a name may be spelled otherwise there."""
 
 MOST_PAIRED: Final = 2_000
 """Items that are compared with each other by meaning."""
@@ -123,8 +126,11 @@ class BankStore(Protocol):
         `can_recall_by_meaning`.
         """
 
-    async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
-        """Return the states of `sheets` that count, in their order, and what a query recalls, in one go."""
+    async def draw(self, sheets: Sheets, query: Query | None, respell: Respell | None = None) -> Drawn:
+        """Return the states of `sheets` that count, in their order, and what a query recalls, in one go.
+
+        The words of the query are respelled while its meaning is looked for.
+        """
 
     async def names(self, scopes: Sequence[Scope], words: Sequence[str]) -> Names:
         """Return which of these words no item within the labels of chapters has, and the names there are.

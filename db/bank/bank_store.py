@@ -11,16 +11,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item, ItemAccess, Replacement
 from core.domain.bank.pieces import NearPiece, PieceVector
-from core.domain.bank.recall import Found, ItemVector, Query, Scope, Vector, merged
+from core.domain.bank.recall import Found, ItemVector, Query, Scope, Sought, Vector, merged
 from core.domain.errors import ChangedElsewhereError
 from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.storage.bank_store import Drawn, EarlierChapter, Names, Sheets
+from core.storage.bank_store import Drawn, EarlierChapter, Names, Respell, Sheets
 from db.bank.item_reader import ItemReader
 from db.bank.names import NameReader
 from db.bank.piece_vectors import missing_pieces, near, put_pieces
-from db.bank.recall import drawn_of, statements_of
+from db.bank.recall import Part, drawn_of, meaning_statement, told_statement, told_values, values_of
 from db.bank.recall_connection import RecallConnection, together
 from db.bank.validity import counts, is_in, is_of_canon, replacing
 from db.bank.vectors import VectorTable, missing, pairs
@@ -156,20 +156,42 @@ class PostgresBank:
         """Return the items that fit a query best; see `BankStore.recall`."""
         return (await self.draw((), query)).found
 
-    async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
+    async def draw(self, sheets: Sheets, query: Query | None, respell: Respell | None = None) -> Drawn:
         """Return states and what a query recalls; see `BankStore.draw`."""
-        has_vectors = query is not None and query.vector is not None and await self.can_recall_by_meaning()
-        by_index = 0
-        if query is not None and has_vectors and await self._vectors.index.serves(query):
-            by_index = len(query.vector or ())
-        told, meant, values = statements_of(sheets, query, has_vectors=has_vectors, by_index=by_index)
-        most = query.candidates if query and by_index else 0
-        # Beside each other: the server has a processor for each, and the second takes as long as the rest.
-        read = [self._recalls.tuples(told, values)] if told is not None else []
-        read += [self._meant.tuples(meant, values, by_index=most)] if meant is not None else []
-        rows = [row for found in await together(read) for row in found]
-        states, found = drawn_of(rows, await self._items.read(rows), sheets, query)
+        values: dict[str, object] = {} if query is None else values_of(query)
+        is_meant = query is not None and query.vector is not None and await self.can_recall_by_meaning()
+        read = [self._told(sheets, query, respell, values, is_meant=is_meant)]
+        if query is not None and query.scopes and is_meant:
+            # Beside the other one, for which names are read first: the server has a processor for each.
+            read.insert(0, self._near(query, values))
+        states, found = drawn_of(await together(read), sheets)
         return Drawn(states, () if query is None else merged(found, query))
+
+    async def _near(self, query: Query, values: dict[str, object]) -> Part:
+        """Return the items that are near to a query by meaning."""
+        by_index = len(query.vector or ()) if await self._vectors.index.serves(query) else 0
+        most = query.candidates if by_index else 0
+        rows = await self._meant.tuples(meaning_statement(query, by_index), values, by_index=most)
+        return Part(rows, await self._items.read(rows))
+
+    async def _told(
+        self,
+        sheets: Sheets,
+        query: Query | None,
+        respell: Respell | None,
+        values: dict[str, object],
+        *,
+        is_meant: bool,
+    ) -> Part:
+        """Return states, and items that have the words of a query or are kept by the GM."""
+        statement = told_statement(sheets, query, is_meant=is_meant)
+        words: Sequence[Sought] = () if query is None else query.words
+        if words and respell is not None:
+            words = await respell(words)
+        if statement is None:
+            return Part((), ())
+        rows = await self._recalls.tuples(statement, {**values, **told_values(sheets, query, words)})
+        return Part(rows, await self._items.read(rows, is_beside=is_meant), words)
 
     async def aclose(self) -> None:
         """Close the connections for recall, if they were opened."""

@@ -36,8 +36,11 @@ class ItemReader:
         self._other: Final = other
         self._kept: Final = OrderedDict[bytes, _Version]()
 
-    async def read(self, found: Sequence[FoundRow]) -> Sequence[Item | None]:
-        """Return the item of each row, which says its version; None for one that was deleted."""
+    async def read(self, found: Sequence[FoundRow], *, is_beside: bool = False) -> Sequence[Item | None]:
+        """Return the item of each row, which says its version; None for one that was deleted.
+
+        With `is_beside` the other connection runs a statement meanwhile, and is left to it.
+        """
         items: list[Item | None] = []
         missing = set[bytes]()
         kept = self._kept
@@ -51,16 +54,16 @@ class ItemReader:
                 items.append(known[2])
                 kept.move_to_end(key)
         if missing:
-            read = await self._read(list(missing))
+            read = await self._read(list(missing), in_halves=not is_beside)
             items = [read.get(row[0], item) for row, item in zip(found, items, strict=True)]
         return items
 
-    async def _read(self, keys: Sequence[bytes]) -> dict[bytes, Item]:
+    async def _read(self, keys: Sequence[bytes], *, in_halves: bool) -> dict[bytes, Item]:
         """Read items by their keys, and keep them.
 
-        Of many the server reads one half while the program makes the other.
+        With `in_halves` the server reads one half of many while the program makes the other.
         """
-        half = len(keys) // 2 if len(keys) >= _MANY else len(keys)
+        half = len(keys) // 2 if in_halves and len(keys) >= _MANY else len(keys)
         parts = [self._read_over(self._connection, keys[:half])]
         parts += [self._read_over(self._other, keys[half:])] if keys[half:] else []
         items = {key: item for part in await together(parts) for key, item in part.items()}

@@ -6,7 +6,7 @@ their parts, before its limit. They take the time that the candidates take: a wo
 vectors of the chapters asked about alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -34,68 +34,63 @@ _STATES, _WORDS, _PINNED, _KEPT, _SPANS = "states", "words", "pinned", "kept", "
 """The parts of the statement that does not look for the meaning: what is kept is looked for by it."""
 
 
-class Statements(NamedTuple):
-    """The statements with the values of their parameters; None for one that would find nothing."""
+class Part(NamedTuple):
+    """Result of one of the statements."""
 
-    told: Select[Any] | None
-    """States, and items found by words or kept by the GM."""
-    meant: Select[Any] | None
-    """Items found by meaning."""
-    values: Mapping[str, object]
+    rows: Sequence[FoundRow]
+    items: Sequence[Item | None]
+    """The item of each row; None for one that was deleted meanwhile."""
+    words: Sequence[Sought] = ()
+    """The words that were looked for."""
 
 
-def statements_of(sheets: Sheets, query: Query | None, *, has_vectors: bool, by_index: int = 0) -> Statements:
-    """Return the statements that read the items of an input.
+def meaning_statement(query: Query, by_index: int) -> Select[Any]:
+    """Return the statement that finds items by meaning.
 
     `by_index` is how many numbers the vectors of their index have, where that is used.
     """
+    return _meant(by_index, bool(query.spans))
+
+
+def told_statement(sheets: Sheets, query: Query | None, *, is_meant: bool) -> Select[Any] | None:
+    """Return the statement for states, and items by words or kept by the GM; None for one of nothing.
+
+    With `is_meant` what is kept is looked for by its meaning too.
+    """
     parts = {_STATES} if sheets else set[str]()
-    is_meant = False
-    values: dict[str, object] = {
-        "charts": [one for one, _ in sheets],
-        "abouts": [int(slot) for _, slot in sheets],
-        "asks": None,
-    }
+    languages: tuple[Language, ...] = ()
     if query is not None and query.scopes:
         parts |= {_WORDS} if query.words else set()
-        is_meant = query.vector is not None and has_vectors
         if query.is_for_input:
             parts.add(_KEPT if is_meant else _PINNED)
             parts |= {_SPANS} if is_meant and query.spans else set()
-        # An index takes as long for each as a look at many takes for all.
-        values |= _values(query, compared=1 if by_index else COMPARED)
-    languages = () if query is None else tuple(sorted({one.language for one in query.scopes}))
-    told = _told(frozenset(parts), languages) if parts else None
-    has_spans = query is not None and bool(query.spans)
-    return Statements(told, _meant(by_index, has_spans) if is_meant else None, values)
+        languages = tuple(sorted({one.language for one in query.scopes}))
+    return _told(frozenset(parts), languages) if parts else None
 
 
-def drawn_of(
-    rows: Sequence[FoundRow], items: Sequence[Item | None], sheets: Sheets, query: Query | None
-) -> tuple[Sequence[Item], Sequence[Candidate]]:
-    """Return the states that were read, in the order of `sheets` and of play, and the candidates in none.
-
-    `items` has the item of each row; None for one that was deleted meanwhile.
-    """
-    words = () if query is None else query.words
+def drawn_of(parts: Iterable[Part], sheets: Sheets) -> tuple[Sequence[Item], Sequence[Candidate]]:
+    """Return the states that were read, in the order of `sheets` and of play, and the candidates in none."""
     states: list[Item] = []
     found: dict[bytes, Candidate] = {}
-    for row, item in zip(rows, items, strict=True):
-        if item is None:
-            continue
-        key, _, _, score, bits, distance, farness, is_state, last, count = row
-        if is_state:
-            states.append(item)
-            continue
-        similarity = None if distance is None else 1 - distance
-        nearness = None if farness is None else -farness
-        known = found.get(key)
-        if known is not None:  # by another part of the statement
-            score, similarity = _first(score, known.score), _first(similarity, known.similarity)
-            nearness = _first(nearness, known.nearness)
-        hits = _hits(bits, words) if bits else () if known is None else known.words
-        access = None if last is None else ItemAccess(item_id=item.id, access_count=count, last_accessed=last)
-        found[key] = Candidate(item, score, hits, similarity, nearness, access)
+    for rows, items, words in parts:
+        for row, item in zip(rows, items, strict=True):
+            if item is None:
+                continue
+            key, _, _, score, bits, distance, farness, is_state, last, count = row
+            if is_state:
+                states.append(item)
+                continue
+            similarity = None if distance is None else 1 - distance
+            nearness = None if farness is None else -farness
+            hits = _hits(bits, words) if bits else ()
+            known = found.get(key)
+            if known is not None:  # by another part of a statement
+                score, similarity = _first(score, known.score), _first(similarity, known.similarity)
+                nearness, hits = _first(nearness, known.nearness), hits or known.words
+            access = None
+            if last is not None:
+                access = ItemAccess(item_id=item.id, access_count=count, last_accessed=last)
+            found[key] = Candidate(item, score, hits, similarity, nearness, access)
     places = {session_id: place for place, (session_id, _) in enumerate(sheets)}
     states.sort(key=lambda one: (places[one.session_id], one.prompt_index, one.id))
     return states, list(found.values())
@@ -110,24 +105,37 @@ def _hits(bits: int, words: Sequence[Sought]) -> tuple[str, ...]:
     return tuple(sorted({one.word for place, one in enumerate(words) if bits >> place & 1}))
 
 
-def _values(query: Query, *, compared: int) -> dict[str, object]:
-    """Return the parameters of the statement that a query gives."""
+def values_of(query: Query) -> dict[str, object]:
+    """Return the parameters of both statements that a query gives, but for its words."""
     return {
         "asks": query.session_id,
         **parts_of.scope_values(query.scopes),
-        "size": float(query.size),
-        "words": parts_of.array_of(one.word for one in query.words),
-        "weights": parts_of.array_of(one.weight for one in query.words),
-        "are_names": parts_of.array_of(one.is_name for one in query.words),
-        "bits": parts_of.array_of(1 << place for place in range(len(query.words))),
         "model": query.model,
         "vector": text_of(query.vector or ()),
-        "spans": parts_of.spans_of(query.spans),
+        **parts_of.span_values(query.spans),
         "most": query.candidates,
-        "most_compared": compared * query.candidates,
-        "most_by_words": LEAST_CANDIDATES if query.vector else query.candidates,
+        "most_compared": COMPARED * query.candidates,
         "most_pinned": 1 + query.limit // PINNED_EVERY,
         "most_kept": 1 + query.limit // PINNED_EVERY + query.limit // KEPT_EVERY,
+    }
+
+
+def told_values(sheets: Sheets, query: Query | None, words: Sequence[Sought]) -> dict[str, object]:
+    """Return the parameters that the statement for states and words has beside these."""
+    values: dict[str, object] = {
+        "charts": [one for one, _ in sheets],
+        "abouts": [int(slot) for _, slot in sheets],
+    }
+    if query is None:
+        return {**values, "asks": None}
+    return {
+        **values,
+        "size": float(query.size),
+        "words": parts_of.array_of(one.word for one in words),
+        "weights": parts_of.array_of(one.weight for one in words),
+        "are_names": parts_of.array_of(one.is_name for one in words),
+        "bits": parts_of.array_of(1 << place for place in range(len(words))),
+        "most_by_words": LEAST_CANDIDATES if query.vector else query.candidates,
     }
 
 

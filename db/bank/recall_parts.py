@@ -19,6 +19,8 @@ from db.tables import BANK_ITEM, BANK_WORD, SESSION
 
 _FARTHEST: Final = 1 - LEAST_SIMILARITY
 """The largest distance that is near enough."""
+_SPANS: Final = tuple(f"span_{number}" for number in range(MOST_SPANS))
+"""The parameters of the parts of a query."""
 _MOST: Final = {"meaning": "most", "kept": "most_kept", "pinned": "most_pinned"}
 """The parameters of how many items a part gives."""
 
@@ -174,7 +176,12 @@ def _forms(sought: Any, language: Language) -> tuple[Any, Any]:
 
 
 def by_meaning(scope: Any, *, has_spans: bool) -> Any:
-    """Return the items that are nearest by meaning, with their distances."""
+    """Return the items that are nearest by meaning, with their distances.
+
+    Of as many as are compared with the spans those come first that these fit. Others are looked at only where
+    too few of them may be found, such as older values of a state: sorting all of a long chapter and asking of
+    each whether it may be found would take longer than the distances.
+    """
     distance = _distance()
     each = (
         select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, distance.label("distance"), *_name_parts())
@@ -185,12 +192,20 @@ def by_meaning(scope: Any, *, has_spans: bool) -> Any:
     near = (
         select(*each.c)
         .select_from(scope.join(each, sa.true()))
-        # Before they are sorted: most are too far, and sorting takes as long as the distances.
-        .where(each.c.distance <= _FARTHEST)
+        .where(each.c.distance <= _FARTHEST)  # before they are sorted: most are too far
         .order_by(each.c.distance, each.c.item_id.desc())
-        .subquery("near")
     )
-    return _nearest(near, scope, "meaning", has_spans=has_spans)
+    compared = _given("most_compared", sa.Integer())
+    nearest, farther = near.limit(compared).subquery("nearest"), near.offset(compared).subquery("farther")
+    farness = _farness(nearest.c, has_spans=has_spans).label("farness")
+    fitting = select(*nearest.c, farness).order_by(farness, nearest.c.item_id.desc()).subquery("fitting")
+    # The server begins with the second one where the first has too few rows, and only then.
+    every = sa.union_all(
+        _findable(fitting, scope, "fitting", fitting.c.farness),
+        _findable(farther, scope, "farther", _farness(farther.c, has_spans=has_spans)),
+    )
+    found = every.limit(_given("most", sa.Integer())).subquery("found_meaning")
+    return _part(found).cte("meaning")
 
 
 def by_index(scope: Any, dimensions: int, *, has_spans: bool) -> Any:
@@ -268,10 +283,10 @@ def _name_parts() -> tuple[Any, Any]:
     return BANK_VECTOR.c.first_part, BANK_VECTOR.c.last_part
 
 
-def spans_of(spans: Sequence[Vector]) -> str:
-    """Return the signs of the parts of a query as a parameter: always as many, the last one again."""
+def span_values(spans: Sequence[Vector]) -> dict[str, object]:
+    """Return the signs of the parts of a query as parameters: always as many, the last one again."""
     signs = [signs_of(span) for span in spans[:MOST_SPANS]]
-    return array_of(signs + signs[-1:] * (MOST_SPANS - len(signs)))
+    return {name: signs[min(place, len(signs) - 1)] if signs else None for place, name in enumerate(_SPANS)}
 
 
 def _farness(near: Any, *, has_spans: bool) -> ColumnElement[Any]:
@@ -279,13 +294,11 @@ def _farness(near: Any, *, has_spans: bool) -> ColumnElement[Any]:
     distance: ColumnElement[Any] = near.distance
     if not has_spans:
         return distance
-    bits = BIT(varying=True)
-    spans = _given("spans", ARRAY(bits))
+    # Each is a parameter of its own: of an array the server would read all before the one that it takes.
+    spans = [_given(name, BIT(varying=True)) for name in _SPANS]
 
     def differing(part: Any) -> Any:
-        return func.least(
-            *(part.op("<~>", return_type=sa.Float)(spans[number + 1]) for number in range(MOST_SPANS))
-        )
+        return func.least(*(part.op("<~>", return_type=sa.Float)(span) for span in spans))
 
     share = (differing(near.first_part) + differing(near.last_part)) / func.length(near.first_part)
     return distance + func.coalesce(share, distance)
@@ -305,27 +318,31 @@ def _has_its_length() -> ColumnElement[bool]:
 def _nearest(near: Any, scope: Any, name: str, *, has_spans: bool, farthest: float | None = None) -> Any:
     """Return the first of `near` that may be found, as a part of the statement.
 
-    Those that are farther than `farthest` are left out only then: an index would look for others. Of those
-    that are found by meaning more are looked at where the query has spans, and what fits these comes first.
+    Those that are farther than `farthest` are left out only then: an index would look for others.
     """
-    score, words = _nothing("score"), sa.null().cast(sa.BigInteger)
-    allowed = _allowed(near.c, scope, f"by_{name}")
-    is_compared = has_spans and name == "meaning"
+    findable = _findable(near, scope, name, _farness(near.c, has_spans=has_spans))
     found = (
-        select(near.c.session_id, near.c.item_id, *_version(allowed), near.c.distance)
-        .add_columns(_farness(near.c, has_spans=has_spans).label("farness"))
-        .select_from(near.join(allowed, sa.true()))
-        .order_by(near.c.distance)
-        .limit(_given("most_compared" if is_compared else _MOST[name], sa.Integer()))
-        .subquery(f"found_{name}")
+        findable.order_by(near.c.distance).limit(_given(_MOST[name], sa.Integer())).subquery(f"found_{name}")
     )
+    part = _part(found)
+    return (part if farthest is None else part.where(found.c.distance <= farthest)).cte(name)
+
+
+def _findable(near: Any, scope: Any, name: str, farness: ColumnElement[Any]) -> Any:
+    """Return those of `near` that may be found, in their order, each looked up when it is asked for."""
+    allowed = _allowed(near.c, scope, f"by_{name}")
+    return (
+        select(near.c.session_id, near.c.item_id, *_version(allowed), near.c.distance)
+        .add_columns(farness.label("farness"))
+        .select_from(near.join(allowed, sa.true()))
+    )
+
+
+def _part(found: Any) -> Any:
+    """Return what was found by meaning with the columns that each part of a statement has."""
+    score, words = _nothing("score"), sa.null().cast(sa.BigInteger)
     part = select(found.c.session_id, found.c.item_id, *_version(found), score, words.label("found_words"))
-    part = part.add_columns(found.c.distance, found.c.farness, sa.false().label("is_state"))
-    if farthest is not None:
-        part = part.where(found.c.distance <= farthest)
-    if is_compared:
-        part = part.order_by(found.c.farness, found.c.item_id.desc()).limit(_given("most", sa.Integer()))
-    return part.cte(name)
+    return part.add_columns(found.c.distance, found.c.farness, sa.false().label("is_state"))
 
 
 def states() -> Any:

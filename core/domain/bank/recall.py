@@ -5,7 +5,7 @@ the items that the label and the chapters of the query allow.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import log
@@ -29,7 +29,7 @@ LEAST_SIMILARITY: Final = 0.2
 """A cosine below it says that two texts are about different things."""
 MOST_SPANS: Final = 8
 """Parts of a query that are compared with the parts of a name."""
-COMPARED: Final = 2
+COMPARED: Final = 3
 """As many items as are wanted, so often: of these those come first whose names fit parts of a query. Where an
 index finds them, as many as are wanted alone."""
 _FARTHEST: Final = 4.0
@@ -189,43 +189,45 @@ def merged(candidates: Iterable[Candidate], query: Query) -> tuple[Found, ...]:
     listed = list(candidates)
     by_words = _ranks([one.score for one in listed])
     by_meaning = _ranks([_nearness(one) for one in listed])
-    found: list[tuple[bool, float, int, float, ItemId, int, Found]] = []
-    kept: list[tuple[Candidate, Found]] = []
+    ranked: list[tuple[bool, float, int, float, ItemId, int]] = []
+    kept: list[int] = []
+    strengths: list[float] = []
     scopes, size, at = query.scopes_by_id(), query.size, query.at
     asks = scopes.get(query.session_id)
     has_places = query.is_for_input
     chapter: SessionId | None = None
     now = counted = 0
-    for one, rank_by_words, rank_by_meaning in zip(listed, by_words, by_meaning, strict=True):
-        item, score, words, similarity, _, access = one
+    for number, (item, score, _, _, _, access) in enumerate(listed):
         if item.session_id is not chapter:  # an id takes long to look up, and most items are of one chapter
             chapter = item.session_id
             now = scopes[chapter].now
             # Both are counted on in the chapter's own prompts; the recall was counted in those of the one
             # that asks.
             counted = now - asks.now if asks else 0
-        share = 0.0
-        if rank_by_words:
-            share += _fit(score or 0.0, size) / (_RANKS + rank_by_words)
-        if rank_by_meaning:
-            share += 1 / (_RANKS + rank_by_meaning)
-        if not share and not (has_places and item.is_pinned):
-            continue
         strength = strength_of(item, now, None if access is None else access.last_accessed + counted, at)
-        share *= _FADED + (1 - _FADED) * strength
-        made = Found(item, strength, words, similarity, 0 if access is None else access.access_count)
-        if has_places and not item.is_fading:
-            kept.append((one, made))
+        strengths.append(strength)
+        share = _fit(score, size) / (_RANKS + by_words[number]) if score is not None else 0.0
+        if by_meaning[number]:
+            share += 1 / (_RANKS + by_meaning[number])
+        if has_places and not item.is_fading and (share or item.is_pinned):
+            kept.append(number)
         if share:
             is_first = item.is_pinned and not has_places
-            place = (not is_first, -share, -item.prompt_index, -item.importance, item.id, len(found), made)
-            found.append(place)
-    found.sort()
-    best = [one[-1] for one in found]
+            share *= _FADED + (1 - _FADED) * strength
+            ranked.append((not is_first, -share, -item.prompt_index, -item.importance, item.id, number))
+    ranked.sort()
+    best = [place[-1] for place in ranked]
     if kept:
-        kept.sort(key=lambda pair: _nearest_first(pair[0]))
-        best = _with_places(best, [made for _, made in kept], query.limit)
-    return tuple(best[: query.limit])
+        kept.sort(key=lambda number: _nearest_first(listed[number]))
+        best = _with_places(
+            best, kept, {number for number in kept if listed[number].item.is_pinned}, query.limit
+        )
+    return tuple([_found(listed[number], strengths[number]) for number in best[: query.limit]])
+
+
+def _found(one: Candidate, strength: float) -> Found:
+    item, _, words, similarity, _, access = one
+    return Found(item, strength, words, similarity, 0 if access is None else access.access_count)
 
 
 def _nearness(one: Candidate) -> float | None:
@@ -235,27 +237,25 @@ def _nearness(one: Candidate) -> float | None:
     return one.similarity if one.nearness is None else one.nearness
 
 
-def _with_places(found: Sequence[Found], kept: Sequence[Found], limit: int) -> list[Found]:
-    """Return the found items with the pinned and confirmed ones at their places, each once.
+def _with_places(found: Sequence[int], kept: Sequence[int], pinned: Container[int], limit: int) -> list[int]:
+    """Return the numbers of found items with the pinned and confirmed ones at their places, each once.
 
     They are spread over the list, so that whatever has room of it has its share of them.
     """
-    pinned, confirmed, left = iter([one for one in kept if one.item.is_pinned]), iter(kept), iter(found)
-    listed: dict[int, Found] = {}  # by the object: ids take long to compare
+    first, confirmed, left = iter([one for one in kept if one in pinned]), iter(kept), iter(found)
+    listed: dict[int, None] = {}
     while len(listed) < limit:
         place = len(listed)
         is_for_kept = place % KEPT_EVERY == KEPT_EVERY // 2
         order = (confirmed, left) if is_for_kept else (left, confirmed)
-        for each in (pinned, left, confirmed) if place % PINNED_EVERY == 0 else order:
-            one = next(each, None)
-            while one is not None and id(one) in listed:
-                one = next(each, None)
+        for each in (first, left, confirmed) if place % PINNED_EVERY == 0 else order:
+            one = next((one for one in each if one not in listed), None)
             if one is not None:
-                listed[id(one)] = one
+                listed[one] = None
                 break
         else:
             break
-    return list(listed.values())
+    return list(listed)
 
 
 def words_of(text: str, weight: float = 1.0) -> Iterator[Sought]:

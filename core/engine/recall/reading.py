@@ -6,7 +6,7 @@ that keeps no bank nothing is read.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -24,6 +24,7 @@ from core.context.bank import (
     this_chapter,
 )
 from core.domain.audience import Audience
+from core.domain.bank.recall import Sought
 from core.domain.errors import StorageError
 from core.domain.ids import ItemId
 from core.domain.session.session import Session
@@ -33,6 +34,7 @@ from core.domain.story.event import Event
 from core.domain.story.transcript import in_order
 from core.engine.recall.asking import Asked, Meaning, meaning_of, query_of, scopes_of
 from core.engine.recall.spelling import respelled, with_names
+from core.storage.bank_store import Drawn, Sheets
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 
@@ -75,27 +77,14 @@ class BankReader:
         return ChapterBank(left_out=(NOT_IN_TIME,))
 
     async def _read(self, snapshot: Snapshot, slot: Slot, asked: Asked | None) -> ChapterBank:
-        session, query = snapshot.session, None
+        session = snapshot.session
         limit = self._most_items(slot)
         if asked is None or not limit:
             chapters = await chapters_of(self._store, snapshot)
+            drawn = await self._store.bank.draw(_sheets_of(chapters, slot), None)
         else:
-            events = in_order(snapshot.events_known_to(slot))
-            # Chapters and names are there before the meaning is, which takes longest of all.
-            async with asyncio.TaskGroup() as reading:
-                told = reading.create_task(self._told(snapshot, slot, asked))
-                meaning = reading.create_task(self._meaning_of(asked, events))
-            chapters, meant = told.result()
-            name = session.name_of(slot)
-            query = query_of(asked, meaning.result(), events, chapters, slot, name, limit)
-            # Some items of earlier chapters were replaced since, and leave room for others.
-            spare = limit // 2 if len(chapters) > 1 else 0
-            query = replace(with_names(query, meant), at=self._fades_at(), limit=limit + spare)
+            chapters, drawn = await self._recalled(snapshot, slot, asked, limit)
         by_id = {chapter.session_id: chapter for chapter in chapters}
-        sheets = [
-            (id, there) for id, one in by_id.items() for there, here in one.slots.items() if here is slot
-        ]
-        drawn = await self._store.bank.draw(sheets, query)
         lines = [by_id[item.session_id].remembered(item, session) for item in drawn.states]
         # A state of an earlier chapter counts there still when a later chapter has replaced it.
         newest = {line.item.id for line in newest_states(lines, slot)}
@@ -116,20 +105,43 @@ class BankReader:
                 recalled.append(Recalled(found, len(recalled) + 1, words, similarity, strength, count))
         return ChapterBank(sheet=sheet_of(lines, slot), recalled=tuple(recalled))
 
-    async def _told(
-        self, snapshot: Snapshot, slot: Slot, asked: Asked
-    ) -> tuple[tuple[BankChapter, ...], Mapping[str, str]]:
-        """Return the chapters that are asked about, and the names that words of the prompt are meant for."""
-        chapters = await chapters_of(self._store, snapshot)
-        scopes = scopes_of(chapters, slot, asked.recent_from)
+    async def _recalled(
+        self, snapshot: Snapshot, slot: Slot, asked: Asked, limit: int
+    ) -> tuple[tuple[BankChapter, ...], Drawn]:
+        """Return the chapters that are asked about, the states of the character, and what it recalls.
+
+        The meaning takes longest of all, so that chapters and names are read beside it. Where it is known
+        already, as for the next character of a prompt, names are read beside the search by it.
+        """
+        events = in_order(snapshot.events_known_to(slot))
         cast = (name for _, name in snapshot.session.roster)
-        return chapters, await respelled(self._store.bank, asked.text, snapshot.cast[slot], cast, scopes)
+        own, bank = snapshot.cast[slot], self._store.bank
+        async with asyncio.TaskGroup() as reading:
+            meaning = reading.create_task(self._meaning_of(asked, events))
+            chapters = await chapters_of(self._store, snapshot)
+            scopes = scopes_of(chapters, slot, asked.recent_from)
+            names = reading.create_task(respelled(bank, asked.text, own, cast, scopes))
+
+            async def respell(words: Sequence[Sought]) -> Sequence[Sought]:
+                return with_names(words, await names)
+
+            name = snapshot.session.name_of(slot)
+            query = query_of(asked, await meaning, events, chapters, slot, name, limit)
+            # Some items of earlier chapters were replaced since, and leave room for others.
+            spare = limit // 2 if len(chapters) > 1 else 0
+            query = replace(query, at=self._fades_at(), limit=limit + spare)
+            return chapters, await bank.draw(_sheets_of(chapters, slot), query, respell)
 
     async def _meaning_of(self, asked: Asked, events: Sequence[Event]) -> Meaning | None:
         """Return the meaning that is asked about; no text is sent out to be compared with nothing."""
         if asked.embed is None or not await self._store.bank.can_recall_by_meaning():
             return None
         return await meaning_of(asked, events)
+
+
+def _sheets_of(chapters: Sequence[BankChapter], slot: Slot) -> Sheets:
+    """Return the chapters with a sheet of a character, and its slot in each."""
+    return [(one.session_id, there) for one in chapters for there, here in one.slots.items() if here is slot]
 
 
 async def replaced_in_book(

@@ -9,11 +9,13 @@ not in the database, which need not have pg_trgm, and before recall, whose state
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from itertools import chain
 from typing import Final
 
-from core.domain.bank.recall import Query, Scope, capitalised, words_of
+from core.domain.bank.recall import Scope, Sought, capitalised, words_of
 from core.domain.session.cast import Character
-from core.storage.bank_store import BankStore
+from core.storage.bank_store import MOST_NAMES, BankStore
 from core.text.analysis.trigrams import FEWEST_LETTERS, nearest
 
 MOST_SUSPECTS: Final = 12
@@ -45,17 +47,19 @@ def _meant(words: Iterable[str], names: Collection[str]) -> Mapping[str, str]:
     return {word: name for word, name in near if name is not None}
 
 
-def with_names(query: Query, meant: Mapping[str, str]) -> Query:
-    """Return a query that looks for these names in place of the words that are meant for them."""
+def with_names(words: Sequence[Sought], meant: Mapping[str, str]) -> Sequence[Sought]:
+    """Return the words of a query, with the names in place of the words that are meant for them."""
     if not meant:
-        return query
-    words = (
-        replace(one, word=meant[one.word], is_name=True) if one.word in meant else one for one in query.words
-    )
-    return replace(query, words=tuple(words))
+        return words
+    return [replace(one, word=meant[one.word], is_name=True) if one.word in meant else one for one in words]
 
 
 def _words(names: Iterable[str]) -> Iterable[str]:
     """Yield the words of names; very short ones are like too many others."""
-    words = (one.word for name in names for one in words_of(name))
-    return (word for word in words if len(word) >= FEWEST_LETTERS - 1)
+    return chain.from_iterable(map(_words_of_name, names))
+
+
+@lru_cache(maxsize=2 * MOST_NAMES)
+def _words_of_name(name: str) -> Sequence[str]:
+    """Return the words of a name: the same names come with every prompt."""
+    return tuple(one.word for one in words_of(name) if len(one.word) >= FEWEST_LETTERS - 1)

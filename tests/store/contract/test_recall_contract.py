@@ -12,7 +12,16 @@ from core.domain.audience import Audience
 from core.domain.bank.details import Aspect, PersonDetails, StateDetails
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
 from core.domain.bank.pieces import PieceVector
-from core.domain.bank.recall import Found, ItemVector, Query, Scope, Vector, query_words
+from core.domain.bank.recall import (
+    COMPARED,
+    LEAST_CANDIDATES,
+    Found,
+    ItemVector,
+    Query,
+    Scope,
+    Vector,
+    query_words,
+)
 from core.domain.ids import ItemId, SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
@@ -23,6 +32,7 @@ from tests.store.contract.test_bank_contract import kept
 
 pytestmark = pytest.mark.anyio
 KEY, BOAT, OATH, RAIN = 1, 2, 3, 4
+_COMPARED_AT_ONCE = COMPARED * LEAST_CANDIDATES
 TEXTS = {
     KEY: ("The brass key", "Kara hid the brass key under the hearth."),
     BOAT: ("The ferry", "The ferryman sold two boats to Tobias."),
@@ -343,6 +353,23 @@ async def test_a_purged_chapter_leaves_no_words_and_no_vectors(store: SessionSto
     await store.archive(session.id, NOW)
     await store.purge(session.id)
     assert not await store.bank.recall(asked(session, "brass", vector=(1.0, 0.0)))
+
+
+@pytest.mark.parametrize("spans", [(), ((1.0, 0.0),)])
+async def test_an_item_is_found_by_meaning_behind_however_many_nearer_ones_that_may_not_be(
+    store: SessionStore, spans: tuple[Vector, ...]
+) -> None:
+    secret = Audience.of((Slot.RED,))
+    nearer = [
+        replace(fact(number, prompt_index=1), label=secret) for number in range(9, 11 + _COMPARED_AT_ONCE)
+    ]
+    session, lease = await kept(store, *nearer, told(KEY), told(BOAT))
+    await lease.aclose()
+    stored = await store.bank.items(session.id)
+    meant = {KEY: (0.8, 0.6), BOAT: (0.7, 0.7)}
+    await store.bank.put_vectors("m", [_vector(one, meant.get(one.id.int, (1.0, 0.0))) for one in stored])
+    query = asked(session, "nothing", slot=Slot.BLUE, vector=(1.0, 0.0))
+    assert numbers(await store.bank.recall(replace(query, spans=spans))) == [KEY, BOAT]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -29,7 +29,7 @@ from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.cast import Cast
 from core.domain.story.context_status import never_of
-from core.storage.bank_store import Drawn, EarlierChapter, Names, Sheets
+from core.storage.bank_store import Drawn, EarlierChapter, Names, Respell, Sheets
 from core.storage.library_store import LibraryStore
 from tests.store.in_memory.memory_rows import Rows
 
@@ -162,7 +162,9 @@ class MemoryBank:
                 )
         return merged(candidates, query)
 
-    async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
+    async def draw(self, sheets: Sheets, query: Query | None, respell: Respell | None = None) -> Drawn:
+        if query is not None and respell is not None:
+            query = replace(query, words=tuple(await respell(query.words)))
         states = [
             item
             for session_id, slot in sheets

@@ -16,7 +16,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
 from core.library.book import Book
-from core.storage.bank_store import Drawn, Sheets
+from core.storage.bank_store import Drawn, Respell, Sheets
 from tests.core.bank_samples import NOW, fact
 from tests.store import chapters
 from tests.store.in_memory.memory_bank import MemoryBank
@@ -114,7 +114,7 @@ async def test_the_sheet_goes_on_from_chapter_to_chapter_of_a_book() -> None:
 class Silent(MemoryBank):
     """A bank whose answer never comes."""
 
-    async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
+    async def draw(self, sheets: Sheets, query: Query | None, respell: Respell | None = None) -> Drawn:
         await asyncio.Event().wait()
         return Drawn()
 

@@ -20,7 +20,7 @@ from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
 from core.engine.recall.search import search
 from core.library.book import Book
-from core.storage.bank_store import Drawn, Sheets
+from core.storage.bank_store import Drawn, Respell, Sheets
 from core.storage.changes import Changes
 from tests.core.bank_samples import NOW, fact
 from tests.store import chapters
@@ -160,7 +160,7 @@ async def test_no_text_is_made_a_vector_where_the_database_keeps_none() -> None:
 class Silent(MemoryBank):
     """A bank that never answers what is recalled."""
 
-    async def draw(self, sheets: Sheets, query: Query | None) -> Drawn:
+    async def draw(self, sheets: Sheets, query: Query | None, respell: Respell | None = None) -> Drawn:
         await asyncio.Event().wait()
         return Drawn()
 
