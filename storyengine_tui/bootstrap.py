@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from core.engine.catalog import SessionCatalog
     from core.engine.engine import Engine
     from core.engine.queue.control import QueueControl
-    from core.engine.speaking.hints import HintRules
+    from core.engine.services.speaking.hints import HintRules
     from core.gateway.embedding_service import EmbeddingPlan
     from core.ledger.ceilings import Ceilings
     from core.ledger.prices import PriceBook
@@ -279,7 +279,7 @@ def _backoffs(settings: "Settings") -> "Backoffs":
 
 def hint_rules(settings: "Settings") -> "HintRules":
     """Return what the GM has set about characters that were silent for long."""
-    from core.engine.speaking.hints import HintRules
+    from core.engine.services.speaking.hints import HintRules
 
     return HintRules(settings.hint_minutes, settings.hints_by_model)
 

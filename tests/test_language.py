@@ -18,7 +18,7 @@ STRICT = (
     "db",
     "storyengine_tui/cli",
     "storyengine_tui/screens/models",
-    "storyengine_tui/screens/prompt_blocks",
+    "storyengine_tui/screens/library/prompt_blocks",
     "storyengine_tui/shell",
     "storyengine_tui/textual_ext",
     "storyengine_tui/widgets",

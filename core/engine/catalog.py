@@ -20,17 +20,17 @@ from core.domain.session.session import Session, SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus
 from core.domain.story.event import Event
-from core.engine.bank.commands import keep_bank, set_language
-from core.engine.bank.keeping import material
-from core.engine.bank.service import Bank
 from core.engine.changes import moves
 from core.engine.decisions import lore_commands, tab1_commands
-from core.engine.save_points.service import SavePoints
 from core.engine.scene import commands as scene
+from core.engine.services.bank.commands import keep_bank, set_language
+from core.engine.services.bank.keeping import material
+from core.engine.services.bank.service import Bank
+from core.engine.services.save_points.service import SavePoints
+from core.engine.services.takes import commands as take_commands
+from core.engine.services.takes.branch import read_branch
 from core.engine.session.session_reader import SessionReader
 from core.engine.sync.lore_reading import with_lore
-from core.engine.takes import commands as take_commands
-from core.engine.takes.branch import read_branch
 from core.exchange.library.library_marks import BookMark
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import ImportRefusedError, SessionBody, read_body, to_json
@@ -40,9 +40,9 @@ from core.storage.session_store import Lease, SessionStore, WriterInfo, written_
 from core.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from core.engine.library.service import Library
-    from core.engine.speaking.hints import Hint, HintRules
-    from core.engine.verification import Verification
+    from core.engine.services.library.service import Library
+    from core.engine.services.speaking.hints import Hint, HintRules
+    from core.engine.services.verification import Verification
     from core.library.lore.kept import KeptLorebook
 
 
@@ -58,7 +58,7 @@ class SessionCatalog:
     @cached_property
     def library(self) -> "Library":
         """The library of the same store; what reads cards and lorebooks is loaded with its first use."""
-        from core.engine.library.service import Library
+        from core.engine.services.library.service import Library
 
         return Library(self._store, self._clock)
 
@@ -280,8 +280,8 @@ class SessionCatalog:
 
     async def hints(self, session_id: SessionId, rules: "HintRules") -> "tuple[Session, Sequence[Hint]]":
         """Return a stored session, and its characters that were silent for long; asks no model."""
-        from core.engine.speaking.heartbeats import answers_of, with_wishes
-        from core.engine.speaking.hints import hints_of
+        from core.engine.services.speaking.heartbeats import answers_of, with_wishes
+        from core.engine.services.speaking.hints import hints_of
 
         snapshot = await self.load_with_memory(session_id)
         replies = await self._store.last_replies(session_id)
@@ -290,7 +290,7 @@ class SessionCatalog:
 
     def verification(self, progress: Callable[[str], None]) -> "Verification":
         """Return a check of every hash and chain of the library; `progress` is told what is next."""
-        from core.engine.verification import Verification
+        from core.engine.services.verification import Verification
 
         return Verification(self._store, self.save_points, progress)
 

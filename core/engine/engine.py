@@ -30,17 +30,17 @@ from core.engine.recall.asking import Asked, Meaning
 from core.engine.recall.reading import BankReader
 from core.engine.recall.search import Hit, search
 from core.engine.recall.texts import lacking_pieces
-from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.commands import due_reveals
+from core.engine.services.save_points.auto_save import AutoSaver
+from core.engine.services.speaking.heartbeats import Heartbeats
+from core.engine.services.speaking.hints import USUAL_HINTS, HintRules
+from core.engine.services.speaking.service import USUAL_WAITING, Afterthoughts, Waiting
 from core.engine.session.assist import Assist
 from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser
 from core.engine.session.money import Money
 from core.engine.session.session_handle import SessionHandle
 from core.engine.session.session_parts import SessionParts
-from core.engine.speaking.heartbeats import Heartbeats
-from core.engine.speaking.hints import USUAL_HINTS, HintRules
-from core.engine.speaking.service import USUAL_WAITING, Afterthoughts, Waiting
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
 from core.gateway.embedding_service import EmbeddingPlan, EmbeddingService

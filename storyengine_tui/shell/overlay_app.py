@@ -112,7 +112,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
     def on_secrets_cell_wanted(self, event: "SecretsCell.Wanted") -> None:
         """Show a secret, or begin one. Bound by its name, as above."""
-        from storyengine_tui.screens.secrets.secret_screen import SecretScreen
+        from storyengine_tui.screens.chapter.secrets.secret_screen import SecretScreen
         from storyengine_tui.screens.setup.secrets_view import find, why_no_more
 
         session = self.session
@@ -186,13 +186,13 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
     def action_chapters(self) -> None:
         """List the chapters."""
-        from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
+        from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 
         self.push_screen(ChaptersScreen(self.workspace))
 
     def action_library(self, shelf: str) -> None:
         """Show a list of the library: books, cast or lore."""
-        from storyengine_tui.screens.library.shelf_screen import screen_of
+        from storyengine_tui.screens.library.shelf.shelf_screen import screen_of
 
         self.push_screen(screen_of(shelf, self.workspace))
 
@@ -268,7 +268,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
     def action_assist(self) -> None:
         """Let a model propose how the text in focus goes on, or how it could be better."""
-        from storyengine_tui.screens.assist.assist_screen import AssistScreen
+        from storyengine_tui.screens.setup.assist.assist_screen import AssistScreen
 
         area, session = self.helped_area, self.session
         if area is not None and session is not None and self._is_on_chapter:
@@ -286,7 +286,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
     def action_take_character(self) -> None:
         """Take a character of the library into the panel that shows."""
-        from storyengine_tui.screens.casting.casting import take_character
+        from storyengine_tui.screens.setup.casting.casting import take_character
 
         panel = self.shown_character
         if panel is not None and self.engine is not None:
@@ -294,7 +294,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
     def action_keep_character(self) -> None:
         """Keep the character in the panel that shows in the library, or see how it differs."""
-        from storyengine_tui.screens.casting.casting import keep_character
+        from storyengine_tui.screens.setup.casting.casting import keep_character
 
         panel = self.shown_character
         if panel is not None and self.engine is not None:
@@ -302,14 +302,14 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
     def action_prompt_blocks(self) -> None:
         """Edit the prompt blocks of the chapter and its variants."""
-        from storyengine_tui.screens.prompt_blocks.blocks_screen import PromptBlocksScreen
+        from storyengine_tui.screens.library.prompt_blocks.blocks_screen import PromptBlocksScreen
 
         if self.session is not None:
             self.push_screen(PromptBlocksScreen(self.workspace, self.session))
 
     def action_chapter_lore(self) -> None:
         """Attach lorebooks of the library to the chapter, or detach them."""
-        from storyengine_tui.screens.library.chapter_lore_screen import ChapterLoreScreen
+        from storyengine_tui.screens.library.lore.chapter_lore_screen import ChapterLoreScreen
 
         if self.session is not None and self.engine is not None:
             self.push_screen(ChapterLoreScreen(self.engine.library.lore, self.session))

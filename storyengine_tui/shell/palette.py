@@ -56,7 +56,7 @@ def _search(app: OverlayApp) -> None:
 
 def _offer_more(app: OverlayApp) -> None:
     """Offer what else the card has of the character in the panel that shows."""
-    from storyengine_tui.screens.casting.casting import offer_more
+    from storyengine_tui.screens.setup.casting.casting import offer_more
 
     if app.engine is not None and (panel := app.shown_character) is not None:
         app.do(offer_more(app, app.engine.library, panel, is_asked=True))

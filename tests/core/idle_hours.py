@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from core.engine.speaking.service import Waiting
+from core.engine.services.speaking.service import Waiting
 
 
 class IdleHours:

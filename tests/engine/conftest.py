@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from core.engine.save_points.auto_save import AutoSaver
+from core.engine.services.save_points.auto_save import AutoSaver
 from db.store import PostgresStore, open_store
 from tests.store.servers import cloned
 

@@ -14,7 +14,7 @@ from core.domain.story.memory import MemoryBlock
 from core.domain.story.silence import Spoken
 from core.engine.changes.canon import NewTake
 from core.engine.kinds.memory import summary
-from core.engine.takes import commands as takes
+from core.engine.services.takes import commands as takes
 from tests.leaks.many_chapters import play_chapters
 
 pytestmark = pytest.mark.anyio
@@ -104,13 +104,16 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "what was before passes whatever its label is": ("core.context.visibility.label_in", _everyone_knows),
     "the others are told of a group": ("core.context.visibility.described", _with_groups),
     "what was before goes by places and not by names": ("core.context.visibility.label_in", _by_place),
-    "what is handed on is known to the whole cast": ("core.engine.library.books.carry_over", _handed_to_all),
+    "what is handed on is known to the whole cast": (
+        "core.engine.services.library.books.carry_over",
+        _handed_to_all,
+    ),
     "pinned canon passes whatever its label is": ("core.context.visibility.with_gm_locks", _all_pins),
     "private memory is labelled as everyone's": ("core.engine.kinds.memory.summary._block", _public_block),
     "a summary is made from everything": ("core.storage.snapshot.known_to_all_of", _of_the_gm),
     "a reason is told with the reply": ("core.engine.kinds.speaking.reply.read_spoken", Spoken),
     "those who are away hear what the others hear": ("core.domain.session.session.Session.is_away", _is_here),
-    "a whisper is asked again aloud": ("core.engine.takes.commands.ask_again", _asked_aloud),
+    "a whisper is asked again aloud": ("core.engine.services.takes.commands.ask_again", _asked_aloud),
     "lore passes whatever its label is": ("core.context.visibility._lore", _all_lore),
     "words to keep pass whatever was heard": ("core.context.visibility._quotes", _all_quotes),
     "groups make no label": ("core.domain.session.lore.label_of", _everyone_knows),

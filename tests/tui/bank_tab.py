@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from core.domain.bank.item import Item
-from core.engine.bank.service import Bank
+from core.engine.services.bank.service import Bank
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
 from storyengine_tui.shell.app import StoryEngineApp

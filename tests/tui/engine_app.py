@@ -25,7 +25,7 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.speaking.service import USUAL_WAITING, Waiting
+from core.engine.services.speaking.service import USUAL_WAITING, Waiting
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Script
 from core.storage.session_store import SessionStore

@@ -7,7 +7,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.exchange.scripts.chapter_script import ChapterScript
 
 if TYPE_CHECKING:  # Loaded for scripts that name a lorebook.
-    from core.engine.library.service import Library
+    from core.engine.services.library.service import Library
 
 
 async def attach_lore_of(script: ChapterScript, session: SessionHandle, library: "Library") -> None:

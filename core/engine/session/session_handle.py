@@ -24,8 +24,6 @@ from core.domain.requests.request import (
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.event import Event
-from core.engine.bank.keeping import BankKeeping
-from core.engine.bank.service import Bank
 from core.engine.changes.absences import paused_in_library, paused_slots, slots_of
 from core.engine.changes.moves import why_not
 from core.engine.decisions import commands
@@ -37,6 +35,9 @@ from core.engine.queue.changes import NOT_FAILED
 from core.engine.queue.order import begun_with
 from core.engine.scene import staging
 from core.engine.scene.service import Scene
+from core.engine.services.bank.keeping import BankKeeping
+from core.engine.services.bank.service import Bank
+from core.engine.services.takes.service import Takes
 from core.engine.session.earlier_items import EarlierItems
 from core.engine.session.quiesce import apply_when_idle
 from core.engine.session.reset import reset_session
@@ -47,7 +48,6 @@ from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import BankChanged, WriterChanged, WriterGone
 from core.engine.sync.subscriptions import Listener
-from core.engine.takes.service import Takes
 from core.gateway.model_gateway import CallResult
 from core.storage.changes import Changes
 from core.storage.session_store import WriterInfo, written_elsewhere

@@ -9,13 +9,13 @@ from core.domain.clock import Clock
 from core.domain.requests.retry_policy import Backoffs
 from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.worker import RequestWorker
-from core.engine.save_points.auto_save import AutoSaver
+from core.engine.services.save_points.auto_save import AutoSaver
+from core.engine.services.speaking.heartbeats import Heartbeats
+from core.engine.services.speaking.service import Afterthoughts
 from core.engine.session.assist import Assist
 from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser
 from core.engine.session.money import Money
-from core.engine.speaking.heartbeats import Heartbeats
-from core.engine.speaking.service import Afterthoughts
 from core.engine.sync.session_writer import SessionWriter
 from core.storage.session_store import SessionStore
 

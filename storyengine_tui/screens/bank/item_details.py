@@ -11,7 +11,7 @@ from core.domain.bank.fading import exposure_of, strength_of
 from core.domain.bank.item import Item, ItemAccess, ItemOrigin, SourceOrigin
 from core.domain.ids import ItemId
 from core.domain.session.session import Session
-from core.engine.bank.provenance import Author, ItemProvenance
+from core.engine.services.bank.provenance import Author, ItemProvenance
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.bank.bank_rows import mark_of
 from storyengine_tui.screens.bank.detail_fields import lines_of

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 from textual.app import App
 
 from core.domain.session.language import LANGUAGES, Language, read_language
-from core.engine.bank.words import parts_in_words
+from core.engine.services.bank.words import parts_in_words
 from core.text.cleaning import clean_line
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 

@@ -1,1 +1,1 @@
-"""The list of chapters and their save slots."""
+"""The library: books and chapters, characters, lorebooks, and what goes around the prompt."""

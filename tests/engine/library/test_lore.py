@@ -14,7 +14,7 @@ from core.domain.session.lore import MOST_BOOKS
 from core.domain.session.profile import Profile
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
-from core.engine.library.lorebooks import LoreLibrary
+from core.engine.services.library.lorebooks import LoreLibrary
 from core.exchange.session_export import ImportRefusedError, from_json
 from core.library.refusal import FileRefusedError
 from core.text.canonical_json import canonical, checksum
@@ -262,7 +262,7 @@ async def test_a_chapter_has_so_many_books_and_characters_of_them(
         await session.edits.attach_lore(replace(copy, book=replace(copy.book, name=f"Book {number}")))
     with pytest.raises(IllegalCommandError, match=f"at most {MOST_BOOKS} lorebooks"):
         await session.edits.attach_lore(copy)
-    monkeypatch.setattr("core.engine.library.lorebooks.LONGEST_COPY", 10)
+    monkeypatch.setattr("core.engine.services.library.lorebooks.LONGEST_COPY", 10)
     with pytest.raises(FileRefusedError, match="too long for a chapter"):
         await engine.library.lore.copy_of(await kept(engine, entry("bell")))
     assert isinstance(engine.library.lore, LoreLibrary)

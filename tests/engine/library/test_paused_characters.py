@@ -12,7 +12,7 @@ from core.domain.session.absence import PAUSED
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
-from core.engine.library.characters import CharacterLibrary
+from core.engine.services.library.characters import CharacterLibrary
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
 from core.library.characters.character import Character

@@ -13,10 +13,10 @@ from core.domain.prompt_range import PromptRange
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
-from core.engine.save_points.service import SavePoints
+from core.engine.services.save_points.service import SavePoints
+from core.engine.services.takes.commands import LockMark
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import MemoryAppended
-from core.engine.takes.commands import LockMark
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import ImportRefusedError, from_json, read_body, to_json
 from db.store import PostgresStore

@@ -11,7 +11,7 @@ from core.domain.bank.recall import ItemVector, Query, Scope, query_words
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId
 from core.engine.catalog import SessionCatalog
-from core.engine.verification import Verification
+from core.engine.services.verification import Verification
 from core.storage.changes import Changes
 from db.backups.dump import backup, restore
 from db.store import PostgresStore, open_store

@@ -22,9 +22,9 @@ from core.domain.bank.item import Item, Validation
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.bank.changes import FEW_TO_MERGE, NO_WIDER, NO_WORDS, OTHER_CHAPTER, OTHER_KIND
-from core.engine.bank.service import NO_BANK, Bank
-from core.engine.bank.undo import NOTHING_TO_REDO, NOTHING_TO_UNDO
+from core.engine.services.bank.changes import FEW_TO_MERGE, NO_WIDER, NO_WORDS, OTHER_CHAPTER, OTHER_KIND
+from core.engine.services.bank.service import NO_BANK, Bank
+from core.engine.services.bank.undo import NOTHING_TO_REDO, NOTHING_TO_UNDO
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
 from tests.core.bank_samples import NOW, fact

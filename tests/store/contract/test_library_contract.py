@@ -10,8 +10,8 @@ from core.domain.errors import ChangedElsewhereError, StorageError
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId, new_uuid
 from core.domain.session.carry_over import CarriedLine, CarryKind, CarryOver
 from core.domain.session.session import Tab1Inputs
-from core.engine.library import characters as characters_of_library
-from core.engine.library.characters import CharacterLibrary
+from core.engine.services.library import characters as characters_of_library
+from core.engine.services.library.characters import CharacterLibrary
 from core.library.book import Book
 from core.library.characters.character import Character, Imported, KeptFile, Topic, Trait
 from core.library.lore.kept import KeptLorebook

@@ -17,8 +17,8 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.catalog import SessionCatalog
 from core.engine.engine import Engine
+from core.engine.services.verification import Fault, Verification
 from core.engine.session.session_handle import SessionHandle
-from core.engine.verification import Fault, Verification
 from db.store import PostgresStore, open_store
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.cli.commands.system import doctor as command

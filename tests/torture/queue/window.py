@@ -24,8 +24,8 @@ from core.domain.requests.request_kinds import Level
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
+from core.engine.services.speaking.service import Waiting
 from core.engine.session.session_handle import SessionHandle
-from core.engine.speaking.service import Waiting
 from core.gateway.lanes import Lane
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider

@@ -21,7 +21,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.core.bank_room import answer, scan
 from tests.tui.banked_chapter import SCRIPT
 from tests.tui.engine_app import Desktop, until
-from tests.tui.screens.library.test_shelves import ended
+from tests.tui.screens.library.shelf.test_shelves import ended
 
 ONE_PART = "1 part of this chapter is not read into the memory bank yet"
 

@@ -20,8 +20,8 @@ from core.providers.scripted.script import Entry, Fault, Pace, Script, ScriptMat
 from core.storage.session_store import WriterInfo
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
-from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
-from storyengine_tui.screens.library.title_modal import TitleModal
+from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
+from storyengine_tui.screens.library.shelf.title_modal import TitleModal
 from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
 from storyengine_tui.screens.setup.cast_panels import CastPanels
 from storyengine_tui.screens.setup.lock_modal import LockModal

@@ -12,12 +12,12 @@ import storyengine_tui.screens
 import storyengine_tui.shell.palette
 import storyengine_tui.widgets
 from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal
-from storyengine_tui.screens.casting.compare_screen import ShortenModal
 from storyengine_tui.screens.library.cast.identity_modal import IdentityModal
 from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
 from storyengine_tui.screens.models.permission.fetch_modal import FetchModal
 from storyengine_tui.screens.narrative.revisions.correction_modal import CorrectionModal
 from storyengine_tui.screens.narrative.revisions.revision_modals import BlockModal
+from storyengine_tui.screens.setup.casting.compare_screen import ShortenModal
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog

@@ -28,10 +28,10 @@ from core.domain.requests.request import BackgroundRequest
 from core.domain.session.language import LANGUAGES, read_language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.bank.provenance import ItemProvenance
-from core.engine.bank.service import NO_BANK, Bank
-from core.engine.bank.words import failed_in_words, parts_in_words
 from core.engine.kinds.bank.requests import is_extraction
+from core.engine.services.bank.provenance import ItemProvenance
+from core.engine.services.bank.service import NO_BANK, Bank
+from core.engine.services.bank.words import failed_in_words, parts_in_words
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.play import PAUSED

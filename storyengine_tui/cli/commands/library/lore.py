@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.domain.session.profile import GENERAL
-from core.engine.library.lorebooks import LoreKind
+from core.engine.services.library.lorebooks import LoreKind
 from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.card_lore import LoreFile, read_lore_file
 from core.library.lore.activation.result import ActiveEntry, Outcome
@@ -234,7 +234,7 @@ async def try_(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Say which entries of a lorebook a text activates, and why the others are not."""
-    from core.engine.library.lore_trial import LARGEST_TEXT, LoreTrials, Trial
+    from core.engine.services.library.lore_trial import LARGEST_TEXT, LoreTrials, Trial
 
     lore_file = await _found(file)
     words = (await read_file(text, LARGEST_TEXT)).decode("utf-8", "replace")
@@ -257,7 +257,7 @@ async def _found(name: str) -> LoreFile:
 
 
 def _print(file: LoreFile, activation: "Activation") -> None:
-    from core.engine.library.lore_trial import in_order, not_tried
+    from core.engine.services.library.lore_trial import in_order, not_tried
 
     outcomes = in_order(activation)
     if not console.is_terminal:
@@ -283,7 +283,7 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
 
 def _json(file: LoreFile, activation: "Activation") -> bytes:
     """Return the result as JSON: escapes and other scripts as ASCII, so that no terminal acts on it."""
-    from core.engine.library.lore_trial import not_tried
+    from core.engine.services.library.lore_trial import not_tried
 
     document = {
         "book": file.book.name,

@@ -13,7 +13,7 @@ from core.domain.requests.request import Request, RequestState
 from core.domain.session.session import title_from
 from core.engine.catalog import SessionCatalog
 from core.engine.engine import Engine
-from core.engine.library.proposals import Offered
+from core.engine.services.library.proposals import Offered
 from core.engine.session.cast_work import OVER
 from core.engine.session.session_handle import SessionHandle
 from core.library.proposals.words import about, origin, proposed, there

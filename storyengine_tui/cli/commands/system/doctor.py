@@ -17,8 +17,8 @@ from core.config.models.accounts import Account
 from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import RequestState
-from core.engine.bank.words import failed_in_words
 from core.engine.queue.entries import QueueEntry
+from core.engine.services.bank.words import failed_in_words
 from storyengine_tui.bootstrap import (
     Configuration,
     configure,

@@ -21,13 +21,13 @@ from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.cast.details_modal import DetailsModal, PauseModal
 from storyengine_tui.screens.library.cast.identity_modal import IdentityModal
 from storyengine_tui.screens.library.cast.nature_screen import NatureScreen
-from storyengine_tui.screens.library.kept_shelf import KeptShelf
 from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen
 from storyengine_tui.screens.library.proposals.proposing import answered
+from storyengine_tui.screens.library.shelf.kept_shelf import KeptShelf
 from storyengine_tui.screens.shared.kept_text import KeptText
 
 if TYPE_CHECKING:
-    from core.engine.library.characters import CharacterLibrary
+    from core.engine.services.library.characters import CharacterLibrary
 
 _SHOWN = 200
 NO_CHAPTER = "Open a chapter first, which records the call: F5, then 2."

@@ -12,7 +12,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
 
 if TYPE_CHECKING:
-    from core.engine.library.characters import CharacterLibrary
+    from core.engine.services.library.characters import CharacterLibrary
 
 BEGUN = "You wrote this before, and did not store it. Cancel and discard it to see the stored identity."
 OTHER = "The identity was changed in another window"

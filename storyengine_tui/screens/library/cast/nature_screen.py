@@ -27,7 +27,7 @@ from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
 if TYPE_CHECKING:
-    from core.engine.library.characters import CharacterLibrary
+    from core.engine.services.library.characters import CharacterLibrary
 
 NONE_YET = "No traits or topics yet; n writes a trait, t a topic."
 _SHOWN = 200

@@ -20,7 +20,7 @@ from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
-    from core.engine.library.proposals import Offered, ProposalLibrary
+    from core.engine.services.library.proposals import Offered, ProposalLibrary
 
 NOTHING_OPEN = "Nothing is proposed; u undoes the last decision."
 OUTDATED = "outdated"

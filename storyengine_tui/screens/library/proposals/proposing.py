@@ -11,7 +11,7 @@ from core.domain.requests.request import RequestState
 from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen
 
 if TYPE_CHECKING:
-    from core.engine.library.proposals import ProposalLibrary
+    from core.engine.services.library.proposals import ProposalLibrary
     from core.engine.session.session_handle import SessionHandle
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
 from core.domain.ids import SessionId
-from core.engine.bank.words import failed_in_words
+from core.engine.services.bank.words import failed_in_words
 from core.engine.sync import notifications
 from storyengine_tui.screens.bank.bank_rows import KINDS, BankList, Wanted, rows_of
 from storyengine_tui.screens.bank.item_commands import CHANGES, ItemCommands

@@ -12,7 +12,7 @@ from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.changes.canon import stale_blocks
-from core.engine.takes.commands import LockMark
+from core.engine.services.takes.commands import LockMark
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.revisions.comparison import revisions_of
 from storyengine_tui.screens.narrative.revisions.correction_modal import NO_ROOM, CorrectionModal

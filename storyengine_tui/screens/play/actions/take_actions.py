@@ -11,7 +11,7 @@ from textual.message import Message
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.domain.story.event import Role
-from core.engine.takes.commands import called
+from core.engine.services.takes.commands import called
 from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.play_view import PlayView, is_played, with_other_names

@@ -8,7 +8,7 @@ from core.domain.session.absence import absence_text
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.engine.speaking.hints import Hint, unsettled
+from core.engine.services.speaking.hints import Hint, unsettled
 from core.storage.snapshot import Snapshot
 
 COMMANDS: Final = {

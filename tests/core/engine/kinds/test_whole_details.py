@@ -20,9 +20,9 @@ from core.domain.bank.fading import exposure_of
 from core.domain.bank.item import ItemOrigin, SourceOrigin, Validation
 from core.domain.bank.joining import filled, followed
 from core.domain.slot import Slot
-from core.engine.bank.changes import edited, merged
-from core.engine.bank.provenance import provenance_of
-from core.engine.bank.undo import undone
+from core.engine.services.bank.changes import edited, merged
+from core.engine.services.bank.provenance import provenance_of
+from core.engine.services.bank.undo import undone
 from tests.core.bank_room import SAID, answer, calls, fact, items, read, room, scan
 from tests.core.bank_samples import NOW
 from tests.core.bank_samples import fact as item

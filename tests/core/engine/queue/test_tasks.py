@@ -12,8 +12,8 @@ from core.engine.queue.jobs import JobFactory
 from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.worker import RequestWorker
 from core.engine.recall.reading import BankReader
-from core.engine.save_points.auto_save import AutoSaver
-from core.engine.save_points.service import SavePoints
+from core.engine.services.save_points.auto_save import AutoSaver
+from core.engine.services.save_points.service import SavePoints
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import WriterChanged

@@ -15,8 +15,8 @@ from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.engine.kinds.speaking.afterthought import Pause
+from core.engine.services.speaking.service import TIMERS
 from core.engine.session.session_handle import SessionHandle
-from core.engine.speaking.service import TIMERS
 from core.engine.sync.notifications import TextArrived
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
 from tests.core.idle_hours import IdleHours

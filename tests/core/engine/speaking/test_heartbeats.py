@@ -14,9 +14,9 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.changes.moves import new_request
 from core.engine.kinds.speaking.heartbeat import HeartbeatHandler
+from core.engine.services.speaking.heartbeats import answers_of
+from core.engine.services.speaking.hints import Hint, HintRules, hints_of
 from core.engine.session.session_handle import SessionHandle
-from core.engine.speaking.heartbeats import answers_of
-from core.engine.speaking.hints import Hint, HintRules, hints_of
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, ScriptMatch
 from tests.core.room import Room

@@ -9,7 +9,7 @@ from core.domain.audience import Audience
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
-from core.engine.speaking.hints import Hint, hints_of
+from core.engine.services.speaking.hints import Hint, hints_of
 from tests.core.samples import NOW, delta_block, lock_block, session
 
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW

@@ -16,9 +16,9 @@ from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json, compared
 from core.engine.changes.canon import stale_blocks
+from core.engine.services.takes.commands import LockMark
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import CallStarted, CanonChanged, EventsAppended
-from core.engine.takes.commands import LockMark
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
 from tests.core.room import Room
 from tests.core.takes_model import CHUNK, Model, done, play, room, story

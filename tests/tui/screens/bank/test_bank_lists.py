@@ -11,9 +11,9 @@ from core.domain.audience import Audience
 from core.domain.bank.item import Item, Validation
 from core.domain.ids import ItemId
 from core.domain.slot import Slot
-from core.engine.bank.changes import NO_WIDER, OTHER_KIND
-from core.engine.bank.service import Bank
 from core.engine.engine import Engine
+from core.engine.services.bank.changes import NO_WIDER, OTHER_KIND
+from core.engine.services.bank.service import Bank
 from storyengine_tui.screens.bank.item_commands import NO_THREAD, ONE_TO_EDIT
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen

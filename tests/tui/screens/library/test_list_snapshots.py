@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, OptionList
 
 from core.engine.engine import Engine
-from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
+from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import make_active, make_draft, until

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from core.domain.ids import SessionId
 from core.engine.engine import Engine
-from core.engine.takes.commands import LockMark
+from core.engine.services.takes.commands import LockMark
 from core.providers.scripted.script import Fault
 from core.storage.session_store import WriterInfo
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner

@@ -16,7 +16,7 @@ from core.domain.requests.request import NarrativeRequest
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
-from core.engine.takes.commands import LockMark
+from core.engine.services.takes.commands import LockMark
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.screens.narrative.revisions.correction_modal import NOBODY_GETS_IT, CorrectionModal

@@ -11,7 +11,7 @@ from core.domain.slot import Slot
 from core.domain.story.secret import Secret
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from storyengine_tui.screens.secrets.secret_screen import SecretScreen
+from storyengine_tui.screens.chapter.secrets.secret_screen import SecretScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from tests.tui.engine_app import Desktop, until
 from tests.tui.screens.setup.test_secrets import MIRA, make_secrets, part, secret_opened, session_of

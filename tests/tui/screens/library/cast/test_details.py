@@ -17,7 +17,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import LineField
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, opened, until
-from tests.tui.screens.library.test_shelves import cells, heading, make_library, shelf
+from tests.tui.screens.library.shelf.test_shelves import cells, heading, make_library, shelf
 
 pytestmark = pytest.mark.anyio
 

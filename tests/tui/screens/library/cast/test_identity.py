@@ -14,7 +14,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.engine_app import Desktop, until
 from tests.tui.screens.library.cast.test_details import details, joss
-from tests.tui.screens.library.test_shelves import make_library, shelf
+from tests.tui.screens.library.shelf.test_shelves import make_library, shelf
 
 pytestmark = pytest.mark.anyio
 WAS = "A sailor who owes money.\n\ndry"

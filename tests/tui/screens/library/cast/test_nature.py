@@ -17,7 +17,7 @@ from storyengine_tui.widgets.fields.one_line import LineField
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, opened, until
 from tests.tui.screens.library.cast.test_details import joss
-from tests.tui.screens.library.test_shelves import cells, make_library, shelf
+from tests.tui.screens.library.shelf.test_shelves import cells, make_library, shelf
 
 pytestmark = pytest.mark.anyio
 PROUD = Trait(name="Proud [/x]", description="Of his boat.\nAnd of her.", strength=0.75)

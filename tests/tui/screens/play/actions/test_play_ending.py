@@ -9,8 +9,8 @@ from textual.widgets import Static
 
 from core.domain.ids import SessionId
 from core.domain.session.session_state import SessionState
-from core.engine.bank.service import Bank
 from core.engine.engine import Engine
+from core.engine.services.bank.service import Bank
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.banked_chapter import keep
 from tests.tui.engine_app import Desktop, make_active

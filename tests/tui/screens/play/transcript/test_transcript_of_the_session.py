@@ -17,7 +17,7 @@ from core.domain.story.event import Event
 from core.domain.story.transcript import Window, render_window
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
-from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
+from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.transcript_lines import TranscriptLines, paragraph_of

@@ -1,0 +1,1 @@
+"""Services: what the GM asks for beside the play itself."""

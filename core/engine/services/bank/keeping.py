@@ -1,0 +1,62 @@
+"""Switches the memory bank of a chapter on and off, sets its language, waits for its reading (design 15)."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from core.domain.clock import Clock
+from core.domain.ids import SessionId
+from core.domain.requests.request import BackgroundRequest
+from core.domain.session.language import Language
+from core.domain.story.event import Event
+from core.engine.kinds.bank.requests import Named, is_extraction, named_by
+from core.engine.queue.background import BackgroundWorker
+from core.engine.services.bank.commands import keep_bank, set_language
+from core.engine.sync.session_writer import SessionWriter
+from core.storage.session_store import SessionStore
+
+
+class BankKeeping:
+    """Whether an open session keeps a memory bank."""
+
+    def __init__(
+        self, store: SessionStore, writer: SessionWriter, background: BackgroundWorker, clock: Clock
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._background = background
+        self._clock = clock
+
+    @property
+    def unread(self) -> tuple[BackgroundRequest, ...]:
+        """The requests that are to be read for the bank or are being read, oldest first."""
+        return tuple(one for one in self._writer.snapshot.background if is_extraction(one))
+
+    async def keep(self, *, is_on: bool) -> int:
+        """Keep a bank from here on, or stop; return how many parts of the chapter wait to be read."""
+        if is_on:
+            await self._writer.know_memory(is_patient=False)
+            events, read = await material(self._store, self._writer.snapshot.session.id)
+        else:
+            events, read = (), ()
+        decide = partial(keep_bank, now=self._clock(), is_on=is_on, events=events, read=read)
+        await self._writer.apply(decide)
+        if not is_on:
+            for running in self.unread:
+                await self._background.stop(running.id)
+        return len(self.unread)
+
+    async def set_language(self, language: Language) -> None:
+        """Make and look for the words of its items in this language from here on."""
+        now = self._clock()
+        await self._writer.apply(lambda snapshot: set_language(snapshot, language, now))
+
+    async def wait_until_read(self) -> None:
+        """Return when nothing waits to be read, or what waits has failed."""
+        while unread := self.unread:
+            await self._writer.waiters.wait(unread[0].id)
+
+
+async def material(store: SessionStore, session_id: SessionId) -> tuple[Sequence[Event], Named]:
+    """Return the canon of a chapter, and what of it was read for the bank before. Raises StorageError."""
+    events = await store.canon(session_id)
+    return events, named_by(await store.bank.readings(session_id))

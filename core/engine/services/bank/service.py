@@ -1,0 +1,260 @@
+"""The GM's changes of the memory bank of a chapter: each is stored, kept as a version, and can be undone."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from core.domain.audience import EVERYONE, Audience
+from core.domain.bank.details import Details, ItemKind
+from core.domain.bank.item import Item, ItemAccess, ItemOrigin, Validation
+from core.domain.bank.matching import alike
+from core.domain.clock import Clock
+from core.domain.errors import ChangedElsewhereError, IllegalCommandError
+from core.domain.ids import ItemId, SessionId
+from core.domain.session.session import Session
+from core.domain.slot import Slot
+from core.domain.story.event import Event
+from core.engine.services.bank import changes
+from core.engine.services.bank.provenance import ItemProvenance, provenance_of
+from core.engine.services.bank.undo import redone, undone
+from core.storage.bank_store import BankStore
+
+TRIES: Final = 3
+"""Maximum attempts at a change of items that another window changes at the same time."""
+MOST_IDS: Final = 1_000
+"""Items whose history is asked for one by one; of more, all of it is read."""
+NO_BANK: Final = "This chapter keeps no memory bank."
+Writing = Callable[[], AbstractAsyncContextManager[None]]
+"""Returns the context in which a change is stored; SessionLockedError where another window writes."""
+
+
+class Bank:
+    """The items of one chapter. Changes may be of items of an earlier chapter of its book as well.
+
+    Several items are changed in one transaction. Each method raises SessionLockedError when another window
+    writes in the chapter, StorageError when the store cannot save, and ChangedElsewhereError where another
+    window changed the same words.
+    """
+
+    def __init__(
+        self,
+        store: BankStore,
+        session_id: SessionId,
+        clock: Clock,
+        writing: Writing,
+        on_changed: Callable[[], object] = lambda: None,
+        make_vectors: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """Make it; `on_changed` is called after each change that is stored.
+
+        `make_vectors` is called after one by which other words count: they are to be found by their meaning.
+        """
+        self._writing = writing
+        self._store = store
+        self._session_id = session_id
+        self._clock = clock
+        self._on_changed = on_changed
+        self._make_vectors = make_vectors
+
+    async def items(
+        self, *, with_all: bool = False, kinds: Collection[ItemKind] | None = None
+    ) -> Sequence[Item]:
+        """Return the items of the chapter that count; with `with_all` also those that do not."""
+        return await self._store.items(self._session_id, with_all=with_all, kinds=kinds)
+
+    async def counting(self) -> Collection[ItemId]:
+        """Return the ids of the items of the chapter that count."""
+        return await self._store.counting(self._session_id)
+
+    async def count_new(self) -> int:
+        """Return how many items of the chapter are new: they count, and the GM has not looked at them."""
+        return sum(item.validation is Validation.NONE for item in await self.items())
+
+    async def counts(self, item: Item) -> bool:
+        """Whether an item counts in the chapter that it is from."""
+        return item.id in await self._store.counting(item.session_id)
+
+    async def history(self, item: Item) -> Sequence[Item]:
+        """Return every version of an item, oldest first."""
+        return await self._store.history(item.session_id, [item.id])
+
+    async def chapter_of(self, item: Item) -> Mapping[ItemId, Item]:
+        """Return all items of the chapter that an item is from, by id; also those that do not count."""
+        items = await self._store.items(item.session_id, with_all=True)
+        return {one.id: one for one in items}
+
+    async def provenance(self, items: Sequence[Item]) -> Mapping[ItemId, ItemProvenance]:
+        """Return the authors of items of this chapter: of the first version, and of the last change."""
+        if not items:
+            return {}
+        others = {one.id: one for one in await self.items(with_all=True)}
+        ids = [item.id for item in items] if len(items) <= MOST_IDS else None
+        versions: dict[ItemId, list[Item]] = {}
+        for version in await self._store.history(self._session_id, ids):
+            versions.setdefault(version.id, []).append(version)
+        return {item.id: provenance_of(versions[item.id], others) for item in items if item.id in versions}
+
+    async def accesses(self) -> Mapping[ItemId, ItemAccess]:
+        """Return which items this chapter recalled, and how often."""
+        return await self._store.accesses(self._session_id)
+
+    async def confirm(self, items: Sequence[Item], *, is_on: bool = True) -> Sequence[Item]:
+        """Say of items that they are true, so that they never fade; or take that back."""
+        return await self._change(items, partial(changes.confirmed, is_on=is_on))
+
+    async def mark_seen(self, items: Sequence[Item]) -> Sequence[Item]:
+        """Say of items that the GM has looked at them; this is not undone."""
+        return await self._change(items, changes.seen)
+
+    async def pin(self, items: Sequence[Item], *, is_on: bool = True) -> Sequence[Item]:
+        """Pin items, so that they never fade and come first; or release them."""
+        return await self._change(items, partial(changes.pinned, is_on=is_on))
+
+    async def reject(self, items: Sequence[Item], *, is_on: bool = True) -> Sequence[Item]:
+        """Take items out, so that nothing like them is proposed again; or bring them back."""
+        return await self._change(items, partial(changes.rejected, is_on=is_on))
+
+    async def close(self, items: Sequence[Item], *, is_on: bool = True) -> Sequence[Item]:
+        """Close threads, or open them again."""
+        return await self._change(items, partial(changes.closed, is_on=is_on))
+
+    async def edit(self, item: Item, typed: Item) -> Item:
+        """Store the words that the GM typed for `item`.
+
+        Raises ChangedElsewhereError if another window changed the words meanwhile: those may be better.
+        """
+        try:
+            stored = await self._put([item], [changes.edited(item, typed)])
+        except ChangedElsewhereError:
+            # That it was looked at, confirmed or pinned meanwhile changes nothing about its words.
+            now = next(iter(await self._as_stored([item])), None)
+            if now is None or changes.words_of(now) != changes.words_of(item):
+                raise
+            stored = await self._put([now], [changes.edited(now, typed)])
+        return stored[0] if stored else item
+
+    async def merge(self, items: Sequence[Item]) -> Item:
+        """Merge items that say the same into the one that most may know; return it.
+
+        Raises IllegalCommandError where the labels do not allow it.
+        """
+        kept, *others = changes.merged(items)
+        stored = await self._put(items, [kept, *others])
+        return next((item for item in stored if item.id == kept.id), kept)
+
+    async def alike(self) -> Sequence[Sequence[Item]]:
+        """Return groups of items of the chapter that may say the same, so that the GM can merge them.
+
+        By names and words, and by the meanings that are stored; no model is asked.
+        """
+        items = await self.items()
+        near = await self._store.near_items(self._session_id)
+        return await asyncio.to_thread(alike, items, near)
+
+    async def add(
+        self,
+        session: Session,
+        *,
+        name: str,
+        text: str,
+        details: Details,
+        label: Audience = EVERYONE,
+        about: Slot | None = None,
+    ) -> Item:
+        """Add an item of the GM's own, for those in `label`."""
+        made = changes.own_item(
+            session, self._clock(), name=name, text=text, details=details, label=label, about=about
+        )
+        return await self._add(session, made)
+
+    async def quote(self, session: Session, event: Event, words: str) -> Item:
+        """Keep words of an event as a quote, once, for those who heard them; it names what they prove."""
+        items = await self.items() if session.keeps_bank else ()
+        made = changes.quote_of(session, event, words, self._clock(), items)
+        if any(one.kind is ItemKind.QUOTE and made.evidence[0] in one.evidence for one in items):
+            raise IllegalCommandError(changes.KEPT_ALREADY)
+        return await self._add(session, made)
+
+    async def _add(self, session: Session, item: Item) -> Item:
+        if not session.keeps_bank:
+            raise IllegalCommandError(NO_BANK)
+        changes.require_storable([item])
+        await self._store_as_writer([item])
+        await self._tell(has_other_words=True)
+        return item
+
+    async def undo(self) -> Sequence[Item]:
+        """Undo the newest change by the GM of canon items; return the items as they are now."""
+        return await self._take_back(undone)
+
+    async def redo(self) -> Sequence[Item]:
+        """Redo what was undone last, unless something was changed since."""
+        return await self._take_back(redone)
+
+    async def _take_back(
+        self, decide: Callable[[Iterable[Item], datetime, Collection[ItemId]], list[Item]]
+    ) -> Sequence[Item]:
+        for tries in range(1, TRIES + 1):
+            items = await self.items(with_all=True)
+            ids = [item.id for item in items if item.version > 1 or item.origin is ItemOrigin.GM]
+            history = (
+                await self._store.history(self._session_id, ids if len(ids) <= MOST_IDS else None)
+                if ids
+                else ()
+            )
+            of_canon = {item.id for item in await self._store.items(self._session_id, of_canon=True)}
+            made = decide(history, self._clock(), of_canon)
+            try:
+                await self._store_as_writer(made)
+            except ChangedElsewhereError:
+                if tries == TRIES:
+                    raise
+            else:
+                await self._tell(has_other_words=bool(made))
+                return made
+        raise AssertionError("the loop returns or raises")
+
+    async def _change(self, items: Sequence[Item], change: Callable[[Item], Item]) -> Sequence[Item]:
+        """Store the result of `change` for items; where another window changed one, for its new version."""
+        for tries in range(1, TRIES + 1):
+            try:
+                return await self._put(items, [change(item) for item in items])
+            except ChangedElsewhereError:
+                if tries == TRIES:
+                    raise
+                items = await self._as_stored(items)
+        raise AssertionError("the loop returns or raises")
+
+    async def _put(self, before: Sequence[Item], after: Sequence[Item]) -> list[Item]:
+        """Store those that differ as the next versions, all at one time, which makes them one change."""
+        now, known = self._clock(), {item.id: item for item in before}
+        made = [item.next_version(now) for item in after if item != known[item.id]]
+        changes.require_storable(made)
+        if made:
+            await self._store_as_writer(made)
+            words = {item.id: (item.name, item.text, item.is_out) for item in before}
+            await self._tell(
+                has_other_words=any(words[one.id] != (one.name, one.text, one.is_out) for one in made)
+            )
+        return made
+
+    async def _store_as_writer(self, made: Sequence[Item]) -> None:
+        async with self._writing():
+            await self._store.put(made)
+
+    async def _tell(self, *, has_other_words: bool) -> None:
+        self._on_changed()
+        if has_other_words and self._make_vectors is not None:
+            await self._make_vectors()
+
+    async def _as_stored(self, items: Sequence[Item]) -> list[Item]:
+        wanted = {item.id for item in items}
+        return [
+            item
+            for session_id in dict.fromkeys(item.session_id for item in items)
+            for item in await self._store.items(session_id, with_all=True)
+            if item.id in wanted
+        ]

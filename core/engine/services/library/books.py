@@ -1,0 +1,217 @@
+"""Books: chapters in order, and the next chapter, which takes over what the last one knows (design 14)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.context.carry_over import Told, carry_over
+from core.domain.clock import Clock
+from core.domain.errors import BookGoesOnError, IllegalCommandError, UnreadPartsError
+from core.domain.ids import BookId, SessionId, new_uuid
+from core.domain.session.carry_over import CarryOver
+from core.domain.session.session import Session, Tab1Inputs, title_from
+from core.domain.session.session_state import SessionState
+from core.domain.story.secret import label_of
+from core.engine.services.bank.words import unread_in_words
+from core.engine.sync.lore_reading import copies_of_lore
+from core.library.book import Book, cleaned, problems_of
+from core.library.names import find, free_name, name_key
+from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
+
+LIST_HINT = "List them with `storyengine book list`."
+_OVER = (SessionState.ENDED, SessionState.NARRATING)
+
+
+class BookLibrary:
+    """The books of one store."""
+
+    def __init__(self, store: SessionStore, clock: Clock) -> None:
+        self._sessions = store
+        self._store = store.library
+        self._clock = clock
+
+    async def listed(self, *, is_archived: bool = False) -> Sequence[Book]:
+        """Return the books by their titles."""
+        return await self._store.books(is_archived=is_archived)
+
+    async def find(self, title: str, *, is_archived: bool = False) -> Book:
+        """Return the book that a title or the beginning of an id means; raise StoryEngineError."""
+        kept = await self._store.books(is_archived=is_archived)
+        what = "archived book" if is_archived else "book"
+        return find(
+            title,
+            kept,
+            names_of=lambda one: (one.title,),
+            id_of=lambda one: one.id,
+            what=what,
+            hint=LIST_HINT,
+        )
+
+    async def of(self, session_id: SessionId) -> Book | None:
+        """Return the book that a chapter is in, if it is in one."""
+        return await self._store.book_of(session_id)
+
+    async def create(self, title: str, author: str = "", description: str = "") -> Book:
+        """Store a new book and return it; raise StorageError where another one has its title."""
+        book = _valid(self._new(title, author, description))
+        await self._store.put_book(book)
+        return book
+
+    async def find_or_create(self, title: str) -> Book:
+        """Return the book with this title; create it if it does not exist."""
+        return await self._titled(title) or await self.create(title)
+
+    async def store_chapter(self, made: Changes, title: str, author: str = "", description: str = "") -> None:
+        """Store a new chapter as the last one of a book, which is made if no other has its title."""
+        book = await self._titled(title) or self._new(title, author, description)
+        await self._put_with(made, book, len(book.chapters))
+
+    async def save(self, book: Book) -> Book:
+        """Store what the GM changed of a book, its order of chapters included, and return it as stored."""
+        return await self._put(replace(book, updated_at=self._clock()))
+
+    async def add(self, book: Book, session_id: SessionId, number: int | None = None) -> Book:
+        """Put a chapter into a book, as its chapter `number` or its last; it leaves the one it was in."""
+        others = [one for one in book.chapters if one != session_id]
+        place = len(others) if number is None else max(0, min(number - 1, len(others)))
+        return await self.save(replace(book, chapters=(*others[:place], session_id, *others[place:])))
+
+    async def remove(self, book: Book, session_id: SessionId) -> Book:
+        """Take a chapter out of a book; it is in none then."""
+        if session_id not in book.chapters:
+            raise IllegalCommandError("That chapter is not in the book; nothing was changed.")
+        return await self.save(
+            replace(book, chapters=tuple(one for one in book.chapters if one != session_id))
+        )
+
+    async def archive(self, book: Book) -> None:
+        """Take a book off the list; its chapters stay where they are."""
+        await self._put(replace(book, archived_at=self._clock()))
+
+    async def restore(self, book: Book) -> Book:
+        """Bring an archived book back; with a number behind its title where that is taken now."""
+        taken = {name_key(one.title) for one in await self._store.books()}
+        return await self._put(replace(book, title=free_name(book.title, taken), archived_at=None))
+
+    async def purge(self, book: Book) -> None:
+        """Delete an archived book for good; its chapters are kept, in no book."""
+        await self._store.purge_book(book.id)
+
+    async def next_chapter(
+        self, session_id: SessionId, *, again: bool = False, only_if_read: bool = False
+    ) -> SessionId:
+        """Store the chapter after this one and return its id; it is not locked, and its text is empty.
+
+        World, cast, narrative definition, prompt blocks and lorebooks are those of this chapter, with its
+        carry-over, and it keeps a memory bank if this one does.
+        A chapter that is in no book begins one. Raises IllegalCommandError unless the chapter has ended, and
+        BookGoesOnError where the book has a chapter after it, unless it is asked for `again`. With
+        `only_if_read` UnreadPartsError where its memory bank has not all of it yet.
+        """
+        snapshot = await self._sessions.load(session_id)
+        book = await self._store.book_of(session_id)
+        number = 1 if book is None else book.number_of(session_id)
+        carried = await self._handed_on(snapshot, number)
+        if book is not None and number < len(book.chapters) and not again:
+            raise BookGoesOnError(book.title, number + 1)
+        unread = unread_in_words(snapshot.requests) if snapshot.session.keeps_bank else ""
+        if unread and only_if_read:
+            raise UnreadPartsError(unread)
+        copies = await copies_of_lore(self._sessions, session_id, snapshot.lore)
+        made = replace(_after(snapshot, carried, self._clock), contents=copies)
+        if book is None:
+            books = await self._store.books()
+            title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)
+            free = free_name(title, {name_key(one.title) for one in books})
+            book = self._new(free, chapters=(session_id,))
+        await self._put_with(made, book, number)
+        return made.session_id
+
+    async def handed_on_by(self, book: Book) -> CarryOver:
+        """Return what the chapter after the last one of a book takes over; nothing in an empty book.
+
+        Raises IllegalCommandError unless the last chapter has ended.
+        """
+        if not book.chapters:
+            return CarryOver()
+        snapshot = await self._sessions.load(book.chapters[-1])
+        return await self._handed_on(snapshot, len(book.chapters))
+
+    async def _handed_on(self, snapshot: Snapshot, number: int) -> CarryOver:
+        session = snapshot.session
+        if session.state not in _OVER or session.unsummarised:
+            title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
+            raise IllegalCommandError(
+                f"The next chapter takes over what is in memory: end “{title}” first (End Chapter on tab 2)."
+            )
+        blocks = await self._sessions.blocks(session.id)
+        secrets = [Told(one.text, label_of(one, snapshot.reveals)) for one in snapshot.secrets]
+        return carry_over(session, snapshot.tab1.carried, blocks, secrets, chapter=number)
+
+    async def _titled(self, title: str) -> Book | None:
+        key = name_key(title)
+        return next((book for book in await self._store.books() if name_key(book.title) == key), None)
+
+    def _new(
+        self, title: str, author: str = "", description: str = "", chapters: Sequence[SessionId] = ()
+    ) -> Book:
+        now = self._clock()
+        return Book(
+            id=BookId(new_uuid()),
+            title=title,
+            author=author,
+            description=description,
+            chapters=tuple(chapters),
+            created_at=now,
+            updated_at=now,
+        )
+
+    async def _put_with(self, made: Changes, book: Book, place: int) -> None:
+        """Store a new chapter and a book that has it behind so many others, in one transaction."""
+        chapters = (*book.chapters[:place], made.session_id, *book.chapters[place:])
+        book = _valid(replace(book, chapters=chapters, updated_at=self._clock()))
+        await self._store.put_book(book, new_chapter=made)
+
+    async def _put(self, book: Book) -> Book:
+        book = _valid(book)
+        await self._store.put_book(book)
+        return replace(book, version=book.version + 1)
+
+
+def _valid(book: Book) -> Book:
+    """Return a book as it is stored; raise IllegalCommandError for one that cannot be."""
+    book = cleaned(book)
+    for problem in problems_of(book):
+        raise IllegalCommandError(f"{problem} Nothing was stored.")
+    return book
+
+
+def _after(snapshot: Snapshot, carried: CarryOver, clock: Clock) -> Changes:
+    """Return the changes that store the next chapter."""
+    last, now = snapshot.session, clock()
+    session = Session(
+        id=SessionId(new_uuid()),
+        slots=last.slots,
+        names=last.names,
+        definition=last.definition,
+        target_words=last.target_words,
+        limits=last.limits,
+        keeps_bank=last.keeps_bank,
+        language=last.language,
+        created_at=now,
+        updated_at=now,
+    )
+    session = replace(session, next_slot=min(session.slots))
+    written = snapshot.tab1
+    tab1 = Tab1Inputs(
+        world=written.world, identities=written.identities, profiles=written.profiles, carried=carried
+    )
+    seed = new_uuid().hex
+    return Changes(
+        session_id=session.id,
+        session=session,
+        tab1=tab1,
+        prompt_blocks=snapshot.prompt_blocks or None,
+        lore=tuple(replace(book, seed=seed) for book in snapshot.lore) or None,
+    )

@@ -1,0 +1,37 @@
+"""Creates a save point at every summary, in the background."""
+
+from core.domain.story.memory import BlockType, MemoryBlock
+from core.engine.services.save_points.service import SavePoints
+from core.engine.sync.listening_task import ListeningTask
+from core.engine.sync.notifications import MemoryAppended, Notification
+from core.engine.sync.session_writer import SessionWriter
+
+
+class AutoSaver(ListeningTask):
+    """Background task of an open session that creates a save point after new memory."""
+
+    name = "save slots"
+    failure = "no save point was created at the summary"
+
+    def __init__(self, writer: SessionWriter, slots: SavePoints) -> None:
+        super().__init__(writer)
+        self._slots = slots
+
+    async def create_now(self, occasion: str) -> None:
+        """Create a save point at once; raise StorageError when it cannot be stored."""
+        state = self._writer.snapshot
+        await self._slots.create(state.session.id, occasion, state=state)
+
+    async def _receive(self, notification: Notification) -> None:
+        # A window that follows receives this too; only the writer creates the save point.
+        if not isinstance(notification, MemoryAppended) or self._writer.lease is None:
+            return
+        block = notification.block
+        if block.type is not BlockType.CANON_CORRECTION:
+            await self.create_now(_occasion(block))
+
+
+def _occasion(block: MemoryBlock) -> str:
+    if block.type is BlockType.WORLD_CHAPTER_LOCK:
+        return "the chapter was locked"
+    return f"summary of prompts {block.first}–{block.last}"

@@ -1,0 +1,303 @@
+"""Save points: create, name, delete and restore into a new session."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from core.domain.clock import Clock
+from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
+from core.domain.ids import SessionId, new_uuid
+from core.domain.session.limits import LONGEST_TITLE
+from core.domain.session.session import Session, title_from
+from core.domain.story.condensed import still_condensed
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
+from core.domain.story.save_point import (
+    AUTOMATIC,
+    EMPTY_CHAIN,
+    LINKS,
+    LONGEST_LABEL,
+    NAMED,
+    Chains,
+    SavePoint,
+    SavePointContent,
+    SavePointDamagedError,
+    chained,
+    content_of,
+    events_at,
+    lines_after,
+    make_save_point,
+    memory_at,
+    number_for_automatic,
+)
+from core.engine.kinds.registry import handler_of
+from core.engine.services.bank.copies import bank_of, with_readings
+from core.engine.sync.lore_reading import copies_of_lore
+from core.exchange.session_copy import as_new_session, beginning_of
+from core.exchange.session_export import SessionBody
+from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
+from core.text.cleaning import clean_line
+
+BATCH = 200
+"""Prompts to read and hash at a time, so that a long story blocks nothing."""
+
+
+class SavePoints:
+    """The save points of all sessions of a store.
+
+    They need no writer's lock: they change nothing in the session, and two windows that create one at the
+    same time store the same.
+    """
+
+    def __init__(self, store: SessionStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._turn = asyncio.Lock()
+
+    async def listed(self, session_id: SessionId) -> Sequence[SavePoint]:
+        """Return the save points of a session, by number."""
+        return await self._store.save_points(session_id)
+
+    async def create(
+        self,
+        session_id: SessionId,
+        occasion: str,
+        *,
+        spared: int | None = None,
+        state: Snapshot | None = None,
+    ) -> SavePoint | None:
+        """Create an automatic save point in place of the oldest but `spared`; None if nothing has changed.
+
+        `state` is that of the session, where the caller has it: the session's writer need not read it.
+        """
+        async with self._turn:
+            taken = await self._store.save_points(session_id)
+            content = await self._content(state or await self._store.load(session_id), taken)
+            number = number_for_automatic(taken, spared=spared)
+            slot = make_save_point(number, occasion, content, self._clock())
+            ring = [other for other in taken if other.number in AUTOMATIC]
+            newest = max(ring, key=lambda other: (other.taken_at, other.number), default=None)
+            if newest is not None and newest.document == slot.document:
+                return None
+            await self._store.put_save_point(slot)
+            return slot
+
+    async def keep(self, session_id: SessionId, name: str) -> SavePoint:
+        """Store the current state under a name, in place of an earlier save point of this name."""
+        name = clean_line(name)
+        if not name:
+            raise IllegalCommandError("A save slot of yours needs a name.")
+        if len(name) > LONGEST_LABEL:
+            raise LimitExceededError("name", len(name), LONGEST_LABEL)
+        async with self._turn:
+            taken = await self._store.save_points(session_id)
+            content = await self._content(await self._store.load(session_id), taken)
+            slot = make_save_point(_number_for(name, taken), name, content, self._clock())
+            await self._store.put_save_point(slot)
+            return slot
+
+    async def drop(self, session_id: SessionId, number: int) -> None:
+        """Delete a save point that the GM named; automatic ones are replaced in turn."""
+        slot = await self._found(session_id, number)
+        if not slot.is_named:
+            raise IllegalCommandError(
+                f"Save slot {number} is automatic: newer ones replace it by themselves."
+            )
+        await self._store.delete_save_point(session_id, number)
+
+    async def restore(self, session_id: SessionId, number: int) -> SessionId:
+        """Create a new session from a save point and return its id; nothing else changes.
+
+        Raises SavePointDamagedError when the story up to there does not match the hashes.
+        """
+        slot = await self._found(session_id, number)
+        body = await self._body(slot)
+        known = (await self._store.load(session_id)).condensed
+        body = replace(body, condensed=still_condensed(known, body.blocks))
+        await self.create(session_id, f"before save slot {number} was restored", spared=number)
+        fresh = SessionId(new_uuid())
+        await self._store.create(as_new_session(body, fresh, begins_work=True))
+        return fresh
+
+    async def damages(self, session_id: SessionId) -> Sequence[str]:
+        """Return what does not hold of the save points of a session, and of the story up to each."""
+        damages = []
+        for slot in await self._store.save_points(session_id):
+            try:
+                await self._body(slot)
+            except SavePointDamagedError as error:
+                damages.append(f"save slot {slot.number}: {error.reason}")
+        return damages
+
+    async def _found(self, session_id: SessionId, number: int) -> SavePoint:
+        for slot in await self._store.save_points(session_id):
+            if slot.number == number:
+                return slot
+        raise IllegalCommandError(f"There is nothing in save slot {number}.")
+
+    async def _content(self, state: Snapshot, taken: Sequence[SavePoint]) -> SavePointContent:
+        """Return the content of that state, with hash chains that extend those of the newest save point."""
+        snapshot = _all_unsent(state)
+        session, session_id = snapshot.session, snapshot.session.id
+        known = _newest_content(taken)
+        if known is not None and known.session.canon_version != session.canon_version:
+            known = None
+        chains = known.chains if known else Chains(version=LINKS)
+        before, seen_lines = (known.session.prompt_index, known.lines) if known else (0, 0)
+        events, takes = chains.events, dict(known.takes) if known else {}
+        lines = 0
+        async for batch in _batches(self._store.canon, session_id, before, session.prompt_index):
+            lines = lines_after(batch, session.prompt_index)
+            if known:
+                # Of the last prompt of the earlier save point only what was added since is new.
+                earlier = [event for event in batch if event.prompt_index == before]
+                later = [event for event in earlier if event.is_added][seen_lines:]
+                batch = (*later, *(event for event in batch if event.prompt_index > before))
+            events = await asyncio.to_thread(chained, events, batch)
+            takes |= {event.prompt_index: event.take for event in batch if event.take > 1}
+        place = (
+            (known.session.boundary, known.corrections) if known and known.session.tab1_locked else (-1, 0)
+        )
+        new_blocks = await self._blocks(session, snapshot.last_ordinal, after=place)
+        past = await self._store.revisions(session_id) if session.canon_version and known is None else ()
+        blocks = await asyncio.to_thread(chained, chains.blocks, new_blocks)
+        drafts = chains.drafts
+        if (seen := known.draft_count if known else 0) < snapshot.draft_count:
+            new = (await self._drafts(session_id, snapshot.draft_count))[seen:]
+            drafts = await asyncio.to_thread(chained, drafts, new)
+        return SavePointContent(
+            session=session,
+            tab1=snapshot.tab1,
+            prompt_blocks=snapshot.prompt_blocks,
+            secrets=snapshot.secrets,
+            lore=snapshot.lore,
+            statuses=snapshot.statuses,
+            lines=lines,
+            unsent=snapshot.unsent,
+            draft_count=snapshot.draft_count,
+            corrections=snapshot.last_ordinal,
+            takes=takes,
+            revisions=_revisions(known.revisions if known else (), new_blocks, past),
+            chains=Chains(version=LINKS, events=events, blocks=blocks, drafts=drafts),
+        )
+
+    async def _body(self, slot: SavePoint) -> SessionBody:
+        """Return the story up to a save point, verified against its hashes."""
+        content = content_of(slot)
+        session = content.session
+        version = content.chains.version
+        chain = EMPTY_CHAIN
+        events: list[Event] = []
+        async for log in _batches(self._store.log, slot.session_id, 0, session.prompt_index):
+            batch = events_at(content, log)
+            chain = await asyncio.to_thread(chained, chain, batch, version)
+            events += batch
+        stored = await self._store.blocks(slot.session_id)
+        blocks = memory_at(content, (*await self._store.revisions(slot.session_id), *stored))
+        drafts = await self._drafts(slot.session_id, content.draft_count)
+        chains = Chains(
+            version=version,
+            events=chain,
+            blocks=await asyncio.to_thread(chained, EMPTY_CHAIN, blocks, version),
+            drafts=await asyncio.to_thread(chained, EMPTY_CHAIN, drafts, version),
+        )
+        if chains != content.chains:
+            raise SavePointDamagedError(slot.number, "the story up to it has changed")
+        title = title_from(session.title, content.tab1.chapter, content.tab1.world)
+        session = replace(session, title=title_with(title, slot.label), updated_at=self._clock())
+        readings, history = await bank_of(self._store, session)
+        kept = (content.tab1, content.secrets, events, blocks, content.statuses)
+        body = beginning_of(session, *kept, items=history, until=slot.taken_at)
+        done = [one for one in readings if one.updated_at <= slot.taken_at]
+        body = with_readings(body, events, done, session.updated_at)
+        # Other requests and provenance stay with the session that made the calls.
+        drafts = [replace(draft, request_id=None) for draft in drafts]
+        copies = await copies_of_lore(self._store, slot.session_id, content.lore)
+        return replace(
+            body,
+            prompt_blocks=content.prompt_blocks,
+            lore=content.lore,
+            contents=copies,
+            unsent=content.unsent,
+            drafts=tuple(drafts),
+        )
+
+    async def _blocks(self, session: Session, ordinal: int, *, after: tuple[int, int]) -> list[MemoryBlock]:
+        """Return the blocks after a place in memory, up to block `ordinal` at the boundary."""
+        if not session.tab1_locked:
+            return []
+        blocks = await self._store.blocks(session.id, after=after[0], ordinal=after[1])
+        return [block for block in blocks if block.place <= (session.boundary, ordinal)]
+
+    async def _drafts(self, session_id: SessionId, count: int) -> list[NarrativeDraft]:
+        return [draft for draft in await self._store.drafts(session_id) if draft.version <= count]
+
+
+class _ReadEvents(Protocol):
+    """A method of the store that reads the events of some prompts."""
+
+    async def __call__(
+        self, session_id: SessionId, *, first: int = 0, last: int | None = None
+    ) -> Sequence[Event]:
+        """Return the events of prompts `first` to `last`."""
+
+
+async def _batches(
+    read: _ReadEvents, session_id: SessionId, first: int, last: int
+) -> AsyncIterator[Sequence[Event]]:
+    """Yield the events of prompts `first` to `last` in batches of prompts."""
+    for start in range(first, last + 1, BATCH):
+        yield await read(session_id, first=start, last=min(last, start + BATCH - 1))
+
+
+def _revisions(
+    known: tuple[tuple[int, int, int], ...], new: Sequence[MemoryBlock], past: Sequence[MemoryBlock]
+) -> tuple[tuple[int, int, int], ...]:
+    """Return where memory is not the first revision of each block, extended by blocks added to canon."""
+    revisions = {(last, ordinal): revision for last, ordinal, revision in known}
+    revisions |= {block.place: 0 for block in past}
+    revisions |= {block.place: block.revision for block in new}
+    return tuple((*place, revision) for place, revision in sorted(revisions.items()) if revision != 1)
+
+
+def title_with(title: str, label: str) -> str:
+    """Append the label, within the limit of a title: repeated restores append one each."""
+    label = f" ({label})"
+    return f"{title[: LONGEST_TITLE - len(label)].rstrip()}{label}"
+
+
+def _newest_content(taken: Sequence[SavePoint]) -> SavePointContent | None:
+    """Return the content of the valid save point with the most prompts and links of the newest version."""
+    for slot in sorted(taken, key=lambda slot: (slot.prompt_index, slot.taken_at), reverse=True):
+        try:
+            content = content_of(slot)
+        except SavePointDamagedError:
+            continue
+        if content.chains.version == LINKS:
+            return content
+    return None
+
+
+def _all_unsent(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with open prompts returned to their composers: requests are not saved."""
+    for request in reversed(snapshot.open_prompts):
+        returned = handler_of(request).returned(snapshot, request)
+        snapshot = snapshot.after(Changes(session_id=snapshot.session.id, unsent=returned))
+    return snapshot
+
+
+def _number_for(name: str, taken: Sequence[SavePoint]) -> int:
+    labels = {slot.number: slot.label.casefold() for slot in taken if slot.is_named}
+    same = [number for number, label in labels.items() if label == name.casefold()]
+    free = [number for number in NAMED if number not in labels]
+    if numbers := same + free:
+        return numbers[0]
+    raise StoryEngineError(
+        ErrorCode.ILLEGAL_COMMAND,
+        f"All {len(NAMED)} save slots of yours are taken; nothing was changed.",
+        "Let one go, or use the name of one to replace it.",
+    )

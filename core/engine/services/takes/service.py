@@ -1,0 +1,179 @@
+"""The takes, the undo and the memory revisions of an open session (design 12)."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+from core.agents.sections import silence
+from core.domain.clock import Clock
+from core.domain.errors import IllegalCommandError
+from core.domain.ids import RequestId
+from core.domain.requests.request import ReplyRequest, SummaryRequest
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
+from core.engine.changes.moves import leave_out
+from core.engine.decisions.commands import Ask, find_request
+from core.engine.queue.worker import RequestWorker
+from core.engine.services.takes import commands as take_commands
+from core.engine.services.takes.commands import LockMark
+from core.engine.sync.session_writer import Decide, SessionWriter
+from core.storage.session_store import SessionStore
+from core.text.cleaning import clean
+
+
+class Takes:
+    """Commands that change the newest prompt of an open session. Each is durable when it returns.
+
+    They raise the errors of `SessionHandle`; the refusals of the state machine say what to do instead.
+    """
+
+    def __init__(
+        self,
+        store: SessionStore,
+        writer: SessionWriter,
+        worker: RequestWorker,
+        ask: Callable[[Ask], Awaitable[RequestId]],
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._worker = worker
+        self._send = ask
+        self._clock = clock
+
+    async def reroll(self, *, model: str = "") -> RequestId:
+        """Ask for another take of the newest prompt, for this once with another model or `account:model`."""
+        return await self._ask(lambda snapshot: take_commands.ask_again(snapshot, self._clock(), model=model))
+
+    async def continue_reply(self) -> RequestId:
+        """Ask for a take that continues the newest reply."""
+        return await self._ask(
+            lambda snapshot: take_commands.ask_again(snapshot, self._clock(), continues=True)
+        )
+
+    async def ask_again(self, request: ReplyRequest) -> RequestId:
+        """Retry a failed request for another take, or for a further reply."""
+        if request.follows:
+            return await self._ask(
+                lambda snapshot: take_commands.ask_further(snapshot, request.id, self._clock())
+            )
+        return await self._ask(
+            lambda snapshot: take_commands.ask_again(
+                snapshot,
+                self._clock(),
+                text=request.text,
+                model=request.model,
+                continues=request.continues,
+                calls=request.called,
+            )
+        )
+
+    async def leave_out(self, request_id: RequestId, *, with_rest: bool = False) -> None:
+        """Leave a further reply out that failed, and with it those of the characters called after it."""
+        request = find_request(self._writer.snapshot, request_id)
+        if not (isinstance(request, ReplyRequest) and request.follows and request.has_failed):
+            raise IllegalCommandError("Only a further reply that failed can be left out.")
+        await self._writer.apply(
+            lambda snapshot: leave_out(snapshot, request, self._clock(), with_rest=with_rest)
+        )
+
+    async def rebuild_block(self, last: int, *, model: str = "") -> RequestId:
+        """Ask for another revision of the block of memory that ends with prompt `last`."""
+        return await self._ask(
+            lambda snapshot: take_commands.rebuild_block(snapshot, last, self._clock(), model=model)
+        )
+
+    async def edit_block(self, last: int, text: str, *, ordinal: int = 0) -> None:
+        """Replace the block of memory that ends with prompt `last` by the GM's own revision, as JSON."""
+        await self._change(
+            lambda snapshot: take_commands.edit_block(snapshot, last, text, self._clock(), ordinal=ordinal)
+        )
+
+    async def mark_lock(self, lock: str, mark: LockMark) -> None:
+        """Pin or strike a canon lock for every revision of memory, or leave it to its block again."""
+        await self._writer.know_memory(is_patient=False)
+        await self._writer.apply(
+            lambda snapshot: take_commands.mark_lock(snapshot, lock, mark, self._clock())
+        )
+
+    async def revisions(self) -> Sequence[MemoryBlock]:
+        """Return the blocks that are not canon, by their places and revisions."""
+        return await self._store.revisions(self._writer.snapshot.session.id)
+
+    async def listed(self) -> list[tuple[Event, ...]]:
+        """Return the takes of the newest prompt, each with its events in order."""
+        index = self._writer.snapshot.session.prompt_index
+        takes: dict[int, list[Event]] = {}
+        for event in await self._store.log(self._writer.snapshot.session.id, first=index or 1, last=index):
+            takes.setdefault(event.take, []).append(event)
+        return [tuple(takes[number]) for number in sorted(takes)]
+
+    async def count(self, prompt_index: int, text: str) -> int:
+        """Return how many takes of a prompt have this text of the GM."""
+        log = await self._store.log(self._writer.snapshot.session.id, first=prompt_index, last=prompt_index)
+        return sum(event.ordinal == 0 and event.text == text for event in log)
+
+    async def choose(self, take: int) -> None:
+        """Make another take of the newest prompt the one that counts."""
+        chosen = next((events for events in await self.listed() if events[0].take == take), ())
+        await self._change(lambda snapshot: take_commands.choose_take(snapshot, chosen, self._clock()))
+
+    async def correct_reply(self, text: str) -> None:
+        """Replace the newest reply by the GM's own text, as a further take."""
+        await self._change(lambda snapshot: take_commands.correct_reply(snapshot, text, self._clock()))
+
+    async def strike_unasked(self) -> None:
+        """Take what a character added last to the newest prompt out of the story; the log keeps it."""
+        await self._change(lambda snapshot: take_commands.strike_unasked(snapshot, self._clock()))
+
+    async def undo(self) -> None:
+        """Take the newest prompt out of canon; its text returns to its composer."""
+        await self._change(lambda snapshot: take_commands.undo(snapshot, self._clock()))
+
+    async def redo(self) -> None:
+        """Bring back the prompt that was undone last."""
+        await self._change(lambda snapshot: take_commands.redo(snapshot, self._clock()))
+
+    async def keep_partial(self, request_id: RequestId) -> None:
+        """Keep what had arrived of a stopped reply as the reply."""
+        request = find_request(self._writer.snapshot, request_id)
+        if not isinstance(request, ReplyRequest):
+            raise IllegalCommandError("Only a reply can be kept as far as it came.")
+        text, may_be_silent = await self._text_of(request)
+        await self._change(
+            lambda snapshot: take_commands.keep_partial(
+                snapshot, request, text, self._clock(), may_be_silent=may_be_silent
+            )
+        )
+
+    async def _text_of(self, request: ReplyRequest) -> tuple[str, bool]:
+        """Return the text that the last call of a request received, and whether it could be silence."""
+        calls = await self._store.artifacts(request.session_id, request_id=request.id, newest=1)
+        output = calls[-1].output_ref if calls else None
+        if output is None:
+            return "", False
+        text = clean((await self._store.contents(request.session_id, [output])).get(output, ""))
+        return text, silence.is_allowed_by(calls[-1].prompt_version)
+
+    async def _ask(self, decide: Ask) -> RequestId:
+        running = await self._prepare()
+        request_id = await self._send(decide)
+        self._stop(running)
+        return request_id
+
+    async def _change(self, decide: Decide) -> None:
+        running = await self._prepare()
+        await self._writer.apply(decide)
+        self._stop(running)
+
+    async def _prepare(self) -> tuple[RequestId, ...]:
+        """Read memory if it is unknown, and return the open summaries, which a change cancels."""
+        snapshot = await self._writer.know_memory(is_patient=False)
+        return tuple(one.id for one in snapshot.open_requests if isinstance(one, SummaryRequest))
+
+    def _stop(self, summaries: tuple[RequestId, ...]) -> None:
+        """Stop the calls of summaries that were cancelled; what they return is kept as provenance alone."""
+        open_ = {request.id for request in self._writer.snapshot.open_requests}
+        for request_id in summaries:
+            if request_id not in open_:
+                with suppress(IllegalCommandError):
+                    self._worker.cancel(request_id)

@@ -1,0 +1,1 @@
+"""Books, chapters and save points as lists."""

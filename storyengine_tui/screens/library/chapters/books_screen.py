@@ -1,0 +1,195 @@
+"""The books of the library, each with its chapters below it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import DataTable
+
+from core.domain.ids import SessionId
+from core.domain.session.session import SessionSummary
+from core.library.book import Book
+from storyengine_tui.screens.library.chapters.chapter_shelf import ChapterShelf
+from storyengine_tui.screens.library.chapters.chapters_screen import chapter_cells, is_open_in
+
+if TYPE_CHECKING:
+    from core.engine.services.library.books import BookLibrary
+
+LISTED = "Your books, each with its chapters"
+ARCHIVED = "Archived books: restore one, or purge it; its chapters are kept"
+NONE_LISTED = "There is no book; n makes one, and b on a chapter (2) puts it into one."
+NONE_ARCHIVED = "No book is archived."
+
+
+@dataclass(frozen=True, slots=True)
+class BookRow:
+    """A book, or one of its chapters."""
+
+    book: Book
+    chapter: SessionSummary | None = None
+
+
+class BooksScreen(ChapterShelf[BookRow]):
+    """Lists books and their chapters."""
+
+    SHELF = "books"
+    HELP = (
+        "Enter opens a chapter, or the last chapter of a book. c begins the next chapter, with the lines "
+        "that the last one passes on. b puts a chapter into another book, or out of this one. n makes a "
+        "book, t gives book or chapter another title, a archives it, v shows the archived books."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "open", "Open", key_display="Enter"),
+        Binding("c", "next_chapter", "Next chapter"),
+        Binding("n", "new", "New"),
+        Binding("t", "retitle", "Title"),
+        Binding("b", "put_into_book", "Book"),
+        Binding("a", "archive", "Archive"),
+        Binding("r", "restore", "Restore"),
+        Binding("p", "purge", "Purge"),
+        Binding("s", "slots", "Save slots"),
+        Binding("v", "switch(True)", "Archived"),
+        Binding("v", "switch(False)", "Books"),
+    ]
+
+    def compose(self) -> ComposeResult:
+        """Compose the heading above the table."""
+        yield from self.compose_shelf("books", LISTED)
+
+    @property
+    def chapter(self) -> SessionSummary | None:
+        """The chapter under the cursor, or the last one of the book there."""
+        row = self.chosen
+        if row is None:
+            return None
+        if row.chapter is not None:
+            return row.chapter
+        of_book = [one.chapter for one in self._all if one.book.id == row.book.id and one.chapter is not None]
+        return of_book[-1] if of_book else None
+
+    async def reload(self) -> None:
+        """Read books and chapters again."""
+        engine = self._workspace.require_engine()
+        books = await engine.library.books.listed(is_archived=self._shows_archived)
+        summaries = {one.id: one for one in await engine.sessions()}
+        rows = []
+        for book in books:
+            rows.append(BookRow(book))
+            rows += [BookRow(book, summaries[one]) for one in book.chapters if one in summaries]
+        self.show_shelves(await engine.library.counts())
+        self.show_rows(rows)
+
+    def show_rows(self, rows: Sequence[BookRow]) -> None:
+        """Show these books and chapters."""
+        columns = {"Book": self._room, "State": 23, "Prompts": 7, "Last played": 12}
+        self.fill_found(rows, columns, empty=NONE_ARCHIVED if self._shows_archived else NONE_LISTED)
+        self.say(self._outcome or (ARCHIVED if self._shows_archived else LISTED))
+        self._outcome = ""
+
+    @property
+    def _room(self) -> int:
+        return max(20, self.size.width - 53)
+
+    def cells_of(self, row: BookRow) -> tuple[Text, Text, Text, Text]:
+        """Return the cells of a book, or of a chapter with its number."""
+        book, chapter = row.book, row.chapter
+        if chapter is None:
+            title = Text(book.title, style="bold", no_wrap=True, overflow="ellipsis")
+            count = len(book.chapters)
+            about = f"{count} chapter{'' if count == 1 else 's'}"
+            return title, Text(about), Text(), Text(book.author, no_wrap=True, overflow="ellipsis")
+        number = f"  {book.number_of(chapter.id)}. "
+        is_open = is_open_in(self._workspace, chapter)
+        title, *others = chapter_cells(chapter, self._room - len(number), is_open=is_open)
+        return Text(number).append(title), others[0], others[1], others[2]
+
+    def words_of(self, row: BookRow) -> str:
+        """Return the titles of the book and of the chapter, and who wrote the book."""
+        chapter = row.chapter.title if row.chapter is not None else ""
+        return f"{row.book.title} {row.book.author} {chapter}"
+
+    def book_of(self, session_id: SessionId) -> str:
+        """Return the title of the book of a chapter."""
+        return next((row.book.title for row in self._all if session_id in row.book.chapters), "")
+
+    @on(DataTable.RowSelected)
+    def action_open(self) -> None:
+        """Open the chapter under the cursor, or the last one of the book there."""
+        if not self._shows_archived:
+            self.open_chapter()
+
+    def action_new(self) -> None:
+        """Ask for the title of a new book."""
+        self.ask_for_name("", self._make)
+
+    async def _make(self, title: str) -> None:
+        book = await self._books.create(title)
+        self._outcome = f"Made “{book.title}”; b on a chapter (2) puts it into the book"
+
+    def action_retitle(self) -> None:
+        """Ask for another title of the chapter or the book under the cursor."""
+        row = self.chosen
+        if row is None:
+            return
+        if row.chapter is not None:
+            self.retitle_chapter()
+        else:
+            self.ask_for_name(row.book.title, partial(self._retitle, row.book))
+
+    async def _retitle(self, book: Book, title: str) -> None:
+        await self._books.save(replace(book, title=title))
+
+    def action_archive(self) -> None:
+        """Archive the chapter or the book under the cursor."""
+        row = self.chosen
+        if row is None:
+            return
+        if row.chapter is not None:
+            self.archive_chapter()
+        else:
+            self._outcome = f"“{row.book.title}” is archived; v shows it"
+            self.do(self._books.archive(row.book), then_reloads=True)
+
+    def action_restore(self) -> None:
+        """Bring the book under the cursor back."""
+        if self.chosen is not None:
+            self.do(self._restore(self.chosen.book), then_reloads=True)
+
+    async def _restore(self, book: Book) -> None:
+        await self._books.restore(book)
+
+    def action_purge(self) -> None:
+        """Delete the book under the cursor for good, if the GM confirms it."""
+        if self.chosen is not None:
+            book = self.chosen.book
+            text = f"“{book.title}” is deleted; its chapters are kept, in no book. This cannot be undone."
+            self.ask_to_delete("Purge this book for good?", text, partial(self._books.purge, book))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer which actions are possible on the row under the cursor."""
+        is_listed = not self._shows_archived and bool(self.rows)
+        match action:
+            case "restore" | "purge":
+                return self._shows_archived and bool(self.rows)
+            case "switch":
+                return parameters != (self._shows_archived,)
+            case "open":
+                return is_listed and self.chapter is not None
+            case "next_chapter":
+                return is_listed and self.may_continue()
+            case "put_into_book" | "slots":
+                return is_listed and self.chosen is not None and self.chosen.chapter is not None
+            case "archive" | "retitle":
+                return is_listed
+            case "new":
+                return not self._shows_archived
+        return True
+
+    @property
+    def _books(self) -> "BookLibrary":
+        return self._workspace.require_engine().library.books

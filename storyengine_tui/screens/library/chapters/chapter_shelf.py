@@ -1,0 +1,132 @@
+"""Commands on a chapter in a list of the library, alone or in a book."""
+
+from abc import abstractmethod
+from collections.abc import Awaitable
+from typing import ClassVar, TypeVar
+
+from textual.binding import Binding, BindingType
+
+from core.domain.ids import SessionId
+from core.domain.session.session import SessionSummary
+from core.domain.session.session_state import SessionState
+from storyengine_tui.screens.chapter.next_chapter import begin_next
+from storyengine_tui.screens.library.chapters.save_points_screen import SavePointsScreen
+from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
+from storyengine_tui.screens.library.shelf.title_modal import BookModal, TitleModal
+
+Row = TypeVar("Row")
+UNREADABLE = "cannot be read"
+CANNOT_OPEN = "This chapter cannot be read; a archives it, and the others are not affected"
+
+
+class ChapterShelf(ShelfScreen[Row]):
+    """A list in which there are chapters; `chapter` is the one under the cursor."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c", "next_chapter", "Next chapter", show=False),
+        Binding("b", "put_into_book", "Into a book", show=False),
+    ]
+
+    _is_beginning = False
+
+    @property
+    @abstractmethod
+    def chapter(self) -> SessionSummary | None:
+        """The chapter under the cursor."""
+
+    def is_readable(self) -> bool:
+        """Return whether the chapter under the cursor can be read; if it cannot, say what to do."""
+        chapter = self.chapter
+        if chapter is None or chapter.is_readable:
+            return True
+        self.say(CANNOT_OPEN)
+        return False
+
+    def open_chapter(self) -> None:
+        """Open the chapter under the cursor."""
+        if self.chapter is not None and self.is_readable():
+            self.do(self.close_after(self._workspace.open(self.chapter.id)))
+
+    async def close_after(self, work: Awaitable[None]) -> None:
+        """Do this, and go back to the chapter that is open then."""
+        await work
+        self.dismiss()
+
+    def retitle_chapter(self) -> None:
+        """Ask for another title."""
+        chosen = self.chapter
+        if chosen is None or not self.is_readable():
+            return
+
+        def retitle(title: str | None) -> None:
+            if title is not None:
+                self.do(self._workspace.retitle(chosen.id, title), then_reloads=True)
+
+        self.app.push_screen(TitleModal(chosen.title), retitle)
+
+    def archive_chapter(self) -> None:
+        """Take the chapter under the cursor off the list."""
+        if self.chapter is not None:
+            self.do(self._archive(self.chapter), then_reloads=True)
+
+    async def _archive(self, chosen: SessionSummary) -> None:
+        await self._workspace.archive(chosen.id)
+        self._outcome = f"“{chosen.title}” is archived; v shows it"
+
+    def action_slots(self) -> None:
+        """Show the save slots of the chapter under the cursor; a restored one is open afterwards."""
+
+        def close(is_restored: bool | None) -> None:
+            if is_restored:
+                self.dismiss()
+            else:
+                self.do(self.reload())
+
+        if self.chapter is not None and self.is_readable():
+            self.app.push_screen(SavePointsScreen(self._workspace, self.chapter), close)
+
+    def action_next_chapter(self) -> None:
+        """Begin the chapter after the one under the cursor, and open it."""
+        # A key that comes twice asks for one chapter.
+        if self.chapter is not None and self.is_readable() and not self._is_beginning:
+            self._is_beginning = True
+            self.do(self._begin_next(self.chapter.id))
+
+    async def _begin_next(self, session_id: SessionId) -> None:
+        try:
+            if await begin_next(self.app, self._workspace, session_id):
+                self.dismiss()
+        finally:
+            self._is_beginning = False
+
+    def action_put_into_book(self) -> None:
+        """Ask for the book that the chapter under the cursor belongs to."""
+        chosen = self.chapter
+        if chosen is None or not self.is_readable():
+            return
+
+        def put(title: str | None) -> None:
+            if title is not None:
+                self.do(self._put(chosen.id, title), then_reloads=True)
+
+        self.app.push_screen(BookModal(self.book_of(chosen.id)), put)
+
+    def book_of(self, session_id: SessionId) -> str:
+        """Return the title of the book of a chapter; empty for one that is in none."""
+        return ""
+
+    async def _put(self, session_id: SessionId, title: str) -> None:
+        books = self._workspace.require_engine().library.books
+        now = await books.of(session_id)
+        if title.strip():
+            book = await books.add(await books.find_or_create(title), session_id)
+            self._outcome = (
+                f"It is chapter {book.number_of(session_id)} of “{book.title}” (1 shows the books)"
+            )
+        elif now is not None:
+            await books.remove(now, session_id)
+            self._outcome = f"It is no longer in “{now.title}”"
+
+    def may_continue(self) -> bool:
+        """Whether the chapter under the cursor has ended, so that it hands something on."""
+        return self.chapter is not None and self.chapter.state in (SessionState.ENDED, SessionState.NARRATING)

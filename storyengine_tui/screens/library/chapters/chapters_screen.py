@@ -1,0 +1,177 @@
+"""The chapter list: open, new, rename, archive, restore, and purge after a question (design 5)."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import DataTable
+
+from core.domain.session.session import SessionSummary
+from core.storage.library_store import LibraryCounts
+from storyengine_tui.screens.chapter.workspace import Workspace
+from storyengine_tui.screens.library.chapters.chapter_shelf import UNREADABLE, ChapterShelf
+from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
+
+LISTED = "Your chapters, last played first"
+ALONE = "Your chapters in no book, last played first"
+NONE_LISTED = "There is no chapter; n starts one."
+NONE_ALONE = "Every chapter is in a book (1); n starts another."
+ARCHIVED = "Archived chapters: restore one to play on, or purge it for good"
+RESTORE_FIRST = "An archived chapter cannot be opened: r restores it, then it is in your chapters (v)."
+NONE_ARCHIVED = "No chapter is archived."
+
+
+def chapter_cells(summary: SessionSummary, room: int, *, is_open: bool) -> tuple[Text, Text, Text, Text]:
+    """Return the cells of a chapter: its title in `room` cells, its state, its prompts and its time."""
+    if not summary.is_readable:
+        return Text(summary.title, no_wrap=True, overflow="ellipsis"), Text(UNREADABLE), Text(), Text()
+    state = STATE_LABELS[summary.state]
+    return (
+        Text(shortened_title(summary.title, room), style="bold" if is_open else "", no_wrap=True),
+        Text(f"here · {state}" if is_open else state),
+        Text(str(summary.prompt_index), justify="right"),
+        Text(f"{summary.updated_at.astimezone():%d %b %H:%M}"),
+    )
+
+
+def is_open_in(workspace: Workspace, summary: SessionSummary) -> bool:
+    """Whether a chapter is the open one."""
+    return workspace.session is not None and workspace.session.id == summary.id
+
+
+class ChaptersScreen(ChapterShelf[SessionSummary]):
+    """Lists the chapters in no book, or the archived ones; Esc goes back to the open one."""
+
+    SHELF = "chapters"
+    HELP = (
+        "Enter opens a chapter. Archiving takes it off every list but the archive (v), from where it can be "
+        "restored; only there it can be purged, which deletes it for good. Save slots (s) hold earlier "
+        "states of a chapter, from which you can go on. c begins the next chapter of one that has ended, b "
+        "puts one into a book; 1 to 4 show books, chapters, cast and lore, and / finds words in a list."
+    )
+    # The last binding does not fit 80 columns, which is fine: returning users do not need the example.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "open", "Open", key_display="Enter"),
+        Binding("n", "new", "New"),
+        Binding("t", "retitle", "Title"),
+        Binding("a", "archive", "Archive"),
+        Binding("r", "restore", "Restore"),
+        Binding("p", "purge", "Purge"),
+        Binding("s", "slots", "Save slots"),
+        Binding("v", "switch(True)", "Archived"),
+        Binding("v", "switch(False)", "Chapters"),
+        Binding("e", "example", "Example"),
+    ]
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        self._counts = LibraryCounts()
+
+    def compose(self) -> ComposeResult:
+        """Compose the heading above the table."""
+        yield from self.compose_shelf("sessions", LISTED)
+
+    @property
+    def chapter(self) -> SessionSummary | None:
+        """The chapter under the cursor."""
+        return self.chosen
+
+    async def reload(self) -> None:
+        """Read the list again; the cursor stays on its chapter, else on its row."""
+        engine = self._workspace.require_engine()
+        sessions = await engine.sessions(is_archived=self._shows_archived)
+        self._counts = await engine.library.counts()
+        if self._counts.books and not self._shows_archived:
+            in_books = {one for book in await engine.library.books.listed() for one in book.chapters}
+            sessions = [summary for summary in sessions if summary.id not in in_books]
+        self.show_rows(sessions)
+
+    def show_rows(self, rows: Sequence[SessionSummary]) -> None:
+        """Show these chapters."""
+        columns = {"Title": self._room, "State": 23, "Prompts": 7, "Last played": 12}
+        chosen, ids = self.chosen, [summary.id for summary in self.found(rows)]
+        cursor = ids.index(chosen.id) if chosen is not None and chosen.id in ids else None
+        has_books = bool(self._counts.books)
+        none = NONE_ARCHIVED if self._shows_archived else NONE_ALONE if has_books else NONE_LISTED
+        self.show_shelves(self._counts, len(rows))
+        self.fill_found(rows, columns, empty=none, cursor=cursor)
+        listed = ALONE if has_books else LISTED
+        self.say(self._outcome or (ARCHIVED if self._shows_archived else listed))
+        self._outcome = ""
+
+    @property
+    def _room(self) -> int:
+        return max(20, self.size.width - 53)
+
+    def cells_of(self, row: SessionSummary) -> tuple[Text, Text, Text, Text]:
+        """Return the cells of a chapter."""
+        return chapter_cells(row, self._room, is_open=is_open_in(self._workspace, row))
+
+    def words_of(self, row: SessionSummary) -> str:
+        """Return the title of a chapter and its state."""
+        return f"{row.title} {STATE_LABELS[row.state] if row.is_readable else UNREADABLE}"
+
+    @on(DataTable.RowSelected)
+    def _select(self) -> None:
+        """Open the chapter under the cursor, or say that an archived one must be restored first."""
+        if self._shows_archived:
+            self.say(RESTORE_FIRST)
+        else:
+            self.action_open()
+
+    def action_open(self) -> None:
+        """Open the chapter under the cursor."""
+        if not self._shows_archived:
+            self.open_chapter()
+
+    def action_new(self) -> None:
+        """Start a chapter with an empty world."""
+        self.do(self.close_after(self._workspace.open_new()))
+
+    def action_retitle(self) -> None:
+        """Ask for another title."""
+        self.retitle_chapter()
+
+    def action_example(self) -> None:
+        """Close the list and offer the examples."""
+        self.dismiss()
+        self.app.call_later(self.app.run_action, "welcome")
+
+    def action_archive(self) -> None:
+        """Take the chapter under the cursor off the list."""
+        self.archive_chapter()
+
+    def action_restore(self) -> None:
+        """Bring the chapter under the cursor back."""
+        if self.chosen is not None:
+            self.do(self._workspace.require_engine().restore(self.chosen.id), then_reloads=True)
+
+    def action_purge(self) -> None:
+        """Delete the chapter under the cursor for good, if the GM confirms it."""
+        chosen = self.chosen
+        if chosen is None:
+            return
+        text = (
+            f"“{chosen.title}” is deleted with everything in it: world, cast, {chosen.prompt_index:,} "
+            "prompts, memory and drafts. This cannot be undone."
+        )
+        work = partial(self._workspace.purge, chosen.id)
+        self.ask_to_delete("Purge this chapter for good?", text, work)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible with the chapter under the cursor."""
+        if action in ("restore", "purge"):
+            return self._shows_archived and bool(self.rows)
+        if action == "switch":
+            return parameters != (self._shows_archived,)
+        if action == "slots":
+            return bool(self.rows)
+        if action in ("open", "archive", "retitle", "put_into_book"):
+            return not self._shows_archived and bool(self.rows)
+        if action == "next_chapter":
+            return not self._shows_archived and self.may_continue()
+        return True

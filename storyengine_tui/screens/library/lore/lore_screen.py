@@ -1,0 +1,96 @@
+"""The lorebooks of the library: where they came from, and how they go into a file again."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from core.domain.session.profile import GENERAL
+from core.library.cards.card_file import CardFormat
+from core.library.cards.writing import WrittenCard
+from core.library.lore.kept import KeptLorebook
+from storyengine_tui.screens.library.lore.lorebook_screen import LorebookScreen
+from storyengine_tui.screens.library.shelf.kept_shelf import KeptShelf
+from storyengine_tui.screens.shared.kept_text import KeptText
+
+if TYPE_CHECKING:
+    from core.engine.services.library.lorebooks import LoreLibrary
+
+
+class LoreScreen(KeptShelf[KeptLorebook]):
+    """Lists the lorebooks."""
+
+    SHELF = "lore"
+    WHAT = "lorebook"
+    LISTED = "Your lorebooks, kept across chapters"
+    NONE_LISTED = (
+        "There is no lorebook yet; n begins one, i imports: from SillyTavern, a card, NovelAI, Agnai or Risu."
+    )
+    HELP = (
+        "Enter edits the entries of a lorebook and tries a text on it, n begins one. i imports lorebooks, a "
+        "file or a folder; x writes one: .json in its own format, .png and .charx in a card. t gives one "
+        "another name, a archives it, v shows the archive, where r restores and p deletes for good."
+    )
+
+    @property
+    def columns(self) -> dict[str, int]:
+        """The widths of the columns."""
+        return {"Name": max(20, self.size.width - 52), "Entries": 8, "Format": 16, "For the groups": 18}
+
+    def cells_of(self, row: KeptLorebook) -> tuple[Text, Text, Text, Text]:
+        """Return name, number of entries, format and groups."""
+        return (
+            Text(row.name, no_wrap=True, overflow="ellipsis"),
+            Text(f"{row.entry_count:,}", justify="right"),
+            Text(row.format, no_wrap=True, overflow="ellipsis"),
+            Text(", ".join(row.groups) or GENERAL, no_wrap=True, overflow="ellipsis"),
+        )
+
+    def words_of(self, row: KeptLorebook) -> str:
+        """Return name, format and groups."""
+        return " ".join((row.name, row.format, *row.groups))
+
+    @property
+    def _lore(self) -> "LoreLibrary":
+        return self._workspace.require_engine().library.lore
+
+    async def read(self, *, is_archived: bool) -> Sequence[KeptLorebook]:
+        """Return the lorebooks."""
+        return await self._lore.listed(is_archived=is_archived)
+
+    async def import_content(self, content: bytes, name: str) -> tuple[bool, bool]:
+        """Store a lorebook."""
+        return (await self._lore.import_lore(content, name)).is_new, False
+
+    async def written(self, row: KeptLorebook, format_: CardFormat) -> WrittenCard:
+        """Return a lorebook as a file."""
+        return await self._lore.export(row, format_)
+
+    async def make(self, name: str) -> str:
+        """Store an empty lorebook."""
+        book = await self._lore.create(name)
+        return f"Made “{book.name}”; Enter writes its entries"
+
+    async def rename(self, row: KeptLorebook, name: str) -> None:
+        """Store another name."""
+        await self._lore.save(replace(row, name=name))
+
+    async def put_away(self, row: KeptLorebook) -> None:
+        """Archive a lorebook."""
+        await self._lore.archive(row)
+
+    async def bring_back(self, row: KeptLorebook) -> None:
+        """Restore a lorebook."""
+        await self._lore.restore(row)
+
+    async def delete(self, row: KeptLorebook) -> None:
+        """Delete an archived lorebook, with its data outside of the store."""
+        await self._lore.purge(row)
+        KeptText.forget_entries_of(row.id, self._workspace.paths.data)
+
+    def action_open(self) -> None:
+        """Edit the entries of the lorebook under the cursor."""
+        row = self.chosen
+        if row is not None and not self._shows_archived and self.is_active:
+            self.app.push_screen(LorebookScreen(self._workspace, row), lambda _: self.do(self.reload()))

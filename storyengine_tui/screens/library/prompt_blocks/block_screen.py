@@ -1,0 +1,158 @@
+"""One prompt block as it is edited: what is typed is stored within a second, as on the tabs (design 10)."""
+
+from dataclasses import replace
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widgets import Input, Select, Static
+
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.session.prompt_block import LONGEST_BLOCK_NAME, LONGEST_PROMPT_BLOCK, BlockPlace, PromptBlock
+from core.domain.session.state_machine import Command
+from core.engine.session.session_handle import SessionHandle
+from storyengine_tui.screens.chapter.autosaved_screen import AutosavedScreen
+from storyengine_tui.screens.chapter.workspace import Workspace
+from storyengine_tui.screens.library.prompt_blocks.conditions import AGENT_NAMES, TypedBlock, called
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
+from storyengine_tui.widgets.banner import Banner, Tone
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.one_line import FormField
+from storyengine_tui.widgets.key_line import KeyLine
+
+PLACES: tuple[tuple[str, BlockPlace], ...] = (
+    ("with the rules, behind the system prompt", BlockPlace.RULES),
+    ("with the material, in front of it", BlockPlace.MATERIAL),
+)
+SWITCHED_OFF = "Stored, and switched off:"
+GONE = "This block was deleted in another window; copy what you need."
+
+
+class BlockScreen(AutosavedScreen):
+    """Edits one block; Esc goes back, with everything stored."""
+
+    CSS_PATH = "prompt_blocks.tcss"
+    HELP = (
+        "An empty condition always holds; all conditions that are set must hold. Names have commas between "
+        "them. A lower order comes first. Your text is saved automatically, and used from the next call on."
+    )
+
+    def __init__(self, workspace: Workspace, session: SessionHandle, block_id: int) -> None:
+        super().__init__(workspace, session)
+        self._block_id = block_id
+
+    def compose(self) -> ComposeResult:
+        """Compose the fields over the text."""
+        block = self._session.snapshot.prompt_blocks.find(self._block_id) or PromptBlock(
+            id=self._block_id, name="?"
+        )
+        typed = TypedBlock.of(block, self._session.snapshot.session)
+        yield Static("Prompt block", id="heading", markup=False)
+        name = FormField(typed.name, compact=True, max_length=LONGEST_BLOCK_NAME, id="name")
+        yield self._line("Name", name)
+        yield self._line("Order", FormField(typed.order, compact=True, max_length=5, id="order"))
+        yield self._line(
+            "Place",
+            GuardedSelect[BlockPlace](PLACES, value=typed.place, allow_blank=False, compact=True, id="place"),
+        )
+        for label, value, holder, key in self._conditions(typed):
+            yield self._line(label, FormField(value, compact=True, placeholder=holder, id=key))
+        with Horizontal(classes="line"):
+            yield Static("", id="problem", markup=False)
+            yield Static("", id="saved", markup=False)
+            yield CharCounter(LONGEST_PROMPT_BLOCK, length=len(typed.text), id="counter")
+        yield CappedTextArea(
+            typed.text,
+            limit=LONGEST_PROMPT_BLOCK,
+            placeholder="What the agent is to keep in mind.",
+            id="text",
+        )
+        yield Banner(id="result")
+        yield KeyLine(offers_palette=False)
+
+    def _conditions(self, typed: TypedBlock) -> tuple[tuple[str, str, str, str], ...]:
+        session, blocks = self._session.snapshot.session, self._session.snapshot.prompt_blocks
+        cast = ", ".join(called(session).values())
+        return (
+            ("Characters", typed.characters, f"all, and other agents; or some of {cast}", "characters"),
+            ("Agents", typed.agents, f"all; or some of {', '.join(AGENT_NAMES.values())}", "agents"),
+            ("Variants", typed.variants, f"all; or some of {', '.join(blocks.all_variants)}", "variants"),
+        )
+
+    def _line(self, label: str, field: FormField | GuardedSelect[BlockPlace]) -> Horizontal:
+        return Horizontal(Static(label, classes="label"), field, classes="line")
+
+    def on_mount(self) -> None:
+        """Show what is stored; a window that only reads shows it as well."""
+        is_editable = self._session.can(Command.EDIT_PROMPT_BLOCKS)
+        self._text.read_only = not is_editable
+        for field in self.query(".line Input, .line Select"):
+            field.disabled = not is_editable
+        self._text.focus()
+
+    @property
+    def _text(self) -> CappedTextArea:
+        return self.query_one("#text", CappedTextArea)
+
+    @property
+    def _typed(self) -> TypedBlock:
+        place = self.query_one("#place", Select).value
+        return TypedBlock(
+            name=self._value("name"),
+            order=self._value("order"),
+            place=place if isinstance(place, BlockPlace) else BlockPlace.RULES,
+            variants=self._value("variants"),
+            characters=self._value("characters"),
+            agents=self._value("agents"),
+            text=self._text.text,
+        )
+
+    def _value(self, field: str) -> str:
+        return self.query_one(f"#{field}", Input).value
+
+    async def flush(self) -> None:
+        """Store what was typed and is not stored yet; raises StoryEngineError."""
+        if self._session.can(Command.EDIT_PROMPT_BLOCKS):
+            # The last keys may not have been told of yet.
+            self.autosave.touch()
+            await self.autosave.flush()
+
+    async def _save(self) -> None:
+        """Store what can be stored; what leaves no room for the model is stored switched off."""
+        snapshot = self._session.snapshot
+        blocks = snapshot.prompt_blocks
+        before = blocks.find(self._block_id)
+        if before is None:
+            raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, GONE)
+        made, _ = self._typed.put_into(before, blocks, snapshot.session, snapshot.cast.other_names)
+        if made == before:
+            return
+        try:
+            await self._session.edits.edit_prompt_blocks(blocks.with_block(made))
+        except StoryEngineError as error:
+            if error.code is not ErrorCode.LIMIT_EXCEEDED or not made.is_on:
+                raise
+            await self._session.edits.edit_prompt_blocks(blocks.with_block(replace(made, is_on=False)))
+            self._say(f"{SWITCHED_OFF} {error.message}", error.hint, Tone.WARNING)
+
+    @property
+    def _problem(self) -> str:
+        snapshot = self._session.snapshot
+        block = snapshot.prompt_blocks.find(self._block_id) or PromptBlock(id=self._block_id, name="?")
+        return self._typed.put_into(
+            block, snapshot.prompt_blocks, snapshot.session, snapshot.cast.other_names
+        )[1]
+
+    @on(CappedTextArea.Edited)
+    @on(Input.Changed)
+    @on(Select.Changed)
+    def _touch(self, event: CappedTextArea.Edited | Input.Changed | Select.Changed) -> None:
+        event.stop()
+        if not self._session.can(Command.EDIT_PROMPT_BLOCKS):
+            return
+        self.query_one(CharCounter).show(self._text.length)
+        self.query_one("#problem", Static).update(Content(self._problem))
+        self._say_state("storing …")
+        self.autosave.touch()

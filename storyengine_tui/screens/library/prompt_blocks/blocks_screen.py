@@ -1,0 +1,212 @@
+"""The prompt blocks of a chapter in the order of an input, the active variant, and the outline beside it."""
+
+from dataclasses import replace
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import DataTable, Select, Static
+
+from core.domain.session.prompt_block import (
+    DEFAULT_VARIANT,
+    LONGEST_PROMPT_BLOCKS,
+    PromptBlock,
+    PromptBlocks,
+)
+from core.domain.session.state_machine import Command
+from core.engine.session.session_handle import SessionHandle
+from core.engine.sync.notifications import PromptBlocksChanged, WriterChanged
+from storyengine_tui.screens.chapter.workspace import Workspace
+from storyengine_tui.screens.library.prompt_blocks.block_screen import BlockScreen
+from storyengine_tui.screens.library.prompt_blocks.conditions import used_for
+from storyengine_tui.screens.library.prompt_blocks.outline_view import OutlineView
+from storyengine_tui.screens.library.prompt_blocks.variant_modal import VariantModal
+from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
+from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.key_line import KeyLine
+
+NONE_YET = (
+    "This chapter has no prompt blocks: every agent is given the built-in rules alone.\n\n"
+    "n writes one; s offers sixteen to begin with, all switched off."
+)
+NEW_NAME = "New block"
+OF_ANOTHER = "–"
+"""Shown instead of “on” for a block that only other variants use."""
+_NAME_WIDTH = 17
+EDITS = frozenset({"switch", "add", "drop", "starting_set", "add_variant", "drop_variant"})
+
+
+class PromptBlocksScreen(ListScreen[None, PromptBlock]):
+    """Lists the blocks; Enter edits one, Esc goes back to the chapter. Every change is stored at once."""
+
+    CSS_PATH = "prompt_blocks.tcss"
+    HELP = (
+        "Prompt blocks are texts of yours that agents are given behind their built-in rules, from the next "
+        "call on. Those of a variant are used only while it is the active one. Blocks that are off, or for "
+        "another variant (–), take no room."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "edit", "Edit"),
+        Binding("space", "switch", "On/off"),
+        Binding("n", "add", "New"),
+        Binding("d", "drop", "Delete"),
+        Binding("s", "starting_set", "Starting set"),
+        Binding("v", "add_variant", "Variant"),
+        Binding("x", "drop_variant", "Remove variant", show=False),
+        Binding("escape", "close", "Back"),
+    ]
+
+    def __init__(self, workspace: Workspace, session: SessionHandle) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._session = session
+
+    def compose(self) -> ComposeResult:
+        """Compose variant and list, and the outline beside them."""
+        with Horizontal(id="top"):
+            yield Static("Prompt blocks · variant ", classes="label")
+            yield GuardedSelect[str](
+                self._variants, value=self._blocks.variant, allow_blank=False, compact=True, id="variant"
+            )
+            yield Static("", id="used", markup=False)
+        with Horizontal(id="sides"):
+            with Vertical(id="list"):
+                yield Banner(id="trouble")
+                yield DataTable(id="blocks", cursor_type="row", zebra_stripes=False)
+                yield Static(NONE_YET, id="empty", markup=False)
+            yield OutlineView(self._session)
+        yield KeyLine(offers_palette=False)
+
+    @property
+    def _blocks(self) -> PromptBlocks:
+        return self._session.snapshot.prompt_blocks
+
+    @property
+    def _variants(self) -> list[tuple[Content, str]]:
+        return [(Content(name), name) for name in self._blocks.all_variants]
+
+    def on_mount(self) -> None:
+        """Follow what is edited over this screen, or in another window."""
+        self.run_worker(self._follow(), group="follow", exit_on_error=False)
+
+    async def _follow(self) -> None:
+        with self._session.listen() as listener:
+            async for notification in listener:
+                if isinstance(notification, PromptBlocksChanged | WriterChanged):
+                    await self.reload()
+
+    async def reload(self) -> None:
+        """Show the blocks as they are stored."""
+        blocks, more = self._blocks, max(0, self.size.width - 80) // 4
+        columns = {"Order": 5, "": 3, "Name": _NAME_WIDTH + more, "Used for": 11 + more}
+        self.fill(blocks.in_order, columns, self._cells)
+        length = sum(len(block.text) for block in blocks.blocks)
+        used = f"Enter edits one · {length:,}/{LONGEST_PROMPT_BLOCKS:,}" if blocks.blocks else ""
+        self.query_one("#used", Static).update(Content(used))
+        variant = self.query_one("#variant", Select)
+        with variant.prevent(Select.Changed):
+            variant.set_options(self._variants)
+            variant.value = blocks.variant
+        self.query_one(OutlineView).show()
+        self.refresh_bindings()
+
+    def _cells(self, block: PromptBlock) -> tuple[Text, ...]:
+        is_used = not block.variants or self._blocks.variant in block.variants
+        return (
+            Text(f"{block.order:,}", justify="right"),
+            Text(("on" if is_used else OF_ANOTHER) if block.is_on else "off"),
+            _cut(block.name),
+            _cut(used_for(block, self._session.snapshot.session)),
+        )
+
+    def _store(self, blocks: PromptBlocks) -> None:
+        self.do(self._session.edits.edit_prompt_blocks(blocks))
+
+    @on(DataTable.RowSelected)
+    def action_edit(self) -> None:
+        """Edit the block under the cursor."""
+        if self.chosen is not None:
+            self._open(self.chosen.id)
+
+    def _open(self, block_id: int) -> None:
+        self.app.push_screen(BlockScreen(self._workspace, self._session, block_id))
+
+    def action_switch(self) -> None:
+        """Switch the block under the cursor on or off."""
+        if self.chosen is not None:
+            self._store(self._blocks.with_block(replace(self.chosen, is_on=not self.chosen.is_on)))
+
+    def action_add(self) -> None:
+        """Begin a new block, and edit it."""
+        self.do(self._add())
+
+    async def _add(self) -> None:
+        block = PromptBlock(id=self._blocks.next_id, name=NEW_NAME)
+        await self._session.edits.edit_prompt_blocks(self._blocks.with_block(block))
+        self._open(block.id)
+
+    def action_drop(self) -> None:
+        """Delete the block under the cursor, after a question."""
+        block = self.chosen
+        if block is None:
+            return
+
+        def drop(is_wanted: bool | None) -> None:
+            if is_wanted:
+                self._store(self._blocks.without_block(block.id))
+
+        text = "Its text is deleted from this chapter. Save slots and calls that have it keep it."
+        question = ConfirmModal(f"Delete “{block.name}”?", text, confirm="Delete", is_destructive=True)
+        self.app.push_screen(question, drop)
+
+    def action_starting_set(self) -> None:
+        """Add the blocks to begin with, switched off."""
+        from core.exchange.library.starting_set import with_starting_set
+
+        self._store(with_starting_set(self._blocks))
+
+    @on(Select.Changed, "#variant")
+    def _handle_variant(self, event: Select.Changed) -> None:
+        event.stop()
+        if isinstance(event.value, str) and event.value != self._blocks.variant:
+            self._store(self._blocks.with_variant(event.value))
+
+    def action_add_variant(self) -> None:
+        """Ask for the name of a variant, and make it the active one."""
+
+        def add(name: str | None) -> None:
+            if name:
+                self._store(self._blocks.with_variant(name))
+
+        self.app.push_screen(VariantModal(""), add)
+
+    def action_drop_variant(self) -> None:
+        """Remove the active variant, after a question."""
+        variant = self._blocks.variant
+
+        def drop(is_wanted: bool | None) -> None:
+            if is_wanted:
+                self._store(self._blocks.without_variant(variant))
+
+        text = "The default variant is active then. Blocks that were for this one alone stay, switched off."
+        self.app.push_screen(ConfirmModal(f"Remove the variant “{variant}”?", text, confirm="Remove"), drop)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible."""
+        if action in EDITS and not self._session.can(Command.EDIT_PROMPT_BLOCKS):
+            return False
+        if action in ("edit", "switch", "drop"):
+            return bool(self._blocks.blocks)
+        if action == "drop_variant":
+            return self._blocks.variant != DEFAULT_VARIANT
+        return True
+
+
+def _cut(text: str) -> Text:
+    return Text(text, no_wrap=True, overflow="ellipsis")

@@ -1,0 +1,1 @@
+"""Lists of the library: the screen that they share, and its parts."""

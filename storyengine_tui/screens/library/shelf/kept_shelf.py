@@ -1,0 +1,197 @@
+"""Base class of the lists of cast and lore: import, export, archive, restore and purge."""
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import DataTable
+
+from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
+from core.library.cards.card_file import CardFormat
+from core.library.cards.writing import WrittenCard
+from core.library.characters.character import Character
+from core.library.lore.kept import KeptLorebook
+from core.library.refusal import LARGEST_FILE, FileRefusedError
+from storyengine_tui.screens.library.shelf.arriving import outcome_of
+from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
+from storyengine_tui.screens.library.shelf.title_modal import ExportModal, FileModal
+
+Kept = TypeVar("Kept", Character, KeptLorebook)
+
+
+class KeptShelf(ShelfScreen[Kept]):
+    """A list of characters or of lorebooks; subclasses say how each is stored."""
+
+    WHAT: ClassVar[str]
+    """The word for one row."""
+    LISTED: ClassVar[str]
+    NONE_LISTED: ClassVar[str]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "open", "Open", key_display="Enter"),
+        Binding("n", "new", "New"),
+        Binding("t", "retitle", "Name"),
+        Binding("i", "import", "Import"),
+        Binding("x", "export", "Export"),
+        Binding("a", "archive", "Archive"),
+        Binding("r", "restore", "Restore"),
+        Binding("p", "purge", "Purge"),
+        Binding("v", "switch(True)", "Archived"),
+        Binding("v", "switch(False)", "Library"),
+    ]
+
+    def compose(self) -> ComposeResult:
+        """Compose the heading above the table."""
+        yield from self.compose_shelf(self.SHELF, self.LISTED)
+
+    async def reload(self) -> None:
+        """Read the list again."""
+        engine = self._workspace.require_engine()
+        rows = await self.read(is_archived=self._shows_archived)
+        self.show_shelves(await engine.library.counts())
+        self.show_rows(rows)
+
+    def show_rows(self, rows: Sequence[Kept]) -> None:
+        """Show these."""
+        none = f"No {self.WHAT} is archived." if self._shows_archived else self.NONE_LISTED
+        self.fill_found(rows, self.columns, empty=none)
+        archived = f"Archived: restore a {self.WHAT}, or purge it for good"
+        self.say(self._outcome or (archived if self._shows_archived else self.LISTED))
+        self._outcome = ""
+
+    @property
+    @abstractmethod
+    def columns(self) -> dict[str, int]:
+        """The widths of the columns."""
+
+    @abstractmethod
+    async def read(self, *, is_archived: bool) -> Sequence[Kept]:
+        """Return the rows."""
+
+    @abstractmethod
+    async def import_content(self, content: bytes, name: str) -> tuple[bool, bool]:
+        """Store what is in a file; return whether it is new, and whether it says what was not taken."""
+
+    @abstractmethod
+    async def written(self, row: Kept, format_: CardFormat) -> WrittenCard:
+        """Return a row as a file."""
+
+    @abstractmethod
+    async def make(self, name: str) -> str:
+        """Store a new row under a name, and return a sentence about it."""
+
+    @abstractmethod
+    async def rename(self, row: Kept, name: str) -> None:
+        """Store another name."""
+
+    @abstractmethod
+    async def put_away(self, row: Kept) -> None:
+        """Archive a row."""
+
+    @abstractmethod
+    async def bring_back(self, row: Kept) -> None:
+        """Restore an archived row."""
+
+    @abstractmethod
+    async def delete(self, row: Kept) -> None:
+        """Delete an archived row."""
+
+    @on(DataTable.RowSelected)
+    def _select(self) -> None:
+        self.action_open()
+
+    @abstractmethod
+    def action_open(self) -> None:
+        """Show the row under the cursor."""
+
+    def action_new(self) -> None:
+        """Ask for the name of a new row, and make it; without a name nothing is made."""
+
+        async def make(name: str) -> None:
+            if name.strip():
+                self._outcome = await self.make(name)
+
+        self.ask_for_name("", make)
+
+    def action_import(self) -> None:
+        """Ask for a file or a folder, and import it."""
+
+        def answered(path: str | None) -> None:
+            if path is not None and path.strip():
+                self.do(self._import(Path(path.strip()).expanduser()), then_reloads=True)
+
+        self.app.push_screen(FileModal(""), answered)
+
+    async def _import(self, path: Path) -> None:
+        """Import each file as a whole or not at all; say what became of them."""
+        files = await asyncio.to_thread(files_in, [path])
+        taken, known, claims, refused = 0, 0, 0, list[str]()
+        for file in files:
+            try:
+                is_new, has_claims = await self.import_content(await read_file(file, LARGEST_FILE), file.name)
+            except FileRefusedError as error:
+                refused.append(error.message)
+            else:
+                taken, known, claims = taken + is_new, known + (not is_new), claims + has_claims
+        self._outcome = outcome_of(taken, known, refused, claims)
+
+    def action_export(self) -> None:
+        """Ask for a file, and write the row under the cursor into it."""
+        row = self.chosen
+        if row is None:
+            return
+
+        def write(path: str | None) -> None:
+            if path is not None and path.strip():
+                self.do(self._export(row, Path(path.strip()).expanduser()), then_reloads=True)
+
+        self.app.push_screen(ExportModal(""), write)
+
+    async def _export(self, row: Kept, file: Path) -> None:
+        format_ = format_of(file)
+        await asyncio.to_thread(refuse_present, file)
+        # The list may not show yet what was just stored.
+        now = next((one for one in await self.read(is_archived=False) if one.id == row.id), row)
+        made: WrittenCard = await self.written(now, format_)
+        await write_new(file, made.content)
+        self._outcome = " ".join((f"Wrote {file}.", *made.notes))
+
+    def action_retitle(self) -> None:
+        """Ask for another name."""
+        if self.chosen is not None:
+            self.ask_for_name(self.chosen.name, partial(self.rename, self.chosen))
+
+    def action_archive(self) -> None:
+        """Take the row under the cursor off the list."""
+        if self.chosen is not None:
+            self._outcome = f"“{self.chosen.name}” is archived; v shows it"
+            self.do(self.put_away(self.chosen), then_reloads=True)
+
+    def action_restore(self) -> None:
+        """Bring the row under the cursor back."""
+        if self.chosen is not None:
+            self.do(self.bring_back(self.chosen), then_reloads=True)
+
+    def action_purge(self) -> None:
+        """Delete the row under the cursor for good, if the GM confirms it."""
+        row = self.chosen
+        if row is not None:
+            text = f"“{row.name}” is deleted with its file. Chapters keep the copies that they took."
+            self.ask_to_delete(f"Purge this {self.WHAT} for good?", text, partial(self.delete, row))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible with the row under the cursor."""
+        if action in ("restore", "purge"):
+            return self._shows_archived and bool(self.rows)
+        if action == "switch":
+            return parameters != (self._shows_archived,)
+        if action in ("archive", "retitle", "export", "open"):
+            return not self._shows_archived and bool(self.rows)
+        if action in ("import", "new"):
+            return not self._shows_archived
+        return True

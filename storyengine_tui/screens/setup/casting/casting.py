@@ -1,0 +1,100 @@
+"""Takes a character of the library into a slot of tab 1, and keeps one of a slot there."""
+
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App
+
+from core.domain.clock import utc_now
+from core.library.characters.character import Character
+from core.library.characters.from_card import tags_of
+from core.library.characters.in_chapter import compared
+from core.library.characters.offers import offers_of
+from core.library.characters.pause import pause_text
+from core.text.cleaning import is_blank
+from storyengine_tui.screens.setup.cast_panels import AgentPanel
+from storyengine_tui.screens.setup.casting.compare_screen import CompareScreen, SlotTexts
+from storyengine_tui.screens.setup.casting.offers_screen import OffersScreen
+from storyengine_tui.screens.setup.casting.pick_screen import PickScreen
+from storyengine_tui.screens.setup.setup_pane import SetupPane
+from storyengine_tui.theme import colour_of
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+
+if TYPE_CHECKING:
+    from core.engine.services.library.characters import CharacterLibrary
+    from core.engine.services.library.service import Library
+
+PAUSED = "“{}” is {} in the library: once the chapter is locked it is away until that is over."
+MODEL = "“{}” is meant for the model {}: F6 says whether that answers here, and can set another."
+NOTHING_MORE = "The card of “{}” has nothing else that a chapter could take."
+NONE_THERE = "The library has no character yet: F5, then 3 and i imports cards, n makes one."
+
+
+async def take_character(app: App[Any], library: "Library", slot: AgentPanel) -> None:
+    """Ask for a character, and take it into an empty slot; beside another one, show what differs."""
+    characters = await library.characters.listed()
+    if not characters:
+        app.notify(NONE_THERE, markup=False)
+        return
+
+    pane = _pane_of(slot)
+
+    def answered(character: Character | None) -> None:
+        if character is None:
+            return
+        if paused := pause_text(character, utc_now()):
+            app.notify(PAUSED.format(character.name, paused), markup=False)
+        if character.model:
+            app.notify(MODEL.format(character.name, character.model), markup=False)
+        rows = compared(character, slot.agent_name, slot.identity, slot.profile)
+        is_empty = is_blank(slot.agent_name) and is_blank(slot.identity)
+        if is_empty and all(len(row.library) <= slot.room_for(row.field) for row in rows):
+            for row in rows:
+                slot.set_field(row.field, row.library)
+            slot.link(character.id)
+            pane.do(offer_more(app, library, slot))
+        else:
+            before = slot.profile.character_id
+
+            def offer(_: None) -> None:
+                if before != slot.profile.character_id == character.id:
+                    pane.do(offer_more(app, library, slot))
+
+            app.push_screen(CompareScreen(library.characters, character, slot), offer)
+
+    app.push_screen(PickScreen(characters, slot.called), answered)
+
+
+def _pane_of(panel: AgentPanel) -> SetupPane:
+    return next(one for one in panel.ancestors if isinstance(one, SetupPane))
+
+
+async def offer_more(app: App[Any], library: "Library", slot: AgentPanel, *, is_asked: bool = False) -> None:
+    """Offer what else the card has of the character in a slot; if there is nothing, say so where asked."""
+    pane, origin = _pane_of(slot), slot.profile.character_id
+    if origin is None:
+        return
+    character = next((one for one in await library.characters.listed() if one.id == origin), None)
+    card = None if character is None else (await library.characters.card(character)).card
+    tags = () if card is None else tags_of(card)
+    if slot.is_editable and tags != slot.profile.tags:
+        slot.link(origin, tags)
+    await pane.flush()
+    offers = () if card is None else offers_of(card, origin, slot.called)
+    lore = await library.lore.copy_in_card(origin, slot.slot, slot.called)
+    if offers or lore is not None:
+        chapter = pane.query_one("#chapter", CappedTextArea)
+        app.push_screen(OffersScreen(pane.session, slot, chapter, offers, lore))
+    elif is_asked:
+        app.notify(NOTHING_MORE.format(slot.called), markup=False)
+
+
+async def keep_character(app: App[Any], library: "CharacterLibrary", slot: SlotTexts) -> None:
+    """Keep the character of a slot in the library; where its name is known there, show what differs."""
+    known = await library.known_as(slot.called, slot.profile.character_id)
+    if known is None:
+        kept = await library.create(slot.called, slot.identity, slot.profile, colour_of(slot.slot))
+        if slot.is_editable:
+            slot.link(kept.id)
+        app.notify(f"“{kept.name}” is in the library now (F5, then 3)", markup=False)
+    else:
+        app.push_screen(CompareScreen(library, known, slot))

@@ -1,0 +1,240 @@
+"""A character in a slot beside the one in the library: what differs, and what is taken over by field."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import DataTable, Static
+
+from core.domain.errors import LimitExceededError
+from core.domain.ids import CharacterId
+from core.domain.session.profile import Profile
+from core.domain.slot import Slot
+from core.library.characters.character import Character
+from core.library.characters.in_chapter import Compared, SharedField, compared, with_field
+from core.text.cleaning import clean_line, is_blank
+from core.text.graphemes import head
+from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.key_line import KeyLine
+
+if TYPE_CHECKING:
+    from core.engine.services.library.characters import CharacterLibrary
+
+LABELS = {
+    SharedField.NAME: "Name",
+    SharedField.IDENTITY: "Identity",
+    SharedField.SHORT_DESCRIPTION: "Short description",
+    SharedField.ALIASES: "Other names",
+    SharedField.GROUP: "Group",
+    SharedField.GROUPS_VISIBLE: "Sees groups",
+    SharedField.MODEL: "Model",
+}
+EMPTY = "—"
+SAME = "the same"
+_SHOWN = 200
+_LONGEST = 1_000_000
+
+
+class SlotTexts(Protocol):
+    """The GM's texts for a slot of tab 1."""
+
+    @property
+    def slot(self) -> Slot:
+        """The slot."""
+
+    @property
+    def called(self) -> str:
+        """The name, also where it is the default."""
+
+    @property
+    def agent_name(self) -> str:
+        """The typed name."""
+
+    @property
+    def identity(self) -> str:
+        """The typed identity."""
+
+    @property
+    def profile(self) -> Profile:
+        """Its data from a character of the library."""
+
+    @property
+    def is_editable(self) -> bool:
+        """Whether it can be changed."""
+
+    def room_for(self, field: SharedField) -> int:
+        """Return the maximum characters of a field."""
+
+    def set_field(self, field: SharedField, text: str) -> None:
+        """Put a text into a field."""
+
+    def link(self, character_id: CharacterId) -> None:
+        """Remember which character of the library it is a copy of."""
+
+
+class ShortenModal(StoredTextModal):
+    """Ends with True once a text that was too long for a chapter is short enough, and was put there."""
+
+    EFFECT = "It is longer than a chapter takes. Choose what goes; the library keeps all of it."
+    ADD = "Take"
+    LOSS = ("Discard the changes?", "Your shortened text is not taken, and will be lost.")
+
+    def __init__(
+        self, store: Callable[[str], Awaitable[None]], limit: int, begun: str = "", what: str = "identity"
+    ) -> None:
+        super().__init__(store, limit, begun)
+        self._what = what
+
+    @property
+    def heading(self) -> str:
+        """The title of the dialog."""
+        return f"Shorten the {self._what}"
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether the GM changed anything."""
+        return self._area.text != self._begun
+
+
+class CompareScreen(ListScreen[None, Compared]):
+    """Shows both sides of each field, and of the one under the cursor all of it."""
+
+    CSS_PATH = "casting.tcss"
+    HELP = (
+        "On the left the character on tab 1, on the right the one in the library. t takes the field under "
+        "the cursor from the library into the chapter, where Ctrl+Z undoes it in a text; p puts it from the "
+        "chapter into the library. Play does not change the library."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("t", "take", "Take into the chapter"),
+        Binding("p", "put", "Put into the library"),
+        Binding("escape", "close", "Back"),
+    ]
+
+    def __init__(self, library: "CharacterLibrary", character: Character, slot: SlotTexts) -> None:
+        super().__init__()
+        self._library = library
+        self._character = character
+        self._slot = slot
+
+    def compose(self) -> ComposeResult:
+        """Compose the fields, and both sides of one of them below."""
+        heading = f"{self._slot.called} in this chapter, and {self._character.name} in the library"
+        yield Static(heading, id="heading", markup=False)
+        yield Banner(id="trouble")
+        yield DataTable(id="fields", cursor_type="row", zebra_stripes=False)
+        yield Static("", id="empty")
+        with Horizontal(id="sides"):
+            for name in ("chapter", "library"):
+                with Vertical():
+                    yield Static("", id=f"{name}-title", classes="label")
+                    yield CappedTextArea(limit=_LONGEST, read_only=True, id=name)
+        yield KeyLine(offers_palette=False)
+
+    async def reload(self) -> None:
+        """Compare again; the library may have been changed elsewhere."""
+        found = [one for one in await self._library.listed() if one.id == self._character.id]
+        self._character = found[0] if found else self._character
+        self._show()
+
+    def _show(self) -> None:
+        slot = self._slot
+        rows = compared(self._character, slot.agent_name, slot.identity, slot.profile)
+        label = max(9, *(len(LABELS[row.field]) for row in rows))
+        side = max(12, (self.size.width - label - 22) // 2)
+        self._table.styles.height = 1 + len(rows)
+        columns = {"Field": label, "In this chapter": side, "In the library": side, "": 10}
+        self.fill(rows, columns, _cells_of)
+        self._show_sides()
+
+    @on(DataTable.RowHighlighted)
+    def _show_sides(self) -> None:
+        row = self.chosen
+        if row is None:
+            return
+        room = self._slot.room_for(row.field)
+        for name, title, text in (
+            ("chapter", "In this chapter", row.chapter),
+            ("library", "In the library", row.library),
+        ):
+            area = self.query_one(f"#{name}", CappedTextArea)
+            if area.text != text:
+                area.load_text(text)
+                area.action_document_end(False)
+            self.query_one(f"#{name}-title", Static).update(Content(f"{title}, {len(text):,}/{room:,}"))
+        self.refresh_bindings()
+
+    def action_take(self) -> None:
+        """Take the field under the cursor into the chapter; of one that is too long, ask what goes."""
+        row = self.chosen
+        if row is None:
+            return
+        room = self._slot.room_for(row.field)
+        if len(row.library) > room and row.field in (SharedField.NAME, SharedField.IDENTITY):
+
+            async def store(text: str) -> None:
+                await self._apply(row.field, clean_line(text) if row.field is SharedField.NAME else text)
+
+            what = LABELS[row.field].lower()
+            self.app.push_screen(ShortenModal(store, room, row.library, what), self._show_after)
+        else:
+            self.do(self._apply(row.field, row.library), then_reloads=True)
+
+    async def _apply(self, field: SharedField, text: str) -> None:
+        room = self._slot.room_for(field)
+        if len(text) > room:
+            raise LimitExceededError(LABELS[field].lower(), len(text), room)
+        self._slot.set_field(field, text)
+        self._slot.link(self._character.id)
+
+    def _show_after(self, is_taken: bool | None) -> None:
+        if is_taken:
+            self._show()
+
+    def action_put(self) -> None:
+        """Put the field under the cursor into the library, after a question: there it cannot be undone."""
+        row = self.chosen
+        if row is None:
+            return
+
+        def put(is_confirmed: bool | None) -> None:
+            if is_confirmed:
+                self.do(self._put(row), then_reloads=True)
+
+        text = (
+            f"The {LABELS[row.field].lower()} of “{self._character.name}” there becomes that of this "
+            "chapter. A card that it came from is kept as it is."
+        )
+        self.app.push_screen(ConfirmModal("Put it into the library?", text, confirm="Put"), put)
+
+    async def _put(self, row: Compared) -> None:
+        begun = self._character
+        self._character = await self._library.edit(begun, with_field(begun, row.field, row.chapter))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible with the field under the cursor."""
+        row = self.chosen
+        differs = row is not None and not row.is_same
+        if action == "take":
+            return differs and self._slot.is_editable
+        if action == "put":
+            return differs and row is not None and not (row.field is SharedField.NAME and not row.chapter)
+        return True
+
+
+def _cells_of(row: Compared) -> tuple[Text, Text, Text, Text]:
+    def shown(text: str) -> Text:
+        told = ", ".join(text.splitlines()) if row.field.is_list else text
+        line = EMPTY if is_blank(told) else clean_line(head(told, _SHOWN))
+        return Text(line, no_wrap=True, overflow="ellipsis")
+
+    return Text(LABELS[row.field]), shown(row.chapter), shown(row.library), Text(SAME if row.is_same else "")

@@ -1,0 +1,238 @@
+"""The chapter list: open, new, title, archive, restore, purge with a second question."""
+
+from functools import partial
+from typing import Any
+
+import psycopg
+import pytest
+from rich.cells import cell_len
+from textual.pilot import Pilot
+from textual.widgets import DataTable, Static
+
+from core.engine.engine import Engine
+from storyengine_tui.screens.library.chapters.chapter_shelf import CANNOT_OPEN
+from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
+from storyengine_tui.screens.library.shelf.title_modal import TitleModal
+from storyengine_tui.screens.shared.state_labels import shortened_title
+from storyengine_tui.screens.system.welcome_modal import WelcomeModal
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from tests.store.servers import plain_url
+from tests.tui.engine_app import Desktop, PostgresDesktop, make_active, make_draft, opened, screen_text, until
+
+pytestmark = pytest.mark.anyio
+
+
+async def make_two(engine: Engine) -> None:
+    """Store a draft, and after it a chapter with two prompts."""
+    await make_draft(engine)
+    session_id = await make_active(engine, 2)
+    await engine.retitle(session_id, "The [/x] Light")
+
+
+async def listed(pilot: Pilot[Any]) -> ChaptersScreen:
+    await pilot.press("f5")
+    await until(pilot, lambda: isinstance(pilot.app.screen, ChaptersScreen))
+    screen = pilot.app.screen
+    assert isinstance(screen, ChaptersScreen)
+    await until(pilot, lambda: rows(screen))
+    return screen
+
+
+def rows(screen: ChaptersScreen) -> list[list[str]]:
+    table = screen.query_one(DataTable)
+    return [[str(cell) for cell in table.get_row_at(row)] for row in range(table.row_count)]
+
+
+def titles(screen: ChaptersScreen) -> list[str]:
+    return [row[0] for row in rows(screen)]
+
+
+def is_listed(screen: ChaptersScreen, title: str) -> bool:
+    return title in titles(screen)
+
+
+def open_title(app: StoryEngineApp) -> str:
+    return app.session.snapshot.session.title if app.session else ""
+
+
+async def test_it_lists_title_state_prompts_and_when_and_opens_one(desktop: Desktop) -> None:
+    async with desktop.window(make_two) as (pilot, app):
+        screen = await listed(pilot)
+        assert rows(screen)[0][:3] == ["The [/x] Light", "here · being played", "2"]
+        assert rows(screen)[1][:3] == ["The relief boat is late.", "being set up", "0"]
+        assert rows(screen)[0][3].startswith("02 Jan 15:00")
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: app.screen is app.chapter and open_title(app) == "")
+        assert app.chapter.active_tab == "setup"
+    async with desktop.window() as (pilot, app):
+        assert open_title(app) == "", "the one that was open last, not the one played last"
+
+
+async def test_a_title_can_be_given_to_the_open_chapter_and_to_another(desktop: Desktop) -> None:
+    async with desktop.window(make_two) as (pilot, app):
+        screen = await listed(pilot)
+        for row in (0, 1):
+            await pilot.press("t")
+            await until(pilot, lambda: isinstance(app.screen, TitleModal))
+            await pilot.press("ctrl+u", *f"N{row}", "enter")
+            await until(pilot, partial(is_listed, screen, f"N{row}"))
+            await pilot.press("down")
+        assert sorted(titles(screen)) == ["N0", "N1"]
+        await pilot.press("escape")
+        assert "N0" in str(app.chapter.query_one("#status-line", Static).content)
+
+
+async def test_the_keys_of_the_list_and_of_the_archive_fit_into_80_columns(desktop: Desktop) -> None:
+    await desktop.prepare(make_two)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await listed(pilot)
+        await until(pilot, lambda: "v Archived" in screen_text(pilot.app))
+        await pilot.press("v")
+        await until(pilot, lambda: "v Chapters" in screen_text(pilot.app))
+        assert "v Archived" not in screen_text(pilot.app)
+        await pilot.press("v")
+        await until(pilot, lambda: "v Archived" in screen_text(pilot.app))
+
+
+async def test_a_chapter_that_cannot_be_read_is_listed_and_archived_and_the_others_are_shown(
+    postgres_desktop: PostgresDesktop,
+) -> None:
+    async with postgres_desktop.window(make_two) as (pilot, app):
+        screen = await listed(pilot)
+        [other] = [
+            line.id for line in await app.workspace.require_engine().sessions() if line.prompt_index == 0
+        ]
+        with psycopg.connect(plain_url(postgres_desktop.url)) as raw:
+            raw.execute("ALTER TABLE session DROP CONSTRAINT ck_session_times")
+            raw.execute("UPDATE session SET updated_at = 'infinity' WHERE id = %s", [other])
+        await pilot.press("v", "v")
+        await until(
+            pilot, lambda: [row[1] for row in rows(screen)] == ["here · being played", "cannot be read"]
+        )
+        assert rows(screen)[1][0] == f"Cannot be read: {other}"
+        screen.query_one(DataTable).move_cursor(row=1)
+        await pilot.press("enter")
+        await until(pilot, lambda: str(screen.query_one("#heading", Static).content) == CANNOT_OPEN)
+        await pilot.press("a")
+        await until(pilot, lambda: titles(screen) == ["The [/x] Light"])
+
+
+async def test_archive_restore_and_purge_with_a_second_question(desktop: Desktop) -> None:
+    async with desktop.window(make_two) as (pilot, app):
+        screen = await listed(pilot)
+        await pilot.press("a")
+        await until(pilot, lambda: titles(screen) == ["The relief boat is late."])
+        assert open_title(app) == "", "another chapter goes on where the open one was archived"
+        assert str(screen.query_one("#heading", Static).content) == "“The [/x] Light” is archived; v shows it"
+        await pilot.press("v")
+        await until(pilot, lambda: titles(screen) == ["The [/x] Light"])
+        await pilot.press("r")
+        await until(pilot, lambda: not rows(screen))
+        await pilot.press("v")
+        await until(pilot, lambda: len(rows(screen)) == 2)
+        screen.query_one(DataTable).move_cursor(row=titles(screen).index("The [/x] Light"))
+        await pilot.press("a", "v")
+        await until(pilot, lambda: titles(screen) == ["The [/x] Light"])
+        await pilot.press("p")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is screen)
+        assert rows(screen), "Cancel has the focus"
+        await pilot.press("p")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("tab", "enter")
+        await until(pilot, lambda: not rows(screen))
+    async with desktop.engine() as engine:
+        assert len(await engine.sessions()) == 1
+        assert not await engine.sessions(is_archived=True)
+
+
+async def test_new_reuses_an_empty_chapter(desktop: Desktop) -> None:
+    async with desktop.window(make_two) as (pilot, app):
+        for _ in range(2):
+            await listed(pilot)
+            await pilot.press("n")
+            await until(pilot, lambda: app.screen is app.chapter and app.chapter.active_tab == "setup")
+        assert len(await app.workspace.require_engine().sessions()) == 3
+
+
+async def test_a_chapter_that_is_open_elsewhere_is_not_renamed_and_that_is_said(desktop: Desktop) -> None:
+    await desktop.prepare(make_two)
+    async with desktop.engine("the other window") as engine, desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        screen = await listed(pilot)
+        other = await engine.open((await engine.sessions())[1].id)
+        await pilot.press("down", "t")
+        await until(pilot, lambda: isinstance(app.screen, TitleModal))
+        await pilot.press("x", "enter")
+        await until(pilot, lambda: screen.query_one(Banner).is_shown)
+        assert "the other window" in str(screen.query_one(Banner).content)
+        await other.aclose()
+        await app.close_everything()
+
+
+async def test_an_example_and_a_new_chapter_open_on_the_first_tab(desktop: Desktop) -> None:
+    async with desktop.window(make_two) as (pilot, app):
+        app.chapter.action_tab("narrative")
+        await until(pilot, lambda: app.chapter.active_tab == "narrative")
+        await listed(pilot)
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen is app.chapter and app.chapter.active_tab == "setup")
+        new = app.session
+        app.chapter.action_tab("narrative")
+        await until(pilot, lambda: app.chapter.active_tab == "narrative")
+        await listed(pilot)
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.chapter and open_title(app) == "The Lamp at Grey Point")
+        assert app.session is new, "the empty chapter takes the example"
+        assert app.chapter.active_tab == "setup"
+
+
+@pytest.mark.parametrize("row", [0, 1], ids=["read here", "not open here"])
+async def test_a_chapter_that_another_window_writes_in_is_not_archived_and_that_is_said(
+    desktop: Desktop, row: int
+) -> None:
+    await desktop.prepare(make_two)
+    async with desktop.engine("the other window") as engine:
+        others = [await engine.open(summary.id) for summary in await engine.sessions()]
+        async with desktop.window() as (pilot, app):
+            screen = await listed(pilot)
+            before = titles(screen)
+            await pilot.press(*["down"] * row, "a")
+            await until(pilot, lambda: screen.query_one(Banner).is_shown)
+            assert "the other window" in str(screen.query_one(Banner).content)
+            assert titles(screen) == before
+            assert len(await engine.sessions()) == 2
+            assert app.session is not None, "what was open stays open"
+        for other in others:
+            await other.aclose()
+
+
+async def test_enter_on_an_archived_chapter_says_what_it_needs_first(desktop: Desktop) -> None:
+    async def make(engine: Engine) -> None:
+        await make_two(engine)
+        await engine.archive((await engine.sessions())[0].id)
+
+    async with desktop.window(make) as (pilot, app):
+        screen = await listed(pilot)
+        await pilot.press("v")
+        await until(pilot, lambda: "The [/x] Light" in rows(screen)[0])
+        await pilot.press("enter")
+        await until(pilot, lambda: "r restores it" in screen_text(app))
+        assert isinstance(app.screen, ChaptersScreen)
+
+
+@pytest.mark.parametrize("width", [27, 40])
+def test_titles_of_restored_chapters_are_told_apart_where_they_are_cut(width: int) -> None:
+    title = "Tonight a bell rang under the harbour, and the keeper heard it first"
+    shown = [shortened_title(f"{title} (summary of prompts {span})", width) for span in ("1–7", "8–14")]
+    assert shown[0].startswith("T")
+    assert [one[-6:] for one in shown] == ["s 1–7)", " 8–14)"]
+    assert all(cell_len(one) <= width for one in shown)
+    assert shortened_title("A short one (with a note)", width) == "A short one (with a note)"
+    assert shortened_title("word " * 20, width).endswith("…")

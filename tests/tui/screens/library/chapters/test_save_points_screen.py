@@ -1,0 +1,165 @@
+"""Save slots from the chapter list: shown, restored into a new chapter, saved under a name, deleted."""
+
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import DataTable, Input, Static
+
+from core.domain.ids import SessionId
+from core.domain.slot import Slot
+from core.engine.engine import Engine
+from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
+from storyengine_tui.screens.library.chapters.save_points_screen import WHY_NOT_DELETED, SavePointsScreen
+from storyengine_tui.screens.library.shelf.title_modal import SlotNameModal
+from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.key_line import KeyLine
+from tests.tui.conftest import PicturesMatch
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+
+pytestmark = pytest.mark.anyio
+
+
+async def make_played(engine: Engine, prompts: int) -> SessionId:
+    """Store a chapter, closed after its lock: an automatic slot is saved in the background, maybe later."""
+    session_id = await make_active(engine)
+    session = await engine.open(session_id)
+    for number in range(1, prompts + 1):
+        await session.wait(await session.submit_prompt(Slot.RED, f"Prompt number {number}."))
+    await session.aclose()
+    return session_id
+
+
+async def make_saved(engine: Engine) -> None:
+    """Store a chapter of eight prompts with slots of both kinds."""
+    session_id = await make_played(engine, 8)
+    await engine.retitle(session_id, "The [/x] Light")
+    await engine.save_points.keep(session_id, "Before the [/x] storm")
+
+
+async def make_kept(engine: Engine) -> None:
+    """Store a chapter with slots of both kinds, each taken while nothing else runs."""
+    session_id = await make_played(engine, 2)
+    await engine.retitle(session_id, "The [/x] Light")
+    await engine.save_points.keep(session_id, "Before the [/x] storm, and the long night that came after it")
+    await engine.save_points.create(session_id, "before the chapter was reset")
+
+
+async def shown(pilot: Pilot[Any]) -> SavePointsScreen:
+    await opened(pilot)
+    await pilot.press("f5")
+    await until(pilot, lambda: isinstance(pilot.app.screen, ChaptersScreen))
+    await until(pilot, lambda: pilot.app.screen.query_one(DataTable).row_count)
+    await pilot.press("s")
+    await until(pilot, lambda: isinstance(pilot.app.screen, SavePointsScreen))
+    screen = pilot.app.screen
+    assert isinstance(screen, SavePointsScreen)
+    return screen
+
+
+def rows(screen: SavePointsScreen) -> list[list[str]]:
+    table = screen.query_one(DataTable)
+    return [[str(cell) for cell in table.get_row_at(row)] for row in range(table.row_count)]
+
+
+def names(screen: SavePointsScreen) -> list[str]:
+    return [row[1] for row in rows(screen)]
+
+
+async def test_it_lists_the_newest_first_and_restores_one_into_a_new_chapter(desktop: Desktop) -> None:
+    await desktop.prepare(make_saved)
+    async with desktop.app().run_test() as pilot:
+        screen = await shown(pilot)
+        await until(pilot, lambda: len(rows(screen)) == 3)
+        assert names(screen) == ["Before the [/x] storm", "summary of prompts 1–7", "the chapter was locked"]
+        assert rows(screen)[0][:1] + rows(screen)[0][2:4] == ["10", "being played", "8"]
+        app = await opened(pilot)
+        assert app.session is not None
+        before = app.session.id
+        await pilot.press("down", "down", "enter")
+        await until(pilot, lambda: app.screen is app.chapter and app.session and app.session.id != before)
+        session = app.session
+        assert session.snapshot.session.prompt_index == 0
+        assert session.snapshot.session.title.endswith("(the chapter was locked)")
+        await app.close_everything()
+
+
+async def test_saving_a_slot_stores_what_was_just_typed(desktop: Desktop) -> None:
+    async with desktop.window(make_saved) as (pilot, app):
+        await pilot.press("f3", *"Quick")
+        screen = await shown(pilot)
+        await until(pilot, lambda: rows(screen))
+        await pilot.press("down", "k")
+        await until(pilot, lambda: isinstance(app.screen, SlotNameModal))
+        await pilot.press(*"New", "enter")
+        await until(pilot, lambda: "New" in names(screen))
+        assert app.session is not None
+        listed = await app.workspace.require_engine().save_points.listed(app.session.id)
+        [new] = [slot for slot in listed if slot.label == "New"]
+        assert "Quick" in str(new.document["unsent"])
+
+
+async def test_only_a_slot_that_the_gm_named_can_be_deleted(desktop: Desktop) -> None:
+    await desktop.prepare(make_saved)
+    async with desktop.app().run_test() as pilot:
+        screen = await shown(pilot)
+        await until(pilot, lambda: len(rows(screen)) == 3)
+        await pilot.press("d")
+        await until(pilot, lambda: len(rows(screen)) == 2)
+        assert screen.check_action("drop", ()) is False
+        assert "Let go" not in str(screen.query_one(KeyLine).render())
+        await pilot.press("d")
+        assert len(rows(screen)) == 2
+        assert [note.message for note in pilot.app._notifications] == [WHY_NOT_DELETED]
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ChaptersScreen))
+        await pilot.app.close_everything()  # type: ignore[attr-defined]  # ours
+
+
+async def test_a_chapter_without_slots_says_when_the_first_is_taken(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        screen = await shown(pilot)
+        assert "when the chapter is locked" in str(screen.query_one("#empty", Static).content)
+        assert screen.check_action("restore", ()) is False
+        app = await opened(pilot)
+        await pilot.press("k")
+        await until(pilot, lambda: isinstance(app.screen, SlotNameModal))
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.query_one("#trouble", Banner).is_shown)
+        await app.close_everything()
+
+
+def test_picture_of_the_save_slots(pictures_match: PicturesMatch, desktop: Desktop) -> None:
+    desktop.prepare_now(make_kept)
+
+    async def act(pilot: Pilot[Any]) -> None:
+        screen = await shown(pilot)
+        await until(pilot, lambda: len(rows(screen)) == 3)
+
+    assert pictures_match(desktop.app(), run_before=act)
+
+
+def test_picture_without_save_slots(pictures_match: PicturesMatch, desktop: Desktop) -> None:
+    desktop.prepare_now(make_draft)
+
+    async def act(pilot: Pilot[Any]) -> None:
+        screen = await shown(pilot)
+        await until(pilot, lambda: screen.query_one("#empty").display)
+
+    assert pictures_match(desktop.app(), run_before=act)
+
+
+def test_picture_of_a_name_that_is_asked_for(pictures_match: PicturesMatch, desktop: Desktop) -> None:
+    desktop.prepare_now(make_kept)
+
+    async def act(pilot: Pilot[Any]) -> None:
+        screen = await shown(pilot)
+        await until(pilot, lambda: len(rows(screen)) == 3)
+        await pilot.press("down", "k")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SlotNameModal))
+        for field in pilot.app.screen.query(Input):
+            field.cursor_blink = False
+        await pilot.press("ctrl+u", *"Before the storm")
+
+    assert pictures_match(desktop.app(), run_before=act)

@@ -1,0 +1,397 @@
+"""The entries of a lorebook are found, made, switched, edited and deleted, and the file says just that."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from textual.widgets import Button, Input, Select
+
+from core.engine.engine import Engine
+from core.library.lore.book import Logic, Position
+from core.library.lore.edits import with_entry
+from storyengine_tui.screens.library.lore.book_fields_modal import BookFieldsModal
+from storyengine_tui.screens.library.lore.entry_screen import LONGEST_CONTENT, MATCHED, EntryScreen
+from storyengine_tui.screens.library.lore.lore_screen import LoreScreen
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.tick import Tick
+from tests.tui.engine_app import Desktop, make_draft, screen_text, until
+from tests.tui.screens.library.lore.lore_screens import (
+    BOOK,
+    CONTENT,
+    entries,
+    entry_shown,
+    in_front,
+    lorebook_shown,
+    make_lore,
+    make_novel,
+    names,
+    stored,
+    stored_content,
+    text_of,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+def engine_of(app: StoryEngineApp) -> Engine:
+    assert app.engine is not None
+    return app.engine
+
+
+async def content_is(app: StoryEngineApp, pilot: Any, content: bytes) -> None:
+    """Wait until the file of the book is this."""
+    found = b""
+    for _ in range(600):
+        found = await stored_content(engine_of(app))
+        if found == content:
+            return
+        await pilot.pause(0.01)
+    assert found == content
+
+
+async def test_entries_are_listed_with_their_keys_and_found_as_you_type(desktop: Desktop) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        screen = await lorebook_shown(pilot)
+        assert names(screen) == ["The lamp", "Harbour", "Weather", "Ships"]
+        assert text_of(screen, "#heading") == "Grey Point · 4 entries, 3 on"
+        assert "lamp, old light" in screen_text(app)
+        await pilot.press("slash", *"never WARM")
+        await until(pilot, lambda: names(screen) == ["Harbour"])
+        await pilot.press("x")
+        await until(pilot, lambda: "No entry has these words" in screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: len(names(screen)) == 4)
+        await pilot.press("escape")
+        await in_front(pilot, LoreScreen)
+
+
+async def test_an_entry_is_switched_and_the_file_differs_in_that_alone(desktop: Desktop) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        screen = await lorebook_shown(pilot)
+        await pilot.press("down", "down", "down", "space")
+        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        await content_is(app, pilot, CONTENT.replace(b'"disable": true', b'"disable": false'))
+        assert text_of(screen, "#heading") == "Grey Point · 4 entries, 4 on"
+
+
+async def test_what_is_typed_in_an_entry_is_stored_by_itself(desktop: Desktop) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        screen = await lorebook_shown(pilot)
+        editor = await entry_shown(pilot)
+        await pilot.press(*" Still.")
+        await content_is(app, pilot, CONTENT.replace(b"in 1871.", b"in 1871. Still."))
+        await until(pilot, lambda: text_of(editor, "#saved") == "stored")
+        for field, value in (
+            ("name", "Lamp"),
+            ("keys", 'lamp, "a, b"'),
+            ("secondary", "oil"),
+            ("order", "-5"),
+        ):
+            editor.query_one(f"#{field}", Input).value = value
+        editor.query_one("#logic", Select).value = Logic.NOT_ANY.name
+        editor.query_one("#position", Select).value = Position.AT_DEPTH.name
+        editor.query_one("#is_constant", Tick).action_switch()
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert names(screen)[0] == "Lamp"
+        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        [first, *_] = (await stored(engine_of(app))).entries
+        assert (first.name, first.keys, first.secondary) == ("Lamp", ("lamp", "a, b"), ("oil",))
+        assert (first.order, first.logic, first.position) == (-5, Logic.NOT_ANY, Position.AT_DEPTH)
+        assert first.is_constant
+        written = json.loads(await stored_content(engine_of(app)))
+        assert written["entries"]["0"]["x_mine"] == 1.5
+        assert {**written["entries"], "0": None} == {**BOOK["entries"], "0": None}
+
+
+async def test_seldom_fields_are_below_the_text_and_are_stored(desktop: Desktop) -> None:
+    async with desktop.window(make_lore, size=(80, 24)) as (pilot, app):
+        await lorebook_shown(pilot)
+        editor = await entry_shown(pilot)
+        editor.query_one("#position", Select).value = Position.OUTLET.name
+        for field, value in (
+            ("outlet", "gate"),
+            ("filter_names", 'Kara, "Ines, old"'),
+            ("filter_tags", "sea"),
+            ("triggers", "normal"),
+        ):
+            editor.query_one(f"#{field}", Input).value = value
+        editor.query_one("#group_scoring", Select).value = "no"
+        ticks = ("ignores_budget", "is_group_override", "filter_excludes")
+        for name in (*ticks, *(name for _, name in MATCHED)):
+            tick = editor.query_one(f"#{name}", Tick)
+            assert tick.region.right <= 79
+            tick.action_switch()
+        await until(pilot, lambda: text_of(editor, "#saved") == "stored")
+        editor.query_one("#matches_notes").focus()
+        await until(pilot, lambda: "Keys also in" in screen_text(app))
+        [first, *_] = (await stored(engine_of(app))).entries
+        assert (first.position, first.outlet) == (Position.OUTLET, "gate")
+        assert (first.filter_names, first.filter_tags) == (("Kara", "Ines, old"), ("sea",))
+        assert (first.triggers, first.group_scoring) == (("normal",), False)
+        assert all(getattr(first, name) for name in (*ticks, *(name for _, name in MATCHED)))
+
+
+async def test_what_is_typed_and_taken_back_leaves_the_file_as_it_was(desktop: Desktop) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        await lorebook_shown(pilot)
+        editor = await entry_shown(pilot)
+        await pilot.press("x")
+        await until(pilot, lambda: text_of(editor, "#saved") == "stored")
+        assert await stored_content(engine_of(app)) != CONTENT
+        await pilot.press("backspace")
+        await content_is(app, pilot, CONTENT)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("order", "x", "The order is a whole number from -1,000,000 to 1,000,000."),
+        ("probability", "101", "The chance is 0 to 100 percent"),
+        ("sticky", "-1", "Sticky is a whole number from 0 to 1,000,000."),
+        ("depth", "", "The depth is a whole number from 0 to 1,000."),
+    ],
+)
+async def test_a_field_that_cannot_be_stored_is_named_and_the_rest_is_stored(
+    desktop: Desktop, field: str, value: str, said: str
+) -> None:
+    async with desktop.window(make_lore, size=(120, 40)) as (pilot, app):
+        await lorebook_shown(pilot)
+        editor = await entry_shown(pilot)
+        editor.query_one(f"#{field}", Input).value = value
+        await pilot.press("!")
+        await content_is(app, pilot, CONTENT.replace(b"in 1871.", b"in 1871.!"))
+        assert said in screen_text(app)
+        await until(pilot, lambda: text_of(editor, "#saved") == "not all stored")
+
+
+async def test_an_entry_is_made_and_deleted(desktop: Desktop) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        screen = await lorebook_shown(pilot)
+        await pilot.press("n")
+        editor = await in_front(pilot, EntryScreen)
+        await until(pilot, lambda: editor.focused is editor.query_one("#keys"))
+        await pilot.press(*"rope, net", "escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert names(screen)[-1] == "New entry"
+        assert entries(screen).cursor == 4
+        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        assert (await stored(engine_of(app))).entries[-1].keys == ("rope", "net")
+        await pilot.press("home", "d")
+        await in_front(pilot, ConfirmModal)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is screen)
+        assert len(names(screen)) == 5
+        await pilot.press("d")
+        await in_front(pilot, ConfirmModal)
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: names(screen) == ["Harbour", "Weather", "Ships", "New entry"])
+        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        assert "0" not in json.loads(await stored_content(engine_of(app)))["entries"]
+
+
+async def test_a_lorebook_is_begun_in_the_list_and_written(desktop: Desktop) -> None:
+    async def draft(engine: Engine) -> None:
+        await make_draft(engine)
+        await engine.library.lore.create("Sea")
+
+    async with desktop.window(draft) as (pilot, app):
+        await lorebook_shown(pilot)
+        assert "This lorebook has no entries yet" in screen_text(app)
+        await pilot.press("escape")
+        await in_front(pilot, LoreScreen)
+        await pilot.press("n")
+        await until(pilot, lambda: "Its name in the library" in screen_text(app))
+        await pilot.press(*"Sea", "enter")
+        await until(pilot, lambda: "Made “Sea (2)”" in screen_text(app))
+
+
+async def test_whom_a_book_is_for_and_its_budget_are_edited(desktop: Desktop) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        screen = await lorebook_shown(pilot)
+        await pilot.press("b")
+        modal = await in_front(pilot, BookFieldsModal)
+        await pilot.press(*"Crew;  Guests")
+        modal.query_one("#token_budget", Input).value = "x"
+        modal.query_one("#save").focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: "The budget is a whole number" in screen_text(app))
+        modal.query_one("#token_budget", Input).value = "500"
+        await until(pilot, lambda: not modal.query_one("#save").has_class("-active"))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is screen)
+        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        [kept] = await engine_of(app).library.lore.listed()
+        assert kept.groups == ("Crew", "Guests")
+        assert (await stored(engine_of(app))).token_budget == 500
+        await pilot.press("b")
+        modal = await in_front(pilot, BookFieldsModal)
+        modal.query_one("#groups", Input).value = "General"
+        modal.query_one("#save").focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is screen)
+        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        [kept] = await engine_of(app).library.lore.listed()
+        assert kept.groups == ()
+
+
+async def test_esc_asks_before_typed_fields_of_a_book_are_dropped(desktop: Desktop) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        screen = await lorebook_shown(pilot)
+        await pilot.press("b")
+        await in_front(pilot, BookFieldsModal)
+        await pilot.press(*"Crew", "escape")
+        await in_front(pilot, ConfirmModal)
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: app.screen is screen)
+        [kept] = await engine_of(app).library.lore.listed()
+        assert kept.groups == ()
+
+
+async def test_a_budget_alone_changes_no_group_whatever_a_group_is_called(desktop: Desktop) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        store = engine_of(app).library.lore
+        [kept] = await store.listed()
+        await engine_of(app)._store.library.put_lorebook(replace(kept, groups=("Crew, old", "A;B")))
+        screen = await lorebook_shown(pilot)
+        await pilot.press("b")
+        modal = await in_front(pilot, BookFieldsModal)
+        modal.query_one("#token_budget", Input).value = "500"
+        modal.query_one("#save").focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is screen)
+        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        [kept] = await store.listed()
+        assert kept.groups == ("Crew, old", "A;B")
+        assert (await stored(engine_of(app))).token_budget == 500
+
+
+async def test_a_format_that_is_not_written_is_read_and_can_be_converted(desktop: Desktop) -> None:
+    async with desktop.window(make_novel) as (pilot, app):
+        screen = await lorebook_shown(pilot)
+        assert "NovelAI: c converts it" in screen_text(app)
+        editor = await entry_shown(pilot)
+        assert editor.query_one(CappedTextArea).read_only
+        assert "read and not written" in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        await pilot.press("space", "n", "d")
+        assert app.screen is screen
+        await pilot.press("c")
+        await in_front(pilot, ConfirmModal)
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        await pilot.press("space")
+        await until(pilot, lambda: "0 on" in text_of(screen, "#heading"))
+        await pilot.press("escape")
+        await in_front(pilot, LoreScreen)
+        [kept] = await engine_of(app).library.lore.listed()
+        assert (kept.format, kept.entry_count) == ("lorebook_v3", 1)
+        assert not (await stored(engine_of(app))).entries[0].is_enabled
+
+
+async def edit_elsewhere(engine: Engine, uid: str, content: str) -> None:
+    """Edit an entry as another window does."""
+    lore = engine.library.lore
+    [kept] = await lore.listed()
+    file = await lore.read(kept)
+    entry = next(one for one in file.book.entries if one.uid == uid)
+    await lore.edit(kept, file, with_entry(file.book, replace(entry, content=content)))
+
+
+@pytest.mark.parametrize("is_over", [True, False])
+async def test_an_edit_in_another_window_is_not_written_over_and_the_text_is_kept(
+    desktop: Desktop, is_over: bool
+) -> None:
+    async with desktop.window(make_lore, size=(120, 40)) as (pilot, app):
+        screen = await lorebook_shown(pilot)
+        editor = await entry_shown(pilot)
+        await edit_elsewhere(engine_of(app), "1", "Shallow.")
+        await pilot.press(*" Mine.")
+        await until(pilot, lambda: editor.query_one(Banner).is_shown)
+        assert "changed or deleted elsewhere meanwhile" in screen_text(app)
+        assert editor.query_one(CappedTextArea).text.endswith(" Mine.")
+        assert (await stored(engine_of(app))).entries[0].content == "It was lit in 1871."
+        buttons = editor.query_one(Banner).query(Button)
+        (buttons.first() if is_over else buttons.last()).press()
+        await until(pilot, lambda: app.screen is screen)
+        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        first, second, *_ = (await stored(engine_of(app))).entries
+        assert second.content == "Shallow."
+        assert first.content == ("It was lit in 1871. Mine." if is_over else "It was lit in 1871.")
+        assert screen.editor is not None
+        assert screen.editor.find("0") == first
+
+
+async def test_leaving_asks_before_what_cannot_be_stored_is_dropped(desktop: Desktop) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        screen = await lorebook_shown(pilot)
+        await edit_elsewhere(engine_of(app), "1", "Shallow.")
+        await pilot.press("space")
+        await until(pilot, lambda: text_of(screen, "#saved") == "not stored")
+        await pilot.press("escape")
+        await in_front(pilot, ConfirmModal)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        await pilot.press("escape")
+        await in_front(pilot, ConfirmModal)
+        await pilot.press("right", "enter")
+        await in_front(pilot, LoreScreen)
+
+
+async def test_quitting_stores_what_was_typed_just_now(desktop: Desktop) -> None:
+    async with desktop.window(make_lore) as (pilot, app):
+        await lorebook_shown(pilot)
+        editor = await entry_shown(pilot)
+        editor.query_one(CappedTextArea).insert(" To the last word.")
+        await app.workspace.close(insists=True)
+    async with desktop.engine() as engine:
+        assert (await stored(engine)).entries[0].content == "It was lit in 1871. To the last word."
+
+
+async def test_what_was_typed_is_there_again_after_the_program_was_killed(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: Any) -> None:
+        """Store nothing, as a program that is killed before."""
+
+    with monkeypatch.context() as patched:
+        patched.setattr("storyengine_tui.screens.library.lore.lorebook_editor.LorebookEditor._save", never)
+        patched.setattr(
+            "storyengine_tui.screens.library.lore.lorebook_editor.LorebookEditor.forget", lambda _: None
+        )
+        patched.setattr("storyengine_tui.screens.shared.kept_text.KeptText.forget", lambda _: None)
+        async with desktop.window(make_lore) as (pilot, _):
+            await lorebook_shown(pilot)
+            await entry_shown(pilot)
+            await pilot.press(*" Lost?")
+    async with desktop.window() as (pilot, app):
+        screen = await lorebook_shown(pilot)
+        assert "What you last typed in “The lamp” is here again" in text_of(screen, "#heading")
+        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        assert (await stored(engine_of(app))).entries[0].content == "It was lit in 1871. Lost?"
+    assert not list(desktop.paths.data.glob("lore-*"))
+
+
+async def test_a_text_that_is_longer_than_the_field_stays_as_it_is(desktop: Desktop) -> None:
+    long = "word " * (LONGEST_CONTENT // 5 + 1)
+
+    async def made(engine: Engine) -> None:
+        await make_draft(engine)
+        value = {"name": "L", "entries": {"0": {"uid": 0, "key": ["a"], "content": long}}}
+        await engine.library.lore.import_lore(json.dumps(value).encode(), "long.json")
+
+    async with desktop.window(made, size=(120, 40)) as (pilot, app):
+        screen = await lorebook_shown(pilot)
+        editor = await entry_shown(pilot)
+        assert "This text is longer than 50,000 characters" in screen_text(app)
+        editor.query_one("#name", Input).value = "Long"
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        [entry] = (await stored(engine_of(app))).entries
+        assert (entry.name, entry.content) == ("Long", long)

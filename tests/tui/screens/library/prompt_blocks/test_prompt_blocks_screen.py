@@ -1,0 +1,354 @@
+"""The screens of prompt blocks: what is edited is stored at once, and its place in an input is shown."""
+
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import DataTable, Input, Select, Static
+
+from core.domain.agent_role import AgentRole
+from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
+from core.domain.slot import Slot
+from core.engine.engine import Engine
+from core.engine.session.session_handle import SessionHandle
+from storyengine_tui.screens.library.prompt_blocks.block_screen import BlockScreen
+from storyengine_tui.screens.library.prompt_blocks.blocks_screen import PromptBlocksScreen
+from storyengine_tui.screens.library.prompt_blocks.outline_view import OutlineView
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from tests.tui.conftest import PicturesMatch
+from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
+
+pytestmark = pytest.mark.anyio
+
+BLOCKS = PromptBlocks(
+    variant="grim",
+    variants=("grim", "all ages"),
+    blocks=(
+        PromptBlock(id=1, name="Weather [/b]", text="It always rains. [/x]", order=600),
+        PromptBlock(id=2, name="Nobody laughs", text="No jokes.", order=100, variants=("grim",)),
+        PromptBlock(id=3, name="For Mira", text="She lies.", order=300, slots=(Slot.RED,), is_on=False),
+        PromptBlock(id=4, name="Gentle", text="Be kind.", order=1_600, variants=("all ages",)),
+        PromptBlock(
+            id=5,
+            name="The house",
+            text="It is old.",
+            order=200,
+            place=BlockPlace.MATERIAL,
+            roles=(AgentRole.CHARACTER, AgentRole.NARRATIVE),
+        ),
+    ),
+)
+
+
+async def make_blocks(engine: Engine) -> None:
+    session = await engine.open(await make_active(engine, 1))
+    await session.edits.edit_prompt_blocks(BLOCKS)
+    await session.aclose()
+
+
+async def list_shown(pilot: Pilot[Any]) -> PromptBlocksScreen:
+    """Open the list as the palette does."""
+    await opened(pilot)
+    await pilot.app.run_action("prompt_blocks")
+    await until(pilot, lambda: isinstance(pilot.app.screen, PromptBlocksScreen))
+    screen = pilot.app.screen
+    assert isinstance(screen, PromptBlocksScreen)
+    await until(pilot, lambda: screen.focused is not None)
+    return screen
+
+
+async def editor_shown(pilot: Pilot[Any]) -> BlockScreen:
+    await until(pilot, lambda: isinstance(pilot.app.screen, BlockScreen))
+    screen = pilot.app.screen
+    assert isinstance(screen, BlockScreen)
+    await until(pilot, lambda: screen.focused is not None)
+    return screen
+
+
+def session_of(app: StoryEngineApp) -> SessionHandle:
+    assert app.session is not None
+    return app.session
+
+
+def rows(screen: PromptBlocksScreen) -> list[list[str]]:
+    table = screen.query_one(DataTable)
+    return [[str(cell).strip() for cell in table.get_row_at(row)] for row in range(table.row_count)]
+
+
+def outline(screen: PromptBlocksScreen) -> list[list[str]]:
+    text = str(screen.query_one("#parts", Static).content)
+    return [line.rsplit(maxsplit=1) for line in text.split("\n") if "─" not in line]
+
+
+async def test_blocks_are_listed_in_their_order_with_what_they_are_used_for(desktop: Desktop) -> None:
+    async with desktop.window(make_blocks, size=(120, 40)) as (pilot, _):
+        screen = await list_shown(pilot)
+        assert rows(screen) == [
+            ["100", "on", "Nobody laughs", "grim"],
+            ["200", "on", "The house", "characters, narrative"],
+            ["300", "off", "For Mira", "Mira"],
+            ["600", "on", "Weather [/b]", "always"],
+            ["1,600", "–", "Gentle", "all ages"],
+        ]
+
+
+async def test_the_outline_shows_the_tokens_of_what_the_chosen_agent_is_given(desktop: Desktop) -> None:
+    async with desktop.window(make_blocks, size=(120, 40)) as (pilot, app):
+        screen = await list_shown(pilot)
+        shown = outline(screen)
+        names = [name for name, _ in shown]
+        assert names[0].startswith("character/full@")
+        assert names[1:-1] == ["+ Nobody laughs", "+ Weather [/b]", "+ The house"]
+        counts = [int(count.replace(",", "")) for _, count in shown]
+        assert sum(counts[:-1]) == counts[-1]
+        made = session_of(app).edits.outline(AgentRole.CHARACTER, Slot.RED)
+        assert [part.tokens for part in made.parts] == counts[:-1]
+        screen.query_one("#agent", Select).value = (AgentRole.CONTEXT_SUMMARY, None)
+        await until(pilot, lambda: outline(screen)[0][0].startswith("context_summary/full@"))
+        assert [name for name, _ in outline(screen)[1:-1]] == ["+ Nobody laughs", "+ Weather [/b]"]
+
+
+async def test_another_variant_is_stored_and_its_blocks_are_in_the_outline(desktop: Desktop) -> None:
+    async with desktop.window(make_blocks, size=(120, 40)) as (pilot, app):
+        screen = await list_shown(pilot)
+        screen.query_one("#variant", Select).value = "all ages"
+        await until(pilot, lambda: session_of(app).snapshot.prompt_blocks.variant == "all ages")
+        await until(pilot, lambda: "+ Gentle" in [name for name, _ in outline(screen)])
+        assert "+ Nobody laughs" not in [name for name, _ in outline(screen)]
+
+
+async def test_a_block_is_switched_added_and_deleted_by_keys(desktop: Desktop) -> None:
+    async with desktop.window(make_blocks) as (pilot, app):
+        screen = await list_shown(pilot)
+        session = session_of(app)
+        await pilot.press("space")
+        await until(pilot, lambda: rows(screen)[0][1] == "off")
+        stored = session.snapshot.prompt_blocks.find(2)
+        assert stored is not None
+        assert not stored.is_on
+        await pilot.press("d")
+        await until(pilot, lambda: "Delete “Nobody laughs”?" in screen_text(app))
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: session.snapshot.prompt_blocks.find(2) is None)
+        await until(pilot, lambda: rows(screen)[0][2] == "The house")
+        await pilot.press("n")
+        await editor_shown(pilot)
+        assert session.snapshot.prompt_blocks.find(2) == PromptBlock(id=2, name="New block")
+
+
+async def test_the_starting_set_is_added_once_and_switched_off(desktop: Desktop) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        screen = await list_shown(pilot)
+        assert "no prompt blocks" in screen_text(app)
+        await pilot.press("s")
+        await until(pilot, lambda: len(rows(screen)) == 16)
+        blocks = session_of(app).snapshot.prompt_blocks
+        assert not [block for block in blocks.blocks if block.is_on]
+        assert [block.order for block in blocks.in_order] == [
+            *(100, 200, 300, 400, 500, 600, 600, 700),
+            *(900, 1_000, 1_100, 1_200, 1_300, 1_400, 1_500, 1_600),
+        ]
+        await pilot.press("s", "space")
+        await until(pilot, lambda: rows(screen)[0][1] == "on")
+        assert len(rows(screen)) == 16
+
+
+async def test_a_variant_is_added_and_removed(desktop: Desktop) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        await list_shown(pilot)
+        session = session_of(app)
+        await pilot.press("v")
+        await until(pilot, lambda: "A variant of this chapter" in screen_text(app))
+        await pilot.press(*"noir", "enter")
+        await until(pilot, lambda: session.snapshot.prompt_blocks.variant == "noir")
+        await pilot.press("x")
+        await until(pilot, lambda: "Remove the variant" in screen_text(app))
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: session.snapshot.prompt_blocks == NO_PROMPT_BLOCKS)
+
+
+async def test_a_variant_with_marks_is_refused_in_a_sentence(desktop: Desktop) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        screen = await list_shown(pilot)
+        await pilot.press("v")
+        await until(pilot, lambda: "A variant of this chapter" in screen_text(app))
+        await pilot.press(*"[/b]", "enter")
+        await until(pilot, lambda: screen.query_one("#trouble", Banner).is_shown)
+        await until(pilot, lambda: "has 1 to 30 letters" in screen_text(app))
+
+
+async def test_what_is_typed_is_stored_by_itself_and_the_list_shows_it(desktop: Desktop) -> None:
+    async with desktop.window(make_blocks, size=(120, 40)) as (pilot, app):
+        screen = await list_shown(pilot)
+        await pilot.press("enter")
+        editor = await editor_shown(pilot)
+        await pilot.press(*" Ever.")
+        session = session_of(app)
+        await until(pilot, lambda: _text(session, 2) == "No jokes. Ever.")
+        for field, value in (
+            ("name", "Grim  humour"),
+            ("order", "450"),
+            ("characters", "mira, 2"),
+            ("agents", "Characters"),
+            ("variants", "all ages, grim"),
+        ):
+            editor.query_one(f"#{field}", Input).value = value
+        editor.query_one("#place", Select).value = BlockPlace.MATERIAL
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert session.snapshot.prompt_blocks.find(2) == PromptBlock(
+            id=2,
+            name="Grim humour",
+            text="No jokes. Ever.",
+            order=450,
+            place=BlockPlace.MATERIAL,
+            variants=("all ages", "grim"),
+            slots=(Slot.RED, Slot.ORANGE),
+            roles=(AgentRole.CHARACTER,),
+        )
+        await until(pilot, lambda: "Grim humour" in screen_text(app))
+
+
+def _text(session: SessionHandle, number: int) -> str:
+    block = session.snapshot.prompt_blocks.find(number)
+    return block.text if block is not None else ""
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("order", "99", "An order is 100 to 1,600."),
+        ("order", "x", "An order is 100 to 1,600."),
+        ("name", " ", "A block needs a name."),
+        ("characters", "Ines", "“Ines” is no character; there are Mira"),
+        ("agents", "all", "“all” is no agent; there are characters, narrative"),
+        ("variants", "noir", "“noir” is no variant; there are default, grim"),
+    ],
+)
+async def test_a_field_that_cannot_be_stored_is_named_and_the_rest_is_stored(
+    desktop: Desktop, field: str, value: str, said: str
+) -> None:
+    async with desktop.window(make_blocks, size=(120, 40)) as (pilot, app):
+        await list_shown(pilot)
+        await pilot.press("enter")
+        editor = await editor_shown(pilot)
+        editor.query_one(f"#{field}", Input).value = value
+        await pilot.press("!")
+        await until(pilot, lambda: _text(session_of(app), 2) == "No jokes.!")
+        assert said in screen_text(app)
+        stored = session_of(app).snapshot.prompt_blocks.find(2)
+        before = BLOCKS.find(2)
+        assert stored is not None
+        assert before is not None
+        assert (stored.order, stored.name, stored.variants) == (before.order, before.name, before.variants)
+        await until(pilot, lambda: "not all stored" in screen_text(app))
+
+
+async def test_a_text_that_leaves_no_room_is_stored_switched_off(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.agents.sections.prompt_blocks._SHARE", 0.000_1)
+    async with desktop.window(make_active) as (pilot, app):
+        await list_shown(pilot)
+        await pilot.press("n")
+        await editor_shown(pilot)
+        await pilot.press(*"It rains for ever and ever on every one of these roofs.")
+        session = session_of(app)
+        await until(pilot, lambda: _text(session, 1).endswith("roofs."))
+        stored = session.snapshot.prompt_blocks.find(1)
+        assert stored is not None
+        assert not stored.is_on
+        assert "Stored, and switched off" in screen_text(app)
+
+
+async def test_quitting_stores_what_was_typed_just_now(desktop: Desktop) -> None:
+    async with desktop.window(make_blocks) as (pilot, app):
+        await list_shown(pilot)
+        await pilot.press("enter")
+        editor = await editor_shown(pilot)
+        editor.query_one(CappedTextArea).insert(" To the last word.")
+        await app.workspace.close(insists=True)
+    async with desktop.engine() as engine:
+        [summary] = await engine.sessions()
+        snapshot = await engine.reader(summary.id).load()
+        block = snapshot.prompt_blocks.find(2)
+        assert block is not None
+        assert block.text == "No jokes. To the last word."
+
+
+async def test_a_window_that_only_reads_shows_and_follows_and_edits_nothing(desktop: Desktop) -> None:
+    await desktop.prepare(make_blocks)
+    async with desktop.engine("writer") as writer:
+        [summary] = await writer.sessions()
+        session = await writer.open(summary.id)
+        async with desktop.window() as (pilot, app):
+            screen = await list_shown(pilot)
+            await session.edits.edit_prompt_blocks(BLOCKS.with_variant("all ages").without_block(2))
+            await until(pilot, lambda: len(rows(screen)) == 4)
+            await pilot.press("space", "s", "n", "d")
+            assert app.screen is screen
+            await pilot.press("enter")
+            editor = await editor_shown(pilot)
+            await pilot.press("x")
+            assert editor.query_one(CappedTextArea).read_only
+            assert editor.query_one("#name", Input).disabled
+        assert session.snapshot.prompt_blocks == BLOCKS.with_variant("all ages").without_block(2)
+        await session.aclose()
+
+
+async def test_the_palette_offers_it_and_help_explains_it(desktop: Desktop) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        await pilot.press("ctrl+p")
+        await pilot.press(*"prompt bl")
+        await until(pilot, lambda: "Your own rules for the agents" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, PromptBlocksScreen))
+        await until(pilot, lambda: app.screen.focused is not None)
+        await pilot.press("f1")
+        await until(pilot, lambda: "texts of yours that agents are given" in screen_text(app))
+
+
+def test_picture_of_the_list(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.prepare_now(make_blocks)
+
+    async def show(pilot: Pilot[Any]) -> None:
+        screen = await list_shown(pilot)
+        await until(pilot, lambda: rows(screen) and outline(screen))
+
+    assert pictures_match(desktop.app(), run_before=show)
+
+
+def test_picture_of_the_starting_set(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.prepare_now(make_active)
+
+    async def show(pilot: Pilot[Any]) -> None:
+        screen = await list_shown(pilot)
+        await pilot.press("s")
+        await until(pilot, lambda: len(rows(screen)) == 16)
+
+    assert pictures_match(desktop.app(), run_before=show)
+
+
+def test_picture_without_blocks(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.prepare_now(make_active)
+
+    async def show(pilot: Pilot[Any]) -> None:
+        screen = await list_shown(pilot)
+        await until(pilot, lambda: screen.query_one(OutlineView).size.width)
+
+    assert pictures_match(desktop.app(), run_before=show)
+
+
+def test_picture_of_the_editor(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.prepare_now(make_blocks)
+
+    async def show(pilot: Pilot[Any]) -> None:
+        await list_shown(pilot)
+        await pilot.press("down", "enter")
+        editor = await editor_shown(pilot)
+        editor.query_one("#characters", Input).value = "Ines"
+        await until(pilot, lambda: "not all stored" in screen_text(pilot.app))
+
+    assert pictures_match(desktop.app(), run_before=show)

@@ -1,0 +1,222 @@
+"""What is dropped on the lists of the library, or pasted, is offered, and stored when the GM says so."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widgets import Static
+
+from core.engine.engine import Engine
+from storyengine_tui.screens.library.cast.cast_screen import CastScreen
+from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
+from storyengine_tui.screens.library.lore.lore_screen import LoreScreen
+from storyengine_tui.screens.library.shelf.arriving import NOTHING
+from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
+from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from tests.bad_text import KINDS, acts
+from tests.core.exchange.test_arrivals import CHAT
+from tests.core.library.cards.card_samples import V2, V3, packed, picture, t_ext, text_of
+from tests.tui.conftest import PicturesMatch
+from tests.tui.engine_app import Desktop, make_draft, opened, screen_text, until
+from tests.tui.screens.library.shelf.test_shelves import LORE, cells, heading, shelf
+
+pytestmark = pytest.mark.anyio
+BAD = " ".join(kind.text for kind in KINDS)
+
+
+async def draft(engine: Engine) -> None:
+    await make_draft(engine)
+
+
+def question(screen: Screen[Any]) -> str:
+    return "\n".join(str(one.content) for one in screen.query(Static))
+
+
+async def paste(pilot: Pilot[None], text: str) -> None:
+    """Paste as a terminal does, and wait for the question."""
+    pilot.app.post_message(events.Paste(text))
+    await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmModal))
+
+
+async def confirm(pilot: Pilot[None], kind: type[ShelfScreen[Any]]) -> ShelfScreen[Any]:
+    await pilot.press("right", "enter")
+    await until(pilot, lambda: isinstance(pilot.app.screen, kind) and bool(cells(pilot.app.screen)))
+    screen = pilot.app.screen
+    assert isinstance(screen, kind)
+    return screen
+
+
+async def test_the_json_of_a_card_is_pasted_and_taken_with_its_report(desktop: Desktop) -> None:
+    async with desktop.window(draft) as (pilot, app):
+        await shelf(pilot, "3", CastScreen)
+        text = text_of(V3).decode()
+        await paste(pilot, text)
+        asked = question(app.screen)
+        assert "Take “Kara” into your cast?" in asked
+        assert "Scenario → the chapter." in asked
+        cast = await confirm(pilot, CastScreen)
+        assert heading(cast) == "“Kara” was imported"
+        assert app.engine is not None
+        [kara] = await app.engine.library.characters.listed()
+        kept = await app.engine.library.characters.card(kara)
+        assert kept.content == text.encode()
+        # The same once more is not stored twice.
+        await paste(pilot, text)
+        again = await confirm(pilot, CastScreen)
+        await until(pilot, lambda: heading(again) == "It is in the library already, as “Kara”")
+        assert len(cells(again)) == 1
+
+
+async def test_nothing_is_stored_when_the_question_is_answered_with_no(desktop: Desktop) -> None:
+    async with desktop.window(draft) as (pilot, app):
+        screen = await shelf(pilot, "3", CastScreen)
+        await paste(pilot, text_of(V2).decode())
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        assert app.engine is not None
+        assert not await app.engine.library.characters.listed()
+
+
+async def test_a_card_a_lorebook_and_a_chat_dropped_on_the_chapters_go_where_they_belong(
+    desktop: Desktop, tmp_path: Path
+) -> None:
+    card, lore, chat = tmp_path / "Kara of Rime.png", tmp_path / "harbour.json", tmp_path / "Late.jsonl"
+    card.write_bytes(picture(t_ext("ccv3", packed(V3))))
+    lore.write_text(json.dumps(LORE))
+    chat.write_text("\n".join(map(json.dumps, CHAT)))
+    async with desktop.window(draft) as (pilot, app):
+        await shelf(pilot, "2", ChaptersScreen)
+        await paste(pilot, str(card).replace(" ", "\\ "))
+        assert "Kara of Rime.png:" in question(app.screen)
+        cast = await confirm(pilot, CastScreen)
+        assert [row[0] for row in cells(cast)] == ["Kara"]
+        await paste(pilot, f"'{lore}'")
+        assert "Take “Harbour [/x]” into your lore?" in question(app.screen)
+        shown = await confirm(pilot, LoreScreen)
+        assert [row[0] for row in cells(shown)] == ["Harbour [/x]"]
+        await paste(pilot, f"{chat}\n")
+        assert "Take “Late” as a chapter?" in question(app.screen)
+        chapters = await confirm(pilot, ChaptersScreen)
+        assert "Late" in [row[0] for row in cells(chapters)]
+
+
+async def test_a_folder_and_several_files_are_asked_about_once_and_each_is_taken_or_refused(
+    desktop: Desktop, tmp_path: Path
+) -> None:
+    for name, text in (("a.json", text_of(V3)), ("b.json", json.dumps(LORE).encode()), ("c.json", b"[]")):
+        (tmp_path / name).write_bytes(text)
+    async with desktop.window(draft) as (pilot, app):
+        await shelf(pilot, "3", CastScreen)
+        await paste(pilot, str(tmp_path))
+        asked = question(app.screen)
+        assert "Import 3 files?" in asked
+        assert "a.json\nb.json\nc.json" in asked
+        done = await confirm(pilot, LoreScreen)
+        assert heading(done) == "2 imported; 1 refused (c.json holds neither a card nor a lorebook.)"
+        assert app.engine is not None
+        assert len(await app.engine.library.characters.listed()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("The wind turns.", NOTHING),
+        ("/nowhere/kara.png", "cannot be read"),
+        ('{"spec": ', "The pasted text is not valid JSON: line 1 cannot be read."),
+        ("{}", "The pasted text holds neither a card nor a lorebook."),
+        (f'{{"name": "{"x" * 5_000_000}"}}', "The pasted text holds neither a card nor a lorebook."),
+        (f"/nowhere/{BAD}", ""),
+        (f"{{ {BAD}", "The pasted text is not valid JSON"),
+    ],
+    ids=["words", "no file", "cut off", "no card", "long", "bad path", "bad text"],
+)
+async def test_what_is_none_of_these_is_refused_in_a_sentence(desktop: Desktop, text: str, said: str) -> None:
+    async with desktop.window(draft) as (pilot, app):
+        screen = await shelf(pilot, "3", CastScreen)
+        banner = screen.query_one("#trouble", Banner)
+        before = heading(screen)
+        app.post_message(events.Paste(text))
+        await until(pilot, lambda: bool(banner.display) or heading(screen) != before)
+        shown = screen_text(app)
+        assert said[:60] in " ".join(shown.split())
+        assert not acts(shown)
+        assert app.screen is screen
+        assert app.engine is not None
+        assert not (await app.engine.library.counts()).is_used
+
+
+async def test_a_card_full_of_bad_text_is_named_without_it(desktop: Desktop) -> None:
+    bad = {**V2, "data": {**V2["data"], "name": f"Kara {BAD}"[:150]}}
+    async with desktop.window(draft) as (pilot, app):
+        await shelf(pilot, "3", CastScreen)
+        await paste(pilot, json.dumps(bad))
+        assert not acts(screen_text(app))
+        await confirm(pilot, CastScreen)
+        assert not acts(screen_text(app))
+
+
+async def test_a_paste_into_the_field_to_find_stays_there(desktop: Desktop) -> None:
+    async with desktop.window(draft) as (pilot, app):
+        screen = await shelf(pilot, "3", CastScreen)
+        await pilot.press("slash")
+        app.post_message(events.Paste("/etc/hosts"))
+        await until(pilot, lambda: screen._field.value == "/etc/hosts")
+        assert app.screen is screen
+        assert not screen.query_one("#trouble", Banner).display
+
+
+async def test_a_card_that_is_dropped_on_a_field_stays_text_and_the_gm_is_told_where_to_drop_it(
+    desktop: Desktop, tmp_path: Path
+) -> None:
+    card = tmp_path / "kara [x].json"
+    card.write_bytes(text_of(V3))
+    async with desktop.window(draft, size=(120, 40)) as (pilot, app):
+        world = app.chapter.query_one("#world", CappedTextArea)
+        app.post_message(events.Paste(f"'{tmp_path / 'nothing.json'}' "))
+        app.post_message(events.Paste("/narrate It snows. "))
+        app.post_message(events.Paste(f"'{card}'"))
+        await until(pilot, lambda: "kara [x].json" in world.text)
+        await until(pilot, lambda: len(app._notifications) > 0, patience=5)
+        assert [one.message for one in app._notifications] == [
+            "“kara [x].json” can be imported: drop it on the library (F5)."
+        ]
+        assert "It snows." in world.text
+
+
+def test_the_question_about_a_card(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.prepare_now(draft)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        await opened(pilot)
+        await shelf(pilot, "3", CastScreen)
+        await paste(pilot, text_of(V3).decode())
+
+    assert pictures_match(desktop.app(), run_before)
+
+
+@pytest.mark.parametrize("is_trusted", [False, True])
+async def test_a_card_that_puts_itself_into_a_group_is_asked_about(
+    desktop: Desktop, is_trusted: bool
+) -> None:
+    ours = {"story_engine": {"group": "Crew", "groups_visible": ["Guests"], "aliases": ["Kara"]}}
+    spy = text_of({**V2, "data": {**V2["data"], "name": "Spy", "extensions": ours}}).decode()
+    async with desktop.window(draft) as (pilot, app):
+        await shelf(pilot, "3", CastScreen)
+        await paste(pilot, spy)
+        assert "It is also called Kara." in question(app.screen)
+        first = app.screen
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal) and app.screen is not first)
+        assert "group Crew; sees Guests" in question(app.screen)
+        await pilot.press(*(["right"] if is_trusted else []), "enter")
+        await until(pilot, lambda: isinstance(app.screen, CastScreen) and bool(cells(app.screen)))
+        assert app.engine is not None
+        [kept] = await app.engine.library.characters.listed()
+        assert kept.profile.sees(("Crew",)) is is_trusted
+        assert kept.profile.sees(("Guests",)) is is_trusted

@@ -1,0 +1,247 @@
+"""Help with a text: a proposal beside it, which is taken or dropped; nothing of the GM's is overwritten."""
+
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Button, Static
+
+from core.domain.slot import Slot
+from core.engine.decisions.tab1_commands import Tab1Edit
+from core.engine.engine import Engine
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
+from storyengine_tui.screens.setup.assist.assist_screen import AssistScreen
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.shell.palette import commands_of
+from storyengine_tui.widgets.busy_line import BusyLine
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from tests.tui.chapter_page import SCRIPT as OF_CHAPTER
+from tests.tui.chapter_page import make_ended
+from tests.tui.conftest import PicturesMatch
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
+from tests.tui.one_page import Gate
+from tests.tui.one_page import gate as gate
+
+pytestmark = pytest.mark.anyio
+WORLD = "A lighthouse on a rock."
+ANSWER = "The [b]sea[/b] is loud, and the lamp [/x] is out."
+
+
+def script(text: str = ANSWER, **values: Any) -> Script:
+    """Answer what is asked about a text; the first entries come before that."""
+    first = Entry(match=ScriptMatch(last="GM_TEXT"), **{"times": 1, **values}) if values else None
+    then = Entry(match=ScriptMatch(last="GM_TEXT"), text=text)
+    return Script(reply=(*([first] if first else []), then, *OF_CHAPTER.reply))
+
+
+async def helped(pilot: Pilot[Any]) -> AssistScreen:
+    """Open the help with the text in focus."""
+    await pilot.press("alt+a")
+    await until(pilot, lambda: isinstance(pilot.app.screen, AssistScreen) and pilot.app.focused)
+    screen = pilot.app.screen
+    assert isinstance(screen, AssistScreen)
+    return screen
+
+
+def proposed(screen: AssistScreen) -> str:
+    return screen.query_one("#proposed", CappedTextArea).text
+
+
+def can_take(screen: AssistScreen) -> bool:
+    return not screen.query_one("#take", Button).disabled
+
+
+def said(screen: AssistScreen) -> str:
+    return str(screen.query_one("#said", Static).render())
+
+
+def world_of(app: StoryEngineApp) -> CappedTextArea:
+    return app.chapter.query_one("#world", CappedTextArea)
+
+
+async def test_a_proposal_goes_behind_the_text_when_it_is_taken_and_ctrl_z_undoes_that(
+    desktop: Desktop,
+) -> None:
+    desktop.script = script()
+    async with desktop.window(make_draft) as (pilot, app):
+        screen = await helped(pilot)
+        assert screen.query_one("#own", CappedTextArea).text == WORLD
+        await pilot.press("enter")
+        await until(pilot, lambda: can_take(screen))
+        assert proposed(screen) == ANSWER
+        assert world_of(app).text == WORLD, "nothing changes until it is taken"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert world_of(app).text == f"{WORLD} {ANSWER}"
+        assert app.session is not None
+        session = app.session
+        await until(pilot, lambda: session.snapshot.tab1.world == f"{WORLD} {ANSWER}", "it is stored")
+        await pilot.press("ctrl+z")
+        assert world_of(app).text == WORLD
+
+
+async def test_a_proposal_that_is_dropped_changes_nothing(desktop: Desktop) -> None:
+    desktop.script = script()
+    async with desktop.window(make_draft) as (pilot, app):
+        screen = await helped(pilot)
+        await pilot.press("s")
+        await until(pilot, lambda: can_take(screen))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert world_of(app).text == WORLD
+        assert app.focused is world_of(app)
+
+
+async def test_a_rewrite_needs_a_note_and_replaces_the_text_when_it_is_taken(desktop: Desktop) -> None:
+    desktop.script = script()
+    async with desktop.window(make_draft) as (pilot, app):
+        screen = await helped(pilot)
+        await pilot.press("w")
+        await until(pilot, lambda: "Say in the note how" in said(screen))
+        screen.query_one("#note").focus()
+        await pilot.press(*"As a storm", "enter", "w")
+        await until(pilot, lambda: can_take(screen))
+        screen.query_one("#take", Button).press()
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert world_of(app).text == ANSWER
+        assert app.session is not None
+        [call] = [
+            one for one in await app.session.reads.artifacts() if one.prompt_version.startswith("assist/")
+        ]
+        [manifest] = (await app.session.reads.contents([call.input_ref])).values()
+        assert '"NOTE"' in manifest
+
+
+async def test_letters_in_the_note_are_no_keys(desktop: Desktop) -> None:
+    async with desktop.window(make_draft) as (pilot, _):
+        screen = await helped(pilot)
+        screen.query_one("#note").focus()
+        await pilot.press(*"cwts")
+        assert screen.query_one("#note", CappedTextArea).text == "cwts"
+        assert not screen.query_one(BusyLine).is_busy
+
+
+async def test_esc_stops_a_call_and_it_is_on_record(desktop: Desktop, gate: Gate) -> None:
+    desktop.script = script(text=ANSWER, between_tokens=1)
+    async with desktop.window(make_draft) as (pilot, app):
+        screen = await helped(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: proposed(screen))
+        assert "writes a proposal" in screen_text(app)
+        assert not can_take(screen)
+        await pilot.press("escape")
+        await until(pilot, lambda: "The call was stopped" in said(screen))
+        assert app.screen is screen
+        assert app.session is not None
+        [call] = await app.session.reads.artifacts()
+        assert call.error_code == "LLM_CANCELLED"
+        gate.open()
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: can_take(screen))
+
+
+async def test_one_that_failed_says_why_and_is_tried_again(desktop: Desktop) -> None:
+    desktop.script = script(fault=Fault.AUTH)
+    async with desktop.window(make_draft) as (pilot, app):
+        screen = await helped(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: "Ctrl+R tries again." in said(screen))
+        assert proposed(screen) == ""
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: can_take(screen))
+        assert app.session is not None
+        assert [call.attempt for call in await app.session.reads.artifacts()] == [1, 2]
+
+
+async def test_what_could_act_on_a_terminal_is_gone_from_a_proposal(desktop: Desktop) -> None:
+    desktop.script = script(text="Calm \x1b[2J\x1b]52;c;b3duZWQ=\x07sea. [bold]No[/bold] wind.")
+    async with desktop.window(make_draft) as (pilot, app):
+        screen = await helped(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: can_take(screen))
+        assert proposed(screen) == "Calm sea. [bold]No[/bold] wind."
+        assert "[bold]No[/bold]" in screen_text(app)
+
+
+async def test_an_answer_of_no_use_is_no_proposal(desktop: Desktop) -> None:
+    desktop.script = script(text=WORLD)
+    async with desktop.window(make_draft) as (pilot, _):
+        screen = await helped(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: "The proposal is empty" in said(screen))
+        assert not can_take(screen)
+
+
+async def test_a_prompt_is_helped_with_in_its_panel(desktop: Desktop) -> None:
+    desktop.script = script()
+    async with desktop.window(make_active) as (pilot, app):
+        await pilot.press(*"The bell")
+        screen = await helped(pilot)
+        assert "Prompt to Mira" in screen_text(app)
+        await pilot.press("c")
+        await until(pilot, lambda: can_take(screen))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert app.session is not None
+        session = app.session
+        await until(pilot, lambda: session.snapshot.unsent.get(Slot.RED) == f"The bell {ANSWER}")
+
+
+async def test_the_wishes_for_the_chapter_are_helped_with(desktop: Desktop) -> None:
+    desktop.script = script()
+    async with desktop.window(make_ended) as (pilot, app):
+        area = app.chapter.query_one("#definition", CappedTextArea)
+        app.chapter.set_focus(area)
+        screen = await helped(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: can_take(screen))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert area.text == ANSWER
+
+
+async def test_help_is_offered_for_a_text_in_focus_that_can_be_changed(desktop: Desktop) -> None:
+    def offered(app: StoryEngineApp) -> bool:
+        return "Help with this text" in [command.title for command in commands_of(app, lambda: None)]
+
+    async with desktop.window(make_active) as (pilot, app):
+        assert offered(app)
+        await pilot.press("f2")
+        assert not offered(app), "tab 1 is locked"
+        await pilot.press("alt+a")
+        await pilot.pause()
+        assert app.screen is app.chapter
+
+
+async def make_long(engine: Engine) -> None:
+    session = await engine.open(await make_draft(engine))
+
+    text = "The lighthouse [/b] is on a rock, and nobody has seen its keeper since the storm. " * 12
+    await session.edits.edit_tab1(Tab1Edit(world=text))
+    await session.aclose()
+
+
+def test_picture_of_a_proposal(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.script = script(text="The sea is loud [/x]. The lamp is out. " * 8)
+    desktop.prepare_now(make_long)
+
+    async def show(pilot: Pilot[Any]) -> None:
+        await opened(pilot)
+        screen = await helped(pilot)
+        await pilot.press("s")
+        await until(pilot, lambda: can_take(screen))
+
+    assert pictures_match(desktop.app(), run_before=show)
+
+
+def test_picture_of_a_proposal_that_failed(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.script = script(fault=Fault.AUTH)
+    desktop.prepare_now(make_draft)
+
+    async def show(pilot: Pilot[Any]) -> None:
+        await opened(pilot)
+        screen = await helped(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: "tries again" in said(screen))
+
+    assert pictures_match(desktop.app(), run_before=show)
