@@ -24,10 +24,10 @@ from storyengine_tui.widgets.fields.one_line import EntryField
 
 Row = TypeVar("Row")
 SHELVES: Final = {
-    "books": ("1", "Books", "books_screen", "BooksScreen"),
-    "chapters": ("2", "Chapters", "chapters_screen", "ChaptersScreen"),
+    "books": ("1", "Books", "chapters.books_screen", "BooksScreen"),
+    "chapters": ("2", "Chapters", "chapters.chapters_screen", "ChaptersScreen"),
     "cast": ("3", "Cast", "cast.cast_screen", "CastScreen"),
-    "lore": ("4", "Lore", "lore_screen", "LoreScreen"),
+    "lore": ("4", "Lore", "lore.lore_screen", "LoreScreen"),
 }
 """The lists by their names: key, title, and where the screen of each is."""
 FOUND_NOTHING: Final = "Nothing here has these words; Esc shows all again."
