@@ -39,8 +39,9 @@ class SearchScreen(ListScreen[Hit, Hit]):
     CSS_PATH = "search.tcss"
     HELP = (
         "Type words to find in transcript, memory, memory bank and drafts; the list narrows as you type. "
-        "In a chapter with a memory bank all of it is found by meaning too. Enter goes to the place under "
-        "the cursor, in another chapter too; Ctrl+B searches the whole book, and then this chapter again."
+        "In a chapter with a memory bank all of it is found by meaning too, with how near it is (≈0.43; 1 is "
+        "the same). Enter goes to the place under the cursor, in another chapter too; Ctrl+B searches the "
+        "whole book, and then this chapter again."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority: the cursor of the list moves while the field has the focus.
