@@ -1,15 +1,14 @@
-"""Goes to a place on tab 3 that was found elsewhere: in memory, in the bank, in a version of the chapter."""
+"""Goes to a place on tab 3 that was found elsewhere: in memory, or in a version of the chapter."""
 
 import re
 from collections.abc import Sequence
-from uuid import UUID
 
-from core.domain.ids import ItemId
 from core.engine.recall.texts import texts_of
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
+from storyengine_tui.screens.narrative.memory.block_reader import Place
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
-from storyengine_tui.screens.narrative.memory.remembered_cell import Place, RememberedCell
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, SourcePos
 
@@ -21,30 +20,24 @@ class SearchTargets:
         self._page = page
         self._memory = memory
 
-    @property
-    def _cell(self) -> RememberedCell:
-        return self._page.query_one(RememberedCell)
-
     def action_go_to_block(self, block_id: str, part: int, start: int, end: int) -> None:
         """Select words of a text of a block of memory, once memory is read."""
 
         def arrive() -> None:
             if self._memory.viewpoint is not None:
                 self._memory.view_as(None)
-            cell = self._cell
-            number = next((n for n, one in enumerate(cell.blocks) if str(one.id) == block_id), None)
+            cell = self._page.query_one(MemoryCell)
+            blocks = cell.memory.blocks
+            number = next((n for n, one in enumerate(blocks) if str(one.id) == block_id), None)
             if number is None:
                 return
-            texts = list(texts_of(cell.blocks[number].payload))
+            texts = list(texts_of(blocks[number].payload))
             text = texts[part] if part < len(texts) else ""
-            cell.go_to_block(number, lambda shown: place_of(shown, text, start, end))
-            self._page.set_focus(cell.view, scroll_visible=True)
+            cell.go_to_list(None)
+            cell.memory.go_to(number, lambda shown: place_of(shown, text, start, end))
+            self._page.set_focus(cell.memory.view, scroll_visible=True)
 
         self._memory.when_read(arrive)
-
-    def action_go_to_item(self, item_id: str) -> None:
-        """Put the cursor on an item of the bank, once that is read."""
-        self._cell.go_to_item(ItemId(UUID(item_id)))
 
     def action_go_to_version(self, version: int, start: int, end: int) -> None:
         """Select words of a version of the chapter."""

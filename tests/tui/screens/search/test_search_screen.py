@@ -14,7 +14,7 @@ from core.engine.recall.texts import texts_of
 from storyengine_tui.screens.bank.bank_rows import BankList
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
-from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.play.actions.place_actions import PromptScreen
 from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
@@ -106,7 +106,7 @@ async def test_enter_goes_to_the_words_in_memory(desktop: Desktop) -> None:
         text = next(text for text in texts_of(blocks[-1].payload) if len(text) > 20)
         screen = await searching(pilot, app, text.split()[-1].strip("."))
         await choose(pilot, screen, f"Memory, prompt {blocks[-1].last}")
-        view = app.chapter.query_one(RememberedCell).view
+        view = app.chapter.query_one(MemoryCell).memory.view
         await until(pilot, lambda: view.selected_in_one)
         assert view.selected_in_one == text.split()[-1].strip(".")
         assert app.chapter.active_tab == "narrative"
@@ -121,14 +121,14 @@ async def test_enter_goes_to_the_item_in_its_list_also_while_the_bank_was_not_re
         await choose(pilot, screen, "Memory bank")
         items = app.chapter.query_one(ItemList)
         await until(pilot, lambda: app.focused is items and items.chosen is not None)
-        assert app.chapter.query_one(RememberedCell).shown is BankList.PLACES
+        assert app.chapter.query_one(MemoryCell).bank.shown is BankList.PLACES
         assert items.chosen is not None
         assert items.chosen.item.id.int == 3
         # Again, now that it is read.
         screen = await searching(pilot, app, "eleven")
         await choose(pilot, screen, "Memory bank")
         await until(pilot, lambda: items.chosen is not None and items.chosen.item.id.int == 6)
-        assert app.chapter.query_one(RememberedCell).shown is BankList.FACTS
+        assert app.chapter.query_one(MemoryCell).bank.shown is BankList.FACTS
 
 
 @pytest.mark.anyio
