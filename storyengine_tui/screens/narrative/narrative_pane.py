@@ -69,9 +69,10 @@ class NarrativePane(SessionTab):
         self._bank = BankPart(self, self.memory)
         self.build = ChapterBuild(self)
         self._viewpoints = Viewpoints(self, self.memory, self.build.build)
-        self.adopt(self._bank, "bank_list", "bank_alike", "bank_act", "go_to_item")
+        self.adopt(self._bank, "bank_list", "bank_alike", "bank_act")
         self.adopt(self.build, "build", "retry", "cancel", "download")
-        self.adopt(SearchTargets(self, self.memory), "go_to_block", "go_to_version")
+        targets = SearchTargets(self, self.memory, self._bank)
+        self.adopt(targets, "go_to_block", "go_to_item", "go_to_version")
 
     def compose(self) -> ComposeResult:
         """Compose the three cells, and above the chapter what is going on with it."""

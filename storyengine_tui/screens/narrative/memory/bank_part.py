@@ -1,13 +1,12 @@
 """The part of tab 3 for the memory bank: reads it, and passes on the GM's commands on items."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
-from core.domain.ids import ItemId, SessionId
+from core.domain.ids import SessionId
 from core.engine.services.bank.words import failed_in_words
 from core.engine.sync import notifications
 from storyengine_tui.screens.bank.bank_rows import KINDS, BankList, Wanted, rows_of
@@ -35,8 +34,8 @@ class BankPart:
         self._is_outdated = True
         self._earlier: dict[SessionId, Sequence[Item]] = {}
         """The items of the earlier chapters of the book that were read since the GM came to the tab."""
-        self._wanted: ItemId | None = None
-        """The item to which the cursor goes once the bank is read."""
+        self._then: Callable[[], None] | None = None
+        """Called once the bank is read."""
 
     @property
     def _cell(self) -> MemoryCell:
@@ -45,7 +44,7 @@ class BankPart:
     def forget(self) -> None:
         """Drop every item, before another session is shown."""
         self._is_outdated = True
-        self._earlier, self._wanted = {}, None
+        self._earlier, self._then = {}, None
         self._cell.offer_bank(False)
 
     def note(self, notification: notifications.Notification) -> None:
@@ -91,7 +90,16 @@ class BankPart:
         rows = await asyncio.to_thread(rows_of, shown, accesses, now, earlier, session.fades_at(), counting)
         if self._page.shows(session):
             self._cell.bank.show_rows(rows, self._memory.viewpoint, has_book=bool(chapters))
-            self._go_to_wanted()
+            then, self._then = self._then, None
+            if then is not None:
+                then()
+
+    def when_read(self, then: Callable[[], None]) -> None:
+        """Do something once the bank is read: at once if it is."""
+        if self._cell.keeps_bank and self._cell.bank.rows is not None:
+            then()
+        else:
+            self._then = then
 
     async def _find_alike(self, session: "SessionHandle") -> None:
         groups = await self._page.perform(session.bank.alike())
@@ -140,16 +148,6 @@ class BankPart:
         self.action_bank_list(self._cell.bank.shown or BankList.FACTS)
         if self._cell.bank.wanted is not Wanted.ALIKE:
             self._cell.action_find_alike()
-
-    def action_go_to_item(self, item_id: str) -> None:
-        """Put the cursor on an item, once the bank is read."""
-        self._wanted = ItemId(UUID(item_id))
-        self._go_to_wanted()
-
-    def _go_to_wanted(self) -> None:
-        if self._wanted is not None and self._cell.keeps_bank and self._cell.bank.rows is not None:
-            self._cell.go_to_item(self._wanted)
-            self._wanted = None
 
     def action_bank_act(self, act: str) -> None:
         """Add an item, or undo or redo the last change of the bank."""

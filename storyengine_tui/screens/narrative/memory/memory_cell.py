@@ -144,6 +144,7 @@ class MemoryCell(Vertical):
         self._forms.set_entries(BANK_ENTRIES if keeps_bank else ENTRIES)
         if not keeps_bank:
             self.bank.forget()
+            self._forms.active = self.memory.form
         elif not self.query(ItemList):
             self.query_one(".cell").mount(*self.bank.widgets, before=self.query_one(".foot"))
         self._show()
@@ -156,6 +157,7 @@ class MemoryCell(Vertical):
             # From here: Textual lets no message bubble up beyond the widget that has sent it.
             self.post_message(ItemList.Left(self.bank.view, painted))
         had_focus = self.reader.view.has_focus
+        self._forms.active = shown or self.memory.form
         self.bank.show(shown)
         self._show()
         if had_focus:
@@ -216,11 +218,11 @@ class MemoryCell(Vertical):
     @on(PanelSwitcher.Picked, "#memory-forms")
     def _pick(self, event: PanelSwitcher.Picked) -> None:
         """Show the blocks in one of the two forms, or a list in place of them."""
-        is_list = event.key in set(BankList)
-        if is_list or self.reader is not self.memory:
-            self.go_to_list(BankList(event.key) if is_list else None)
-        if not is_list:
+        if event.key in set(BankList):
+            self.go_to_list(BankList(event.key))
+        else:
             self.memory.show_form(MemoryForm(event.key))
+            self.go_to_list(None)
 
     def action_show(self, form: str) -> None:
         """Show one of the forms of memory, or a list."""

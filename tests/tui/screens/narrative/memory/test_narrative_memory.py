@@ -18,6 +18,7 @@ from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory.memory_pages import MemoryPages
 from storyengine_tui.theme import SLOT_COLOURS
+from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.reading.memory_outline import (
     MemoryForm,
     all_text,
@@ -183,11 +184,14 @@ async def test_a_list_of_the_bank_shows_instead_of_the_pages_of_a_long_memory() 
             assert cell.memory.view.display is not is_list
             assert cell.query_one("#earlier").display is not is_list
             assert cell.check_action("turn", (-1,)) is not is_list
+        cell.action_show("json")
+        await pilot.pause()
         cell.go_to_list(BankList.FACTS)
         cell.offer_bank(False)
         await pilot.pause()
         assert cell.memory.view.display
         assert not cell.query_one(ItemList).display
+        assert cell.query_one(PanelSwitcher).active == MemoryForm.JSON
 
 
 async def test_a_new_block_scrolls_into_view_only_if_the_newest_was_in_view() -> None:
