@@ -10,7 +10,7 @@ from textual.widgets import Static
 from core.domain.bank.item import Item
 from core.engine.services.bank.service import Bank
 from storyengine_tui.screens.bank.item_list import ItemList
-from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.shell.app import StoryEngineApp
 from tests.tui.banked_chapter import SCRIPT, by_number, make_banked
 from tests.tui.engine_app import Desktop, until
@@ -23,8 +23,8 @@ class Tab:
         self.pilot, self.app = pilot, app
 
     @property
-    def cell(self) -> RememberedCell:
-        return self.app.chapter.query_one(RememberedCell)
+    def cell(self) -> MemoryCell:
+        return self.app.chapter.query_one(MemoryCell)
 
     @property
     def items(self) -> ItemList:
@@ -76,7 +76,9 @@ async def tab3(
     async with desktop.window(prepare, size=size) as (pilot, app):
         tab = Tab(pilot, app)
         await pilot.press("f4")
-        await tab.until(lambda: tab.cell.is_known and tab.cell.keeps_bank and tab.cell._rows is not None)
+        await tab.until(
+            lambda: tab.cell.memory.is_known and tab.cell.keeps_bank and tab.cell.bank.rows is not None
+        )
         await tab.press(shown)
         await tab.until(lambda: tab.items.has_focus)
         yield tab

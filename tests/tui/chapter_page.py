@@ -19,6 +19,7 @@ from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.narrative.chapter_build import ChapterBuild
 from storyengine_tui.screens.narrative.download_row import deliver_chapter
 from storyengine_tui.screens.narrative.draft_cell import NONE, DraftCell
+from storyengine_tui.screens.narrative.memory.block_reader import BlockReader
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.widgets.banner import Banner
@@ -155,8 +156,12 @@ class ChapterPage:
         return self.app.screen_stack[0].query_one(NarrativePane)
 
     @property
-    def memory(self) -> MemoryCell:
+    def cell(self) -> MemoryCell:
         return self.pane.query_one(MemoryCell)
+
+    @property
+    def memory(self) -> BlockReader:
+        return self.cell.memory
 
     @property
     def memory_text(self) -> str:

@@ -21,7 +21,6 @@ from storyengine_tui.screens.narrative.draft_cell import DraftCell
 from storyengine_tui.screens.narrative.memory.bank_part import BankEvent, BankPart
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
-from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
 from storyengine_tui.screens.narrative.memory.search_targets import SearchTargets
 from storyengine_tui.screens.narrative.narrative_view import NarrativeView, narrative_view
 from storyengine_tui.screens.narrative.revisions.memory_revisions import MemoryRevisions, RevisionAct
@@ -72,11 +71,12 @@ class NarrativePane(SessionTab):
         self._viewpoints = Viewpoints(self, self.memory, self.build.build)
         self.adopt(self._bank, "bank_list", "bank_alike", "bank_act")
         self.adopt(self.build, "build", "retry", "cancel", "download")
-        self.adopt(SearchTargets(self, self.memory), "go_to_block", "go_to_item", "go_to_version")
+        targets = SearchTargets(self, self.memory, self._bank)
+        self.adopt(targets, "go_to_block", "go_to_item", "go_to_version")
 
     def compose(self) -> ComposeResult:
         """Compose the three cells, and above the chapter what is going on with it."""
-        yield RememberedCell(chunk_size=_LIMITS.chunk_size, id="memory")
+        yield MemoryCell(lambda: self.session.snapshot.session, chunk_size=_LIMITS.chunk_size, id="memory")
         yield DefinitionCell(_LIMITS, id="definition-cell")
         yield Banner(scrolls_into_view=True, id="build-banner")
         yield BusyLine(id="building")
@@ -120,8 +120,8 @@ class NarrativePane(SessionTab):
             self.set_focus(self._draft.view, scroll_visible=True)
         elif session.state is SessionState.ENDED or not session.tab1_locked:
             self.set_focus(self._definition.area, scroll_visible=True)
-        elif self._memory.read_in is not None:
-            self.set_focus(self._memory.read_in, scroll_visible=True)
+        elif self._memory.reader.view.display:
+            self.set_focus(self._memory.reader.view, scroll_visible=True)
 
     def field_for_typing(self) -> CappedTextArea | None:
         """Return the definition, if it can be edited."""
@@ -159,7 +159,7 @@ class NarrativePane(SessionTab):
             why="" if view.is_being_written else view.why_no_build,
         )
         self._memory.can_correct = view.can_correct
-        self._memory.show_marks(view.session.pinned, view.session.struck)
+        self._memory.memory.show_marks(view.session.pinned, view.session.struck)
         self._memory.say_work(view.memory_work)
         self.build.show(before, view)
         if before is None or before.actions != view.actions:
@@ -245,8 +245,8 @@ class NarrativePane(SessionTab):
 
     @on(ItemList.Asked)
     @on(ItemList.Left)
-    @on(RememberedCell.Widened)
-    @on(RememberedCell.AlikeWanted)
+    @on(MemoryCell.Widened)
+    @on(MemoryCell.AlikeWanted)
     def _handle_items(self, event: BankEvent) -> None:
         self._bank.handle(event)
 

@@ -153,7 +153,7 @@ async def test_a_correction_of_canon_is_written_and_shown_as_text(desktop: Deskt
         assert area.text == clean(text)
         await pictures.take()
         await pilot.press("tab", "tab", "enter")
-        memory = app.chapter.query_one(MemoryCell)
+        memory = app.chapter.query_one(MemoryCell).memory
         await until(pilot, lambda: len(memory.blocks) == 2)
         await pictures.take()
         assert memory.blocks[-1].payload["correction"] == clean(text).strip()

@@ -8,6 +8,7 @@ from textual.widget import Widget
 
 from core.domain.slot import Slot
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell
+from storyengine_tui.screens.narrative.memory.block_reader import BlockReader
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.shell.typed_text import BURST
@@ -59,11 +60,11 @@ async def test_a_text_beside_the_fields_of_tab_3_goes_to_how_to_write_it(desktop
         assert area.text in ("a", "b", "ab")
 
 
-async def at_reader(table: Table) -> tuple[MemoryCell, CappedTextArea]:
+async def at_reader(table: Table) -> tuple[BlockReader, CappedTextArea]:
     """Go to the memory of tab 3; return it and the field in which is written."""
     await table.pilot.press("f4")
     page = table.app.screen_stack[0].query_one(NarrativePane)
-    memory = page.query_one(MemoryCell)
+    memory = page.query_one(MemoryCell).memory
     await table.until(lambda: page.has_session and memory.blocks)
     await focus(table, memory.view)
     return memory, page.query_one(DefinitionCell).area

@@ -1,7 +1,7 @@
 """The part of tab 3 for the memory bank: reads it, and passes on the GM's commands on items."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from core.domain.bank.details import ItemKind
@@ -12,8 +12,8 @@ from core.engine.sync import notifications
 from storyengine_tui.screens.bank.bank_rows import KINDS, BankList, Wanted, rows_of
 from storyengine_tui.screens.bank.item_commands import CHANGES, ItemCommands
 from storyengine_tui.screens.bank.item_list import Act, ItemList
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
-from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
 from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
 
 
-BankEvent = ItemList.Asked | ItemList.Left | RememberedCell.Widened | RememberedCell.AlikeWanted
+BankEvent = ItemList.Asked | ItemList.Left | MemoryCell.Widened | MemoryCell.AlikeWanted
 
 
 class BankPart:
-    """Fills the lists of the `RememberedCell` of a page."""
+    """Fills the lists of the `MemoryCell` of a page."""
 
     def __init__(self, page: SessionTab, memory: MemoryLoader) -> None:
         self._page = page
@@ -34,16 +34,18 @@ class BankPart:
         self._is_outdated = True
         self._earlier: dict[SessionId, Sequence[Item]] = {}
         """The items of the earlier chapters of the book that were read since the GM came to the tab."""
+        self._then: Callable[[], None] | None = None
+        """Called once the bank is read."""
 
     @property
-    def _cell(self) -> RememberedCell:
-        return self._page.query_one(RememberedCell)
+    def _cell(self) -> MemoryCell:
+        return self._page.query_one(MemoryCell)
 
     def forget(self) -> None:
         """Drop every item, before another session is shown."""
         self._is_outdated = True
-        self._earlier = {}
-        self._cell.offer_bank(None)
+        self._earlier, self._then = {}, None
+        self._cell.offer_bank(False)
 
     def note(self, notification: notifications.Notification) -> None:
         """Note what makes the items that were read outdated."""
@@ -53,10 +55,11 @@ class BankPart:
     def refresh(self) -> None:
         """Offer the lists if the chapter keeps a bank, and read it if that is in view and outdated."""
         snapshot = self._page.session.snapshot
-        session = snapshot.session
-        self._cell.offer_bank(session if session.keeps_bank else None)
-        self._cell.say_failed(failed_in_words(snapshot.requests) if session.keeps_bank else "")
-        if session.keeps_bank and self._is_outdated and self._page.is_in_view:
+        self._cell.offer_bank(snapshot.session.keeps_bank)
+        if not self._cell.keeps_bank:
+            return
+        self._cell.bank.say_failed(failed_in_words(snapshot.requests))
+        if self._is_outdated and self._page.is_in_view:
             self._is_outdated = False
             work = self._read(self._page.session)
             run_in_background(self._page, work, group="bank items", exclusive=True)
@@ -78,7 +81,7 @@ class BankPart:
         chapters = await self._page.perform(session.earlier.chapters())
         if items is None or counting is None or accesses is None or chapters is None:
             return
-        shown_too = chapters if self._cell.is_wide else ()
+        shown_too = chapters if self._cell.bank.is_wide else ()
         # Only this chapter changes those of its own; which of the others still count is asked again.
         earlier = await self._page.perform(session.earlier.items(shown_too, read=self._earlier)) or ()
         # What an undone prompt had is not shown; what the GM took out is, where it is asked for.
@@ -86,27 +89,38 @@ class BankPart:
         now = session.snapshot.session.prompt_index
         rows = await asyncio.to_thread(rows_of, shown, accesses, now, earlier, session.fades_at(), counting)
         if self._page.shows(session):
-            self._cell.show_rows(rows, self._memory.viewpoint, has_book=bool(chapters))
+            self._cell.bank.show_rows(rows, self._memory.viewpoint, has_book=bool(chapters))
+            then, self._then = self._then, None
+            if then is not None:
+                then()
+
+    def when_read(self, then: Callable[[], None]) -> None:
+        """Do something once the bank is read: at once if it is."""
+        if self._cell.keeps_bank and self._cell.bank.rows is not None:
+            then()
+        else:
+            self._then = then
 
     async def _find_alike(self, session: "SessionHandle") -> None:
         groups = await self._page.perform(session.bank.alike())
         if groups is not None and self._page.shows(session):
-            self._cell.show_alike([[item.id for item in group] for group in groups])
+            self._cell.bank.show_alike([[item.id for item in group] for group in groups])
 
     def show_viewpoint(self) -> None:
         """Show what the character knows as which memory is shown."""
         if self._cell.keeps_bank:
-            self._cell.show_viewpoint(self._memory.viewpoint)
+            self._cell.bank.show_viewpoint(self._memory.viewpoint)
 
     def _say(self, outcome: str) -> None:
         if outcome:
-            self._cell.say(outcome)
+            self._cell.bank.view.unmark()
+            self._cell.bank.say(outcome)
 
     def handle(self, event: BankEvent) -> None:
         """Do with items what the GM asks for, or note that the GM has looked at new ones."""
-        if isinstance(event, RememberedCell.Widened):
+        if isinstance(event, MemoryCell.Widened):
             self._read_again()
-        elif isinstance(event, RememberedCell.AlikeWanted):
+        elif isinstance(event, MemoryCell.AlikeWanted):
             work = self._find_alike(self._page.session)
             run_in_background(self._page, work, group="items alike", exclusive=True)
         elif isinstance(event, ItemList.Asked):
@@ -117,7 +131,7 @@ class BankPart:
     @property
     def _kind(self) -> ItemKind:
         """The kind of an item that is added to the list that shows."""
-        kinds = KINDS[self._cell.shown or BankList.FACTS]
+        kinds = KINDS[self._cell.bank.shown or BankList.FACTS]
         return ItemKind.FACT if ItemKind.FACT in kinds else next(iter(kinds))
 
     def is_offered(self, action: str) -> bool:
@@ -127,12 +141,12 @@ class BankPart:
     def action_bank_list(self, shown: str) -> None:
         """Show a list of the bank, and go there."""
         self._cell.action_show(shown)
-        self._page.set_focus(self._cell.query_one(ItemList), scroll_visible=True)
+        self._page.set_focus(self._cell.bank.view, scroll_visible=True)
 
     def action_bank_alike(self) -> None:
         """Show items that may say the same, in the list that shows or that of facts."""
-        self.action_bank_list(self._cell.shown or BankList.FACTS)
-        if self._cell.wanted is not Wanted.ALIKE:
+        self.action_bank_list(self._cell.bank.shown or BankList.FACTS)
+        if self._cell.bank.wanted is not Wanted.ALIKE:
             self._cell.action_find_alike()
 
     def action_bank_act(self, act: str) -> None:

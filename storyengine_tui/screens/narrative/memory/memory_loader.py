@@ -8,6 +8,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.session.limits import LONGEST_CORRECTIONS
 from core.domain.slot import Slot, slot_after
 from core.domain.story.memory import MemoryBlock, corrections_length
+from storyengine_tui.screens.narrative.memory.block_reader import BlockReader
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory.memory_pages import PAGE
 from storyengine_tui.screens.shared.background import run_in_background
@@ -36,8 +37,8 @@ class MemoryLoader:
         """The character as which memory is shown; None for the GM, who knows all of it."""
 
     @property
-    def _cell(self) -> MemoryCell:
-        return self._page.query_one(MemoryCell)
+    def _reader(self) -> BlockReader:
+        return self._page.query_one(MemoryCell).memory
 
     @property
     def room(self) -> int:
@@ -50,7 +51,7 @@ class MemoryLoader:
         self.viewpoint = self._then = None
         self._blocks.clear()
         self._unseen.clear()
-        self._cell.forget()
+        self._reader.forget()
 
     def reread(self) -> None:
         """Read every block again, at once if the page is visible; the shown blocks stay until then."""
@@ -115,7 +116,7 @@ class MemoryLoader:
         known = {block.id for block in self._blocks}
         self._blocks += [block for block in new if block.id not in known]
         if self.viewpoint is None:
-            self._cell.append(*new)
+            self._reader.append(*new)
         else:
             self._show()
 
@@ -150,8 +151,8 @@ class MemoryLoader:
         snapshot = self._page.session.snapshot
         session, viewpoint = snapshot.session, self.viewpoint
         if viewpoint is None:
-            self._cell.show_memory(self._blocks, session.roster)
+            self._reader.show_memory(self._blocks, session.roster)
         else:
             known = known_to(snapshot.cast[viewpoint], session, self._blocks, ())
             name = f"{viewpoint.value} {session.name_of(viewpoint)}"
-            self._cell.show_memory(known.blocks, session.roster, name)
+            self._reader.show_memory(known.blocks, session.roster, name)

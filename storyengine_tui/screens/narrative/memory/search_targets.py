@@ -8,8 +8,10 @@ from core.domain.ids import ItemId
 from core.engine.recall.texts import texts_of
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
+from storyengine_tui.screens.narrative.memory.bank_part import BankPart
+from storyengine_tui.screens.narrative.memory.block_reader import Place
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
-from storyengine_tui.screens.narrative.memory.remembered_cell import Place, RememberedCell
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, SourcePos
 
@@ -17,34 +19,46 @@ from storyengine_tui.widgets.reading.transcript_lines import Paragraph, SourcePo
 class SearchTargets:
     """The actions of tab 3 that show a place of a search."""
 
-    def __init__(self, page: SessionTab, memory: MemoryLoader) -> None:
+    def __init__(self, page: SessionTab, memory: MemoryLoader, bank: BankPart) -> None:
         self._page = page
         self._memory = memory
+        self._bank = bank
 
     @property
-    def _cell(self) -> RememberedCell:
-        return self._page.query_one(RememberedCell)
+    def _cell(self) -> MemoryCell:
+        return self._page.query_one(MemoryCell)
+
+    def _view_all(self) -> None:
+        """Show memory and bank as the GM knows them: one character may not know the place."""
+        if self._memory.viewpoint is not None:
+            self._memory.view_as(None)
+            self._bank.show_viewpoint()
 
     def action_go_to_block(self, block_id: str, part: int, start: int, end: int) -> None:
         """Select words of a text of a block of memory, once memory is read."""
 
         def arrive() -> None:
-            if self._memory.viewpoint is not None:
-                self._memory.view_as(None)
-            cell = self._cell
-            number = next((n for n, one in enumerate(cell.blocks) if str(one.id) == block_id), None)
+            self._view_all()
+            cell, blocks = self._cell, self._cell.memory.blocks
+            number = next((n for n, one in enumerate(blocks) if str(one.id) == block_id), None)
             if number is None:
                 return
-            texts = list(texts_of(cell.blocks[number].payload))
+            texts = list(texts_of(blocks[number].payload))
             text = texts[part] if part < len(texts) else ""
-            cell.go_to_block(number, lambda shown: place_of(shown, text, start, end))
-            self._page.set_focus(cell.view, scroll_visible=True)
+            cell.go_to_list(None)
+            cell.memory.go_to(number, lambda shown: place_of(shown, text, start, end))
+            self._page.set_focus(cell.memory.view, scroll_visible=True)
 
         self._memory.when_read(arrive)
 
     def action_go_to_item(self, item_id: str) -> None:
         """Put the cursor on an item of the bank, once that is read."""
-        self._cell.go_to_item(ItemId(UUID(item_id)))
+
+        def arrive() -> None:
+            self._view_all()
+            self._cell.go_to_item(ItemId(UUID(item_id)))
+
+        self._bank.when_read(arrive)
 
     def action_go_to_version(self, version: int, start: int, end: int) -> None:
         """Select words of a version of the chapter."""

@@ -13,6 +13,7 @@ from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.changes.canon import stale_blocks
 from core.engine.services.takes.commands import LockMark
+from storyengine_tui.screens.narrative.memory.block_reader import BlockReader
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.revisions.comparison import revisions_of
 from storyengine_tui.screens.narrative.revisions.correction_modal import NO_ROOM, CorrectionModal
@@ -64,8 +65,8 @@ class MemoryRevisions:
         self._one_by_one = asyncio.Lock()
 
     @property
-    def _cell(self) -> MemoryCell:
-        return self._page.query_one(MemoryCell)
+    def _reader(self) -> BlockReader:
+        return self._page.query_one(MemoryCell).memory
 
     def is_offered(self, act: RevisionAct) -> bool:
         """Whether the palette offers it now."""
@@ -76,7 +77,7 @@ class MemoryRevisions:
             case RevisionAct.REBUILD | RevisionAct.EDIT:
                 return session.boundary > 0
             case RevisionAct.REBUILD_LATER:
-                return bool(self._cell.stale)
+                return bool(self._reader.stale)
             case RevisionAct.COMPARE:
                 return session.canon_version > 0
             case _:
@@ -84,7 +85,7 @@ class MemoryRevisions:
 
     def _why_not(self, act: RevisionAct) -> str:
         """Return why it is refused now, whatever is chosen; empty when it is not."""
-        if self._cell.viewpoint:
+        if self._reader.viewpoint:
             return NOT_ALL
         command = COMMANDS.get(act)
         if command is None:
@@ -112,7 +113,7 @@ class MemoryRevisions:
 
     def _show_correction(self, is_stored: bool | None) -> None:
         if is_stored:
-            self._cell.go_to_newest()
+            self._reader.go_to_newest()
 
     def _begin(self, act: RevisionAct) -> str:
         """Begin with it; return why there is nothing to do it to."""
@@ -121,7 +122,7 @@ class MemoryRevisions:
             return self._mark_lock(LockMark.PINNED if act is RevisionAct.PIN else LockMark.STRUCK)
         if act is RevisionAct.REBUILD_LATER:
             return self._ask_about_stale(session)
-        block = self._cell.chosen
+        block = self._reader.chosen
         if block is None:
             return NO_BLOCK
         if act is RevisionAct.COMPARE:
@@ -147,7 +148,7 @@ class MemoryRevisions:
         self._page.ask(RebuildModal(what), begin)
 
     def _ask_about_stale(self, session: "SessionHandle") -> str:
-        stale = self._cell.stale
+        stale = self._reader.stale
         if not stale:
             return NOT_STALE
         count = "one block" if len(stale) == 1 else f"{len(stale):,} blocks"
@@ -201,15 +202,15 @@ class MemoryRevisions:
     # Canon locks
 
     def _mark_lock(self, mark: LockMark) -> str:
-        cell = self._cell
-        lock = cell.marked_lock
+        reader = self._reader
+        lock = reader.marked_lock
         if lock is not None:
             self._page.do(self._toggle(self._page.session, lock, mark))
             return ""
-        if cell.form is MemoryForm.JSON:
+        if reader.form is MemoryForm.JSON:
             return NOT_READABLE
-        self._page.set_focus(cell.view, scroll_visible=True)
-        return CHOOSE_LOCK if cell.mark_first_lock() else NO_LOCKS
+        self._page.set_focus(reader.view, scroll_visible=True)
+        return CHOOSE_LOCK if reader.mark_first_lock() else NO_LOCKS
 
     async def _toggle(self, session: "SessionHandle", lock: str, mark: LockMark) -> None:
         """Pin or strike a lock; release it if that is what it is."""

@@ -13,7 +13,7 @@ from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_modal import ItemModal
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import SheetModal
-from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.bad_text import KINDS, BadText, acts
 from tests.tui.banked_chapter import ITEMS, SCRIPT, keep
@@ -48,8 +48,8 @@ async def test_it_is_text_in_lists_details_dialogs_and_sheets(desktop: Desktop, 
         await until(pilot, lambda: app.screen.query_one(ItemList).rows)
         await look()
         await pilot.press("escape", "f4")
-        cell = app.chapter.query_one(RememberedCell)
-        await until(pilot, lambda: cell.keeps_bank and cell._rows is not None)
+        cell = app.chapter.query_one(MemoryCell)
+        await until(pilot, lambda: cell.keeps_bank and cell.bank.rows is not None)
         for key in ("7", "6", "3"):
             await pilot.press(key)
             await until(pilot, lambda: cell.query_one(ItemList).has_focus)

@@ -18,7 +18,7 @@ from storyengine_tui.screens.bank.item_commands import NO_THREAD, ONE_TO_EDIT
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import SheetModal
-from storyengine_tui.screens.narrative.memory.remembered_cell import NONE_ALIKE
+from storyengine_tui.screens.narrative.memory.item_reader import NONE_ALIKE
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.reading.passage_view import PassageView
@@ -40,7 +40,7 @@ async def test_a_chapter_that_keeps_no_bank_has_the_two_forms_of_memory_and_read
     async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
         tab = Tab(pilot, app)
         await pilot.press("f4")
-        await tab.until(lambda: tab.cell.is_known)
+        await tab.until(lambda: tab.cell.memory.is_known)
         await tab.press("3", "f")
         assert len(tab.cell.query_one("#memory-forms", PanelSwitcher).entries) == 2
         assert not tab.cell.query(ItemList)

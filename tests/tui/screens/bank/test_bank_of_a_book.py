@@ -27,7 +27,7 @@ from storyengine_tui.screens.bank.item_commands import NOT_HERE
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import SheetModal
-from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
@@ -62,9 +62,9 @@ async def make_played(engine: Engine) -> None:
 async def shown(pilot: Pilot[Any], app: StoryEngineApp, key: str) -> ItemList:
     """Show a list on tab 3."""
     await pilot.press("f4")
-    cell = app.chapter.query_one(RememberedCell)
-    await until(pilot, lambda: cell.keeps_bank and cell._rows is not None)
-    app.chapter.set_focus(cell.view if cell.blocks else cell.query_one(ItemList))
+    cell = app.chapter.query_one(MemoryCell)
+    await until(pilot, lambda: cell.keeps_bank and cell.bank.rows is not None)
+    app.chapter.set_focus(cell.memory.view if cell.memory.blocks else cell.bank.view)
     cell.action_show({"3": "people", "6": "facts"}[key])
     items = cell.query_one(ItemList)
     app.chapter.set_focus(items)
@@ -125,7 +125,7 @@ async def test_items_of_earlier_chapters_are_read_once_however_often_they_show(
 
 
 def items_are_wide(app: StoryEngineApp) -> bool:
-    return app.chapter.query_one(RememberedCell).is_wide
+    return app.chapter.query_one(MemoryCell).bank.is_wide
 
 
 @pytest.mark.anyio
@@ -220,7 +220,7 @@ async def test_a_chapter_in_no_book_does_not_offer_the_book(desktop: Desktop) ->
     async with desktop.window(make_banked, size=(120, 40)) as (pilot, app):
         items = await shown(pilot, app, "3")
         await pilot.press("b")
-        assert app.chapter.query_one(RememberedCell).check_action("widen", ()) is None
+        assert app.chapter.query_one(MemoryCell).check_action("widen", ()) is None
         assert {row.chapter for row in items.rows} == {0}
 
 

@@ -16,7 +16,7 @@ from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import SheetModal
 from storyengine_tui.screens.chapter.bank_switch import LanguageModal
-from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
@@ -49,8 +49,8 @@ def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
 async def show_list(pilot: Pilot[Any], app: StoryEngineApp, key: str) -> None:
     """Show a list on tab 3."""
     await pilot.press("f4")
-    cell = app.chapter.query_one(RememberedCell)
-    await until(pilot, lambda: cell.is_known and cell.keeps_bank and cell._rows is not None)
+    cell = app.chapter.query_one(MemoryCell)
+    await until(pilot, lambda: cell.memory.is_known and cell.keeps_bank and cell.bank.rows is not None)
     await pilot.press(key)
     await until(pilot, lambda: cell.query_one(ItemList).has_focus)
 

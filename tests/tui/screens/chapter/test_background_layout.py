@@ -17,6 +17,7 @@ from core.domain.story.memory import MemoryBlock
 from storyengine_tui.screens.chapter import tab_pages
 from storyengine_tui.screens.chapter.tab_pages import IdleDetector
 from storyengine_tui.screens.narrative.memory import memory_loader
+from storyengine_tui.screens.narrative.memory.block_reader import BlockReader
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.shell.app import StoryEngineApp
@@ -105,7 +106,7 @@ async def test_memory_is_read_before_it_is_looked_at_unless_it_is_long(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with playing(desktop) as (_, app):
-        page, memory = app.chapter.query_one(NarrativePane), app.chapter.query_one(MemoryCell)
+        page, memory = app.chapter.query_one(NarrativePane), app.chapter.query_one(MemoryCell).memory
         monkeypatch.setattr(memory_loader, "PAGE", 0)
         await page.prepare()
         assert not memory.blocks
@@ -120,13 +121,13 @@ async def test_memory_that_arrives_while_the_tab_is_hidden_is_shown_on_the_next_
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[int] = []
-    append = MemoryCell.append
+    append = BlockReader.append
 
-    def counted(self: MemoryCell, *blocks: MemoryBlock) -> None:
+    def counted(self: BlockReader, *blocks: MemoryBlock) -> None:
         shown.append(len(blocks))
         append(self, *blocks)
 
-    monkeypatch.setattr(MemoryCell, "append", counted)
+    monkeypatch.setattr(BlockReader, "append", counted)
     async with playing(desktop) as (pilot, app):
         await prepare(app)
         session = app.session
@@ -138,7 +139,7 @@ async def test_memory_that_arrives_while_the_tab_is_hidden_is_shown_on_the_next_
         await pilot.pause()
         assert not shown
         await pilot.press("f4")
-        await until(pilot, lambda: len(app.chapter.query_one(MemoryCell).blocks) == 4)
+        await until(pilot, lambda: len(app.chapter.query_one(MemoryCell).memory.blocks) == 4)
         assert shown == [2]
         assert "15–21" in screen_text(app)
 

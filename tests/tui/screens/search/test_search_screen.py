@@ -14,11 +14,14 @@ from core.engine.recall.texts import texts_of
 from storyengine_tui.screens.bank.bank_rows import BankList
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
-from storyengine_tui.screens.narrative.memory.remembered_cell import RememberedCell
+from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.play.actions.place_actions import PromptScreen
 from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.search.search_screen import SearchScreen, place_wanted, search_in
+from storyengine_tui.screens.shared.session_tab import SessionTab
+from storyengine_tui.widgets.panel_switcher import PanelSwitcher
+from storyengine_tui.widgets.reading.memory_outline import MemoryForm
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.banked_chapter import SCRIPT, make_banked
 from tests.tui.chapter_page import PROSE, make_ended
@@ -106,7 +109,7 @@ async def test_enter_goes_to_the_words_in_memory(desktop: Desktop) -> None:
         text = next(text for text in texts_of(blocks[-1].payload) if len(text) > 20)
         screen = await searching(pilot, app, text.split()[-1].strip("."))
         await choose(pilot, screen, f"Memory, prompt {blocks[-1].last}")
-        view = app.chapter.query_one(RememberedCell).view
+        view = app.chapter.query_one(MemoryCell).memory.view
         await until(pilot, lambda: view.selected_in_one)
         assert view.selected_in_one == text.split()[-1].strip(".")
         assert app.chapter.active_tab == "narrative"
@@ -119,16 +122,48 @@ async def test_enter_goes_to_the_item_in_its_list_also_while_the_bank_was_not_re
     async with desktop.window(make_banked) as (pilot, app):
         screen = await searching(pilot, app, "ninety")
         await choose(pilot, screen, "Memory bank")
-        items = app.chapter.query_one(ItemList)
+        items, lists = app.chapter.query_one(ItemList), app.chapter.query_one("#memory-forms", PanelSwitcher)
         await until(pilot, lambda: app.focused is items and items.chosen is not None)
-        assert app.chapter.query_one(RememberedCell).shown is BankList.PLACES
+        assert app.chapter.query_one(MemoryCell).bank.shown is BankList.PLACES
+        assert lists.active == BankList.PLACES
         assert items.chosen is not None
         assert items.chosen.item.id.int == 3
         # Again, now that it is read.
         screen = await searching(pilot, app, "eleven")
         await choose(pilot, screen, "Memory bank")
         await until(pilot, lambda: items.chosen is not None and items.chosen.item.id.int == 6)
-        assert app.chapter.query_one(RememberedCell).shown is BankList.FACTS
+        assert app.chapter.query_one(MemoryCell).bank.shown is BankList.FACTS
+        assert lists.active == BankList.FACTS
+
+
+@pytest.mark.anyio
+async def test_enter_goes_to_an_item_and_to_memory_also_where_one_character_does_not_know_them(
+    desktop: Desktop,
+) -> None:
+    desktop.script = SCRIPT
+    async with desktop.window(make_banked) as (pilot, app):
+        await pilot.press("f4")
+        cell = app.chapter.query_one(MemoryCell)
+        await until(pilot, lambda: cell.memory.is_known and cell.keeps_bank and cell.bank.rows is not None)
+        await pilot.press("3", "f12", "f12")
+        await until(pilot, lambda: len(cell.bank.view.rows) == 1)
+        assert cell.memory.viewpoint.startswith("2 Jonas")
+        screen = await searching(pilot, app, "next tide")
+        await choose(pilot, screen, "Memory bank")
+        await until(pilot, lambda: len(cell.bank.view.rows) == 2)
+        assert not cell.memory.viewpoint
+        assert cell.bank.view.chosen is not None
+        assert cell.bank.view.chosen.item.name == "The inspector"
+        await pilot.press("f12", "f12")
+        await until(pilot, lambda: len(cell.bank.view.rows) == 1)
+        assert app.session is not None
+        block = (await app.session.reads.memory_blocks())[-1]
+        action = f"go_to_block('{block.id}', 0, 0, 3)"
+        app.chapter.post_message(SessionTab.ElsewhereWanted("narrative", action))
+        await until(pilot, lambda: app.focused is cell.memory.view)
+        assert cell.query_one("#memory-forms", PanelSwitcher).active == MemoryForm.READABLE
+        await pilot.press("3")
+        await until(pilot, lambda: len(cell.bank.view.rows) == 2)
 
 
 @pytest.mark.anyio

@@ -13,9 +13,12 @@ from textual.widgets import Input
 from core.domain.ids import BlockId
 from core.domain.slot import Slot
 from core.domain.story.memory import STORED_TYPES, BlockType, MemoryBlock
+from storyengine_tui.screens.bank.bank_rows import BankList
+from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory.memory_pages import MemoryPages
 from storyengine_tui.theme import SLOT_COLOURS
+from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.reading.memory_outline import (
     MemoryForm,
     all_text,
@@ -23,7 +26,7 @@ from storyengine_tui.widgets.reading.memory_outline import (
     passages_of,
     title_of,
 )
-from tests.core.samples import delta_block, delta_payload, lock_block, lock_payload
+from tests.core.samples import delta_block, delta_payload, lock_block, lock_payload, session
 from tests.tui.chapter_page import DELTA, SCRIPT, chapter_page, make_ended
 from tests.tui.engine_app import Desktop, make_draft
 from tests.tui.widget_app import WidgetApp
@@ -136,7 +139,7 @@ def test_pages_show_the_newest_and_turn_to_both_ends() -> None:
 
 
 def cell_app() -> tuple[WidgetApp, MemoryCell]:
-    cell = MemoryCell(chunk_size=7)
+    cell = MemoryCell(session, chunk_size=7)
     cell.styles.height = "100%"
     return WidgetApp(lambda: [cell]), cell
 
@@ -146,51 +149,77 @@ async def test_thousands_of_blocks_open_at_once_and_every_one_can_be_found() -> 
     many = blocks(3_000)
     async with app.running() as pilot:
         began = time.process_time()
-        cell.show_memory(many, ())
+        cell.memory.show_memory(many, ())
         await pilot.pause()
         assert time.process_time() - began < 1
-        assert "Canon number 3000 holds." in cell.view.lines.text
+        assert "Canon number 3000 holds." in cell.memory.view.lines.text
         cell.query_one(Input).value = "canon number 7 holds"
         await pilot.pause()
-        cell.view.focus()
+        cell.memory.view.focus()
         await pilot.press("n")
         await app.workers.wait_for_complete()
         await pilot.pause()
-        assert many[7] in cell._pages.shown
-        assert cell.view.current == 0
+        assert many[7] in cell.memory.pages.shown
+        assert cell.memory.view.current == 0
         await pilot.press("e")
-        assert lock_block().payload == cell._pages.shown[0].payload
+        assert lock_block().payload == cell.memory.pages.shown[0].payload
         assert cell.query_one("#earlier").disabled
         await pilot.press("l")
-        assert cell._pages.has_earlier
+        assert cell.memory.pages.has_earlier
+
+
+async def test_a_list_of_the_bank_shows_instead_of_the_pages_of_a_long_memory() -> None:
+    app, cell = cell_app()
+    async with app.running() as pilot:
+        cell.memory.show_memory(blocks(150), ())
+        cell.go_to_list(BankList.FACTS)
+        assert cell.reader is cell.memory, "a chapter that keeps no bank has no lists"
+        assert not cell.query(ItemList)
+        cell.offer_bank(True)
+        for shown in (None, BankList.FACTS, None):
+            cell.go_to_list(shown)
+            await pilot.pause()
+            is_list = shown is not None
+            assert cell.query_one(ItemList).display is is_list
+            assert cell.memory.view.display is not is_list
+            assert cell.query_one("#earlier").display is not is_list
+            assert cell.check_action("turn", (-1,)) is not is_list
+        cell.action_show("json")
+        await pilot.pause()
+        cell.go_to_list(BankList.FACTS)
+        cell.offer_bank(False)
+        await pilot.pause()
+        assert cell.memory.view.display
+        assert not cell.query_one(ItemList).display
+        assert cell.query_one(PanelSwitcher).active == MemoryForm.JSON
 
 
 async def test_a_new_block_scrolls_into_view_only_if_the_newest_was_in_view() -> None:
     app, cell = cell_app()
     first, *others = blocks(4)
     async with app.running() as pilot:
-        cell.show_memory([first, *others[:2]], ())
+        cell.memory.show_memory([first, *others[:2]], ())
         await pilot.pause()
-        cell.append(others[2])
+        cell.memory.append(others[2])
         await pilot.pause()
         assert _at_top(cell) == "Prompts 15–21"
-        cell.view.focus()
+        cell.memory.view.focus()
         await pilot.press("home")
-        cell.append(others[3])
+        cell.memory.append(others[3])
         await pilot.pause()
         assert _at_top(cell) == "World and chapter, as they were locked"
         assert str(cell.query_one("#memory-count").render()) == "5 blocks, prompts 1–28"
 
 
 def _at_top(cell: MemoryCell) -> str:
-    return cell.view.lines.paragraphs[cell.view.top_passage].text
+    return cell.memory.view.lines.paragraphs[cell.memory.view.top_passage].text
 
 
 async def test_names_wear_the_colour_of_their_slot_and_headings_are_bold() -> None:
     app, cell = cell_app()
     payload = {"memory_type": "turn_delta", "canon_locks": ["Mira keeps the light."]}
     async with app.running() as pilot:
-        cell.show_memory([replace(delta_block(1), payload=payload)], [(Slot.RED, "Mira")])
+        cell.memory.show_memory([replace(delta_block(1), payload=payload)], [(Slot.RED, "Mira")])
         await pilot.pause()
         styles = _styles(cell)
         assert styles["Canon"].bold
@@ -202,8 +231,8 @@ async def test_names_wear_the_colour_of_their_slot_and_headings_are_bold() -> No
 def _styles(cell: MemoryCell) -> dict[str, Any]:
     return {
         segment.text.strip(): segment.style
-        for y in range(cell.view.size.height)
-        for segment in cell.view.render_line(y)
+        for y in range(cell.memory.view.size.height)
+        for segment in cell.memory.view.render_line(y)
         if segment.text.strip()
     }
 

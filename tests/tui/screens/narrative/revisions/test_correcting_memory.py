@@ -90,7 +90,7 @@ async def test_a_correction_is_written_stored_and_shown_as_the_newest_block(desk
         await page.until(lambda: not dialog.is_open and "Jonas\ndid it" in page.memory_text)
         assert "Correction by the GM, after prompt 2" in page.memory_text
         assert page.memory.view.has_focus
-        assert str(page.memory.query_one("#memory-count", Static).content) == "2 blocks"
+        assert str(page.cell.query_one("#memory-count", Static).content) == "2 blocks"
         top = page.memory.view.lines.paragraphs[page.memory.view.pinned or 0].text
         assert top.startswith("Correction by the GM"), "it is in sight"
         [*_, block] = await page.session.reads.memory_blocks()
@@ -182,7 +182,7 @@ async def test_a_text_stops_at_the_bound_of_one_and_at_what_is_left_for_all(desk
 async def test_the_key_is_offered_only_where_canon_can_be_corrected(desktop: Desktop, gate: Gate) -> None:
     desktop.script = HELD
     async with chapter_page(desktop, make_draft) as page:
-        assert not page.memory.check_action("correct", ())
+        assert not page.cell.check_action("correct", ())
         assert page.pane.check_action("correct", ()) is False
         await page.pilot.press("plus")
         assert not Correcting(page).is_open
@@ -192,10 +192,10 @@ async def test_the_key_is_offered_only_where_canon_can_be_corrected(desktop: Des
         assert ("+", "Correct") in keys_of(page.app.screen), "in the help"
         await page.pilot.press("f8")
         await page.until(lambda: not page.session.can(Command.CORRECT_CANON))
-        await page.until(lambda: not page.memory.check_action("correct", ()))
+        await page.until(lambda: not page.cell.check_action("correct", ()))
         gate.open()
         await page.session.wait_idle()
-        await page.until(lambda: page.memory.check_action("correct", ()))
+        await page.until(lambda: page.cell.check_action("correct", ()))
 
 
 async def test_a_window_that_reads_along_is_not_offered_it_and_sees_what_the_other_one_adds(
@@ -207,7 +207,7 @@ async def test_a_window_that_reads_along_is_not_offered_it_and_sees_what_the_oth
         writer, reader = await first.open(session_id), await second.open(session_id)
         async with session_page(desktop, reader) as page:
             page.memory.view.focus()
-            assert not page.memory.check_action("correct", ())
+            assert not page.cell.check_action("correct", ())
             await page.pilot.press("plus")
             assert not Correcting(page).is_open
             await writer.edits.correct_canon(SAID)

@@ -142,7 +142,7 @@ async def test_older_memory_is_rebuilt_in_order_until_no_block_is_from_older_mem
         return await make_remembered(engine, 21)
 
     async with at_memory(desktop, prepare=make_three) as (page, revising):
-        assert not page.memory.check_action("revise", ("rebuild_later",))
+        assert not page.cell.check_action("revise", ("rebuild_later",))
         await revising.rebuild("Prompts 1–7", "other")
         await page.until(lambda: page.memory_text.count("made from older memory") == 2)
         await revising.press_at("Prompts 1–7", "R")
@@ -258,7 +258,7 @@ async def test_pinning_beside_the_canon_puts_the_cursor_on_a_line_of_it(desktop:
         assert page.session.snapshot.session.pinned == ()
         await page.pilot.press("p")
         await page.until(lambda: page.session.snapshot.session.pinned)
-        page.memory.action_show("json")
+        page.cell.action_show("json")
         await page.until(lambda: page.memory.form is MemoryForm.JSON)
         await revising.press_at("memory_type", "p")
         await page.until(lambda: revising.said(NOT_READABLE))
