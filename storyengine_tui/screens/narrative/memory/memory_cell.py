@@ -156,12 +156,15 @@ class MemoryCell(Vertical):
         if painted := self.bank.view.take_painted():
             # From here: Textual lets no message bubble up beyond the widget that has sent it.
             self.post_message(ItemList.Left(self.bank.view, painted))
-        had_focus = self.reader.view.has_focus
+        left, had_focus = self.reader, self.reader.view.has_focus
         self._forms.active = shown or self.memory.form
         self.bank.show(shown)
+        if left is self.bank and self.reader is self.memory:
+            self.memory.view.search(self._search.value)  # the words were typed for the list
         self._show()
         if had_focus:
-            self.screen.set_focus(self.reader.view, scroll_visible=False)
+            view = self.reader.view
+            self.screen.set_focus(view if view.display else self._forms, scroll_visible=False)
 
     def go_to_item(self, item_id: ItemId) -> None:
         """Show the list that has an item, with the cursor on it."""

@@ -260,6 +260,29 @@ async def test_the_lists_show_what_one_character_knows_and_what_has_the_words(de
         assert tab.names == ["The lamp goes out"]
 
 
+async def test_words_that_were_typed_for_a_list_are_searched_in_memory_once_that_shows(
+    desktop: Desktop,
+) -> None:
+    async with tab3(desktop) as tab:
+        word = next(one.text.split()[0] for one in tab.cell.memory.view.lines.paragraphs if one.text.strip())
+        tab.cell.query_one("#memory-search", Input).value = word
+        await tab.press()
+        assert not tab.cell.memory.view.matches
+        await tab.press("1")
+        assert tab.cell.memory.view.matches
+        assert str(tab.cell.query_one("#memory-found", Static).content) == tab.cell.memory.found != ""
+
+
+async def test_a_list_is_left_for_the_strip_of_forms_where_memory_has_no_block_yet(desktop: Desktop) -> None:
+    async with tab3(desktop) as tab:
+        tab.cell.memory.show_memory((), ())
+        tab.items.focus()
+        await tab.press("1")
+        assert tab.app.focused is tab.cell.query_one("#memory-forms")
+        await tab.press("3")
+        assert tab.names
+
+
 async def test_the_details_have_the_proof_which_leads_to_its_line_in_the_transcript(desktop: Desktop) -> None:
     async with tab3(desktop, shown="7") as tab:
         await tab.press("p")
