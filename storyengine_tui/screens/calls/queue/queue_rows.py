@@ -13,8 +13,8 @@ from core.domain.requests.request import (
 )
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.engine.queue.entries import QueueEntry
 from core.text.cleaning import clean, clean_line
-from storyengine_tui.screens.calls.queue.queue_control import QueueEntry
 
 LONGEST_START: Final = 200
 """Characters of a prompt that a row takes at most."""
