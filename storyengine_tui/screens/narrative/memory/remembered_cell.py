@@ -174,7 +174,6 @@ class RememberedCell(MemoryCell):
         if place is None:
             self.view.pin(first)
         else:
-            self.view.unpin()
             self.view.mark_at(*(SourcePos(first + one.paragraph, one.offset) for one in place))
 
     def go_to_item(self, item_id: ItemId) -> None:
