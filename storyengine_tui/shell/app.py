@@ -29,13 +29,11 @@ from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.chapter.last_session import read_last_panel
 from storyengine_tui.screens.chapter.session_listener import SessionListener
 from storyengine_tui.screens.chapter.status_line import StatusLine
-from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.shell.engine_lifecycle import Runtime
 from storyengine_tui.shell.overlay_app import OverlayApp
 from storyengine_tui.shell.terminal_window import Terminal
 from storyengine_tui.shell.themed_app import ThemedApp
-from storyengine_tui.shell.typed_text import TypedText
 from storyengine_tui.textual_ext.terminal.unix_driver import resilient
 
 if TYPE_CHECKING:
@@ -87,7 +85,7 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         self, start: StartEngine, configuration: Configuration | Unread, *, after: Exception | None = None
     ) -> None:
         """Make an app; `after` is the bug that ended the app before it, and is reported after the start."""
-        super().__init__()
+        super().__init__(configuration.paths)
         self.bug: Exception | None = None
         """The bug that ended this app; another app continues."""
         self.refusal: StoryEngineError | None = None
@@ -96,9 +94,6 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         """Reads the settings; None once they are read."""
         self._after = after
         self._ending: asyncio.Task[None] | None = None
-        self.chapter = ChapterScreen()
-        self.typed = TypedText(self.chapter)
-        self.workspace = Workspace(self.chapter, configuration.paths)
         self._runtime = Runtime(lambda: start(self.configuration))
         if isinstance(configuration, Unread):
             self.unread = configuration

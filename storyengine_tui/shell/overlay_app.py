@@ -9,6 +9,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from core.config.files.paths import Paths
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.chapter.workspace import Workspace
@@ -17,7 +18,7 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.shell.typed_text import TypedText
 from storyengine_tui.textual_ext.painting.diff_display import DiffDisplayApp
 from storyengine_tui.textual_ext.repairs.crash_recovery import CrashRecoveryApp
-from storyengine_tui.textual_ext.terminal.clipboard import ClipboardApp
+from storyengine_tui.textual_ext.terminal.clipboard import copy_through_tmux
 
 if TYPE_CHECKING:
     from core.domain.ids import RequestId
@@ -33,8 +34,12 @@ if TYPE_CHECKING:
     from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 
 
-class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
-    """An app with a chapter, over which lists, dialogs and help can be opened."""
+class OverlayApp(DiffDisplayApp, CrashRecoveryApp):
+    """An app with a chapter, over which lists, dialogs and help can be opened.
+
+    A base of the app and no object that it owns: Textual finds actions, bindings, handlers and `on_event` by
+    the class of the app, so that each would need a method there that only calls the object.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority: a key that bubbles up first is overtaken by later keys and pastes.
@@ -48,13 +53,16 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
         configuration: Configuration
 
-    chapter: ChapterScreen
     configuration: Configuration
-    typed: TypedText
-    workspace: Workspace
+    """The settings, once they are read."""
 
-    _welcomes_again = False
-    """Whether the welcome opens once the engine has restarted with a model that was chosen there."""
+    def __init__(self, paths: Paths) -> None:
+        super().__init__()
+        self.chapter = ChapterScreen()
+        self.typed = TypedText(self.chapter)
+        self.workspace = Workspace(self.chapter, paths)
+        self._welcomes_again = False
+        """Whether the welcome opens once the engine has restarted with a model that was chosen there."""
 
     @property
     def engine(self) -> "Engine | None":
@@ -65,6 +73,11 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
     def session(self) -> "SessionHandle | None":
         """The open session, once there is one."""
         return self.workspace.session
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy `text`, inside tmux as well."""
+        super().copy_to_clipboard(text)
+        copy_through_tmux(self, text)
 
     async def on_event(self, event: events.Event) -> None:
         """Type nothing for a key with Alt, and keep what is typed before there is a field."""

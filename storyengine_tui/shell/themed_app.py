@@ -7,7 +7,11 @@ from storyengine_tui.theme import STORY_THEME, theme_variables
 
 
 class ThemedApp(App[None]):
-    """An app in the program's colours, without animations."""
+    """An app in the program's colours, without animations.
+
+    A base, which the tests of single widgets and pages share: Textual asks the class of the app for variables
+    and restyles by a method of it.
+    """
 
     def __init__(self) -> None:
         super().__init__()

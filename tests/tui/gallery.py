@@ -11,7 +11,6 @@ from core.domain.slot import Slot
 from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.shell.themed_app import ThemedApp
 from storyengine_tui.textual_ext.painting.diff_display import DiffDisplayApp
-from storyengine_tui.textual_ext.terminal.clipboard import ClipboardApp
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.char_counter import CharCounter
@@ -22,7 +21,7 @@ from tests.tui import chapter
 from tests.tui.widget_app import WIDGET_STYLES
 
 
-class GalleryApp(DiffDisplayApp, ClipboardApp, ThemedApp):
+class GalleryApp(DiffDisplayApp, ThemedApp):
     """Plays a page of a chapter that stands still."""
 
     CSS_PATH: ClassVar = WIDGET_STYLES

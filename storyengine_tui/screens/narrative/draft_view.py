@@ -4,13 +4,13 @@ from textual.timer import Timer
 
 from core.domain.story.transcript import SEPARATOR, PieceKind
 from core.text.cleaning import clean
-from storyengine_tui.widgets.reading.selectable_line_view import PinnedView
+from storyengine_tui.widgets.reading.line_view import LineView
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph
 
 FRAMES_PER_SECOND = 30
 
 
-class DraftView(PinnedView):
+class DraftView(LineView):
     """Shows a whole text, which may grow: the first piece is painted at once, later ones at a frame rate."""
 
     def __init__(self, *, id: str | None = None) -> None:

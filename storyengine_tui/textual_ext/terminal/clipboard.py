@@ -3,6 +3,7 @@
 import logging
 import os
 import subprocess
+from functools import partial
 from typing import Final
 
 from textual.app import App
@@ -12,20 +13,14 @@ log = logging.getLogger(__name__)
 _TIMEOUT_S: Final = 2.0
 
 
-class ClipboardApp(App[None]):
-    """An app whose copies also reach tmux, which swallows OSC 52 by default (`set-clipboard external`)."""
+def copy_through_tmux(app: App[None], text: str) -> None:
+    """Copy `text` inside tmux, which swallows OSC 52 by default (`set-clipboard external`).
 
-    def copy_to_clipboard(self, text: str) -> None:
-        """Copy `text`; inside tmux pass it on in a thread, since tmux may be slow."""
-        super().copy_to_clipboard(text)
-        if os.environ.get("TMUX"):
-            self.run_worker(
-                lambda: hand_to_tmux(text),
-                thread=True,
-                group="clipboard",
-                exit_on_error=False,
-                exclusive=True,
-            )
+    In a thread, since tmux may be slow.
+    """
+    if os.environ.get("TMUX"):
+        work = partial(hand_to_tmux, text)
+        app.run_worker(work, thread=True, group="clipboard", exit_on_error=False, exclusive=True)
 
 
 def hand_to_tmux(text: str) -> bool:

@@ -1,50 +1,57 @@
-"""Paints the lines of a transcript, and keeps the scroll position of the reader, or the end in view."""
+"""The widget that shows a transcript: it paints lines, keeps the reader's position, and selects text."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
-from rich.segment import Segment
-from rich.style import Style
+from textual import events, on
+from textual.actions import SkipAction
+from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollDown, ScrollTo, ScrollUp
+from textual.selection import Selection
 from textual.strip import Strip
 
-from core.domain.story.transcript import PieceKind
 from storyengine_tui.textual_ext.painting.line_scroll import set_virtual_size
-from storyengine_tui.widgets.reading.transcript_lines import (
-    Paragraph,
-    ScreenPos,
-    SourceAnchor,
-    SourcePos,
-    TranscriptLines,
-)
-from storyengine_tui.widgets.reading.wrap import Span, fragments
+from storyengine_tui.widgets.reading.line_painter import Highlight, LinePainter
+from storyengine_tui.widgets.reading.line_selection import LineSelection
+from storyengine_tui.widgets.reading.reading_position import ReadingPosition
+from storyengine_tui.widgets.reading.transcript_lines import ScreenPos, SourcePos, TranscriptLines
 from storyengine_tui.widgets.widget_message import WidgetMessage
 
 WIDEST: Final = 100
 """Most cells of a line: from the end of a longer one the eye does not find the next."""
 
-_STYLE_NAMES: Final = {PieceKind.GM: "gm", PieceKind.SYSTEM: "line"}
+MOVEMENTS = {
+    **{key: f"Scroll {key.title()}" for key in ("up", "down", "left", "right", "home", "end")},
+    "pageup": "Page Up",
+    "pagedown": "Page Down",
+}
+"""Movement keys, and what the help calls them."""
 
-QUOTED: Final = Style(underline=True)
-"""Style of words that are kept as a quote: without a colour, which says who speaks."""
 
-MOST_STRIPS: Final = 512
-"""Painted lines in the cache; each is some kilobytes, and an evening shows thousands of them."""
+class LineView(ScrollView, can_focus=True):
+    """Shows `self.lines`, of which text can be selected.
 
-
-class LineView(ScrollView):
-    """Shows `self.lines`. A streamed token repaints its line alone: all other strips are cached."""
-
-    DEFAULT_CSS = """
-    LineView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-horizontal: 0; }
+    The mouse selects as everywhere in Textual; a double click selects a paragraph, a triple click all. Shift
+    with movement keys extends. `v` starts marking, for terminals that do not pass Shift on: then movement
+    keys move a cursor, and Space sets the other end. What is copied is the source text: prefixes and blank
+    lines as they are shown, no soft line breaks.
     """
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "transcript-view--aside",
-        "transcript-view--gm",
-    }
+
+    DEFAULT_CSS = "LineView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-horizontal: 0; }"
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"transcript-view--aside", "transcript-view--gm"}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c,ctrl+c,super+c", "copy", "Copy", key_display="c"),
+        Binding("v", "mark", "Select text"),
+        Binding("space", "drop_anchor", "Select from here"),
+        Binding("escape", "unmark", "Stop selecting"),
+        Binding("ctrl+a", "select_all", "Select all", show=False),
+        *(Binding(key, f"scroll_by_key('{key}')", what, show=False) for key, what in MOVEMENTS.items()),
+        *(Binding(f"shift+{key}", f"extend_selection('{key}')", show=False) for key in MOVEMENTS),
+    ]
 
     has_more_below: reactive[bool] = reactive(False, repaint=False, init=False)
     """Whether the end is out of view."""
@@ -55,131 +62,107 @@ class LineView(ScrollView):
 
         has_more_below: bool
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
-        self.lines = TranscriptLines()
-        self._width = 0
-        self.is_following = True
-        """Whether new text is scrolled into view."""
-        self._top: list[tuple[int, SourceAnchor]] = []
-        self._strips: dict[int, Strip] = {}
-        self._framed: dict[int, Strip] = {}
-        """The same lines with their margins, as they were painted last."""
-        self._framed_width = 0
-        self._styles_of: dict[str, Style] = {}
+    @dataclass
+    class Copied(WidgetMessage["LineView"]):
+        """The user copied so many characters."""
 
-    def follow(self) -> None:
-        """Go to the end and stay there while it grows."""
-        self.is_following = True
-        self._hold_place()
+        length: int
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.lines = TranscriptLines()
+        self.painter = LinePainter(self, self.lines)
+        self.position = ReadingPosition(self, self.lines)
+        self.selection = LineSelection(self, self.lines, self.position)
+        self._width = 0
 
     # Changes
 
     def extend(self, change: Callable[[], int]) -> None:
         """Apply a change at the end; `change` returns the first line that may look different."""
-        height = self.lines.height
-        self._paint_from(change(), height)
-        self._hold_place()
+        self._apply(change)
+        self._hold_position()
 
     def rearrange(self, change: Callable[[], int]) -> None:
-        """Apply any other change, and keep the text that the reader looks at where it is."""
-        height = self.lines.height
-        top = self._top_marks()
-        self._paint_from(change(), height)
-        if not self.is_following:
-            self._return_to(top)
-        self._hold_place()
+        """Apply any other change, and keep what is selected and the text that the reader looks at."""
+        with self.selection.kept():
+            top = self.position.anchors()
+            self._apply(change)
+            if not self.position.is_following:
+                self.position.go_back(top)
+            self._hold_position()
 
-    def _paint_from(self, dirty: int, old_height: int) -> None:
-        height = self.lines.height
-        for kept in (self._strips, self._framed):
-            if dirty == 0:
-                kept.clear()
-            for y in range(dirty, max(height, old_height)) if kept else ():
-                kept.pop(y, None)
+    def _apply(self, change: Callable[[], int]) -> None:
+        before, dirty, height = self.lines.height, change(), self.lines.height
+        end = max(before, height)
+        self.painter.forget(dirty, end)
         if not self._width:
             return
         size = Size(self._width, height)
         if size != self.virtual_size:
             set_virtual_size(self, size)
         first = max(dirty - self.scroll_offset.y, 0)
-        last = min(max(height, old_height) - self.scroll_offset.y, self.size.height)
+        last = min(end - self.scroll_offset.y, self.size.height)
         if first < last or not self.size:
             self.refresh(Region(0, first, self._width, last - first))
 
-    # Keeping the position
+    # The position of the reader
 
-    def _hold_place(self) -> None:
-        """Scroll to the end if it is followed, else remember what is at the top."""
-        if not self._width:
-            return
-        if self.is_following:
-            self.scroll_to(y=self.max_scroll_y, animate=False)
-        else:
-            self._top = self._top_marks()
-        self.has_more_below = round(self.scroll_y) < self.max_scroll_y
+    def follow(self) -> None:
+        """Go to the end and stay there while it grows."""
+        self.unpin()
+        self.position.is_following = True
+        self._hold_position()
 
-    def _top_marks(self) -> list[tuple[int, SourceAnchor]]:
-        """Return anchors of the lines in view, with their rows: the first may be gone later."""
-        top = self.scroll_offset.y
-        marks = []
-        for row in range(self.size.height):
-            found = self.lines.line(top + row)
-            if found is not None and (row == 0 or found[1].begin == 0):
-                mark = self.lines.mark(self.lines.place(ScreenPos(0, top + row)))
-                if mark is not None:
-                    marks.append((row, mark))
-        return marks
+    def pin(self, paragraph: int) -> None:
+        """Keep this paragraph at the top until the reader scrolls, now and after every resize."""
+        self.position.pinned = paragraph
+        self._hold_position()
 
-    def _return_to(self, marks: list[tuple[int, SourceAnchor]]) -> None:
-        for row, mark in marks:
-            place = self.lines.recall(mark)
-            if place is not None:
-                self.scroll_to(y=self.lines.spot(place).y - row, animate=False)
-                return
+    @on(events.MouseScrollUp)
+    @on(events.MouseScrollDown)
+    @on(ScrollTo)
+    @on(ScrollUp)
+    @on(ScrollDown)
+    def unpin(self) -> None:
+        """Leave the position to the reader, or to the end that grows."""
+        self.position.pinned = None
+
+    def _hold_position(self) -> None:
+        if self._width:
+            self.has_more_below = self.position.hold()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follow the end from now on if it is in view."""
         super().watch_scroll_y(old_value, new_value)
-        if self.scrollable_content_region.width != self._width:
-            return  # In the middle of a resize; `on_resize` follows.
-        self.is_following = round(new_value) >= self.max_scroll_y
-        if not self.is_following:
-            self._top = self._top_marks()
-        self.has_more_below = not self.is_following
+        if self.scrollable_content_region.width == self._width:  # Else `on_resize` follows.
+            self.position.note_scroll(new_value)
+            self.has_more_below = not self.position.is_following
 
     def watch_has_more_below(self, has_more_below: bool) -> None:
         """Tell the owner."""
         self.post_message(self.MoreBelowChanged(self, has_more_below))
 
     def on_resize(self) -> None:
-        """Wrap to the new width and keep the place."""
-        width = self.scrollable_content_region.width
+        """Wrap to the new width, and keep the position and what is selected."""
+        width, position = self.scrollable_content_region.width, self.position
         if width <= 0:
             return
         if width != self._width:
-            top, was_following = self._top, self.is_following
-            self.rewrap(width)
+            self._width, top, was_following = width, position.top, position.is_following
+            with self.selection.kept():
+                self._apply(lambda: self.lines.set_width(min(width, WIDEST)))
             if not was_following:
-                self._return_to(top)
-            self.is_following = was_following
-        self._hold_place()
-
-    def rewrap(self, width: int) -> None:
-        """Wrap everything again."""
-        self._width = width
-        height = self.lines.height
-        self.lines.set_width(min(width, WIDEST))
-        self._paint_from(0, height)
+                position.go_back(top)
+            position.is_following = was_following
+        self._hold_position()
 
     # Painting
 
     def notify_style_update(self) -> None:
         """Drop what was painted in other colours."""
         super().notify_style_update()
-        self._strips.clear()
-        self._framed.clear()
-        self._styles_of.clear()
+        self.painter.forget_styles()
 
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
@@ -192,108 +175,115 @@ class LineView(ScrollView):
         if not self.size:
             regions = ()
         if repaint and not regions:
-            self._framed.clear()
+            self.painter.framed.clear()
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the visible rows. A line that only moved is not rendered again."""
-        width, top = self.outer_size.width, self.scroll_offset.y
-        if self.gutter.height:
-            return super().render_lines(crop)
-        if width != self._framed_width or len(self._framed) >= MOST_STRIPS:
-            self._framed.clear()
-            self._framed_width = width
-        rows = [self._framed.get(top + y) for y in crop.line_range]
-        missing = [y for y, strip in zip(crop.line_range, rows, strict=True) if strip is None]
-        if missing:
-            made = super().render_lines(Region(0, missing[0], width, missing[-1] + 1 - missing[0]))
-            for y, strip in enumerate(made, missing[0]):
-                rows[y - crop.y] = strip
-                if top + y in self._strips:
-                    self._framed[top + y] = strip
-        begin, end = crop.column_span
-        return [strip.crop(begin, end) for strip in rows if strip is not None]
+        render = super().render_lines
+        return render(crop) if self.gutter.height else self.painter.rows(crop, render)
 
     def render_line(self, y: int) -> Strip:
         """Return visible row `y`."""
         line = y + self.scroll_offset.y
-        parts = self.highlights(line)
-        if parts:
-            self._strips.pop(line, None)
-            return self._painted(line, parts)
-        strip = self._strips.get(line)
-        if strip is None:
-            if len(self._strips) >= MOST_STRIPS:
-                self._strips.clear()
-            strip = self._strips[line] = self._painted(line, [])
-        return strip
+        highlights = self.highlights(line)
+        strip = None if highlights else self.painter.strips.get(line)
+        return self.painter.paint(line, highlights) if strip is None else strip
 
-    def highlights(self, line: int) -> list[tuple[int, int, Style]]:
-        """Return the highlighted spans of a line, by offset in their paragraph, in order."""
-        return []
+    def highlights(self, line: int) -> list[Highlight]:
+        """Return the highlighted parts of a line, in order."""
+        return self.selection.highlights(line)
 
-    def _painted(self, line: int, parts: list[tuple[int, int, Style]]) -> Strip:
-        width = self.scrollable_content_region.width
-        found = self.lines.line(line)
-        if found is None:
-            # The blank lines between paragraphs can be selected through as well.
-            return Strip([Segment(" " * width, self._style_of(None) + _offset_style(0, line))], width)
-        paragraph, span = found
-        style = self._style_of(paragraph)
-        segments: list[Segment] = []
-        divided = _divided(span, style, parts)
-        if paragraph.quoted:
-            quoted = [(begin, end, QUOTED) for begin, end in paragraph.quoted]
-            divided = [piece for part, under in divided for piece in _divided(part, under, quoted)]
-        for part, part_style in divided:
-            column = sum(segment.cell_length for segment in segments)
-            for text, offset in fragments(paragraph.text, part, column):
-                segments.append(Segment(text, part_style + _offset_style(offset - span.begin, line)))
-        return Strip(segments).adjust_cell_length(width, self._style_of(None))
+    # Selecting
 
-    def _style_of(self, paragraph: Paragraph | None) -> Style:
-        """Return the style of a paragraph, or of a blank line.
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer only what is possible now."""
+        if action in {"unmark", "drop_anchor"}:
+            return self.selection.is_marking
+        if action == "mark":
+            return not self.selection.is_marking and self.lines.height > 0
+        if action == "copy":
+            return self.text_selection is not None
+        return super().check_action(action, parameters)
 
-        Cached: Textual combines it again from all ancestors, for every line.
-        """
-        if paragraph is None:
-            name = ""
-        elif paragraph.kind is PieceKind.REPLY and paragraph.slot is not None:
-            name = paragraph.slot.colour
-        else:
-            name = _STYLE_NAMES.get(paragraph.kind, "aside")
-        if name not in self._styles_of:
-            component = f"transcript-view--{name}"
-            self._styles_of[name] = self.get_component_rich_style(component) if name else self.rich_style
-        return self._styles_of[name]
+    def action_scroll_by_key(self, key: str) -> None:
+        """Scroll as a movement key says; while marking, move the cursor instead."""
+        self.unpin()
+        if self.selection.is_marking:
+            self.selection.move(key)
+            return
+        match key:
+            case "home":
+                self.scroll_to(y=0, animate=False)
+            case "end":
+                self.follow()
+            case "left" | "right":
+                raise SkipAction
+            case _:
+                self.scroll_relative(y=self.selection.rows_of(key), animate=False)
 
-    def place_in_sight(self, place: SourcePos) -> None:
-        """Scroll as little as needed to show `place`."""
-        y = self.lines.spot(place).y
-        top, height = self.scroll_offset.y, self.size.height
-        if y < top:
-            self.scroll_to(y=y, animate=False)
-        elif y >= top + height:
-            self.scroll_to(y=y - height + 1, animate=False)
+    def action_extend_selection(self, key: str) -> None:
+        """Extend the selection as a movement key says, from its moving end on."""
+        self.selection.move(key, is_extending=True)
 
+    def action_mark(self) -> None:
+        """Show a cursor that movement keys move."""
+        self.selection.mark(None, self.selection.start())
 
-def _offset_style(x: int, y: int) -> Style:
-    """Return the style that tells Textual's selection the position of a piece in the source."""
-    return Style.from_meta({"offset": (x, y)})
+    def mark_at(self, place: SourcePos, end: SourcePos | None = None) -> None:
+        """Show the cursor at a place; with an `end`, the text between them is selected."""
+        self.unpin()
+        self.selection.mark(end and place, end or place)
 
+    def action_drop_anchor(self) -> None:
+        """Select from the cursor on."""
+        cursor = self.selection.start()
+        self.selection.select(cursor, cursor)
 
-def _divided(span: Span, style: Style, parts: list[tuple[int, int, Style]]) -> list[tuple[Span, Style]]:
-    """Divide a line at the highlights that it has."""
-    divided: list[tuple[Span, Style]] = []
-    begin = span.begin
-    for first, last, extra in parts:
-        first, last = max(first, begin), min(last, span.end)
-        if first >= last:
-            continue
-        if begin < first:
-            divided.append((Span(begin, first), style))
-        divided.append((Span(first, last), style + extra))
-        begin = last
-    if begin < span.end or not divided:
-        divided.append((Span(begin, span.end), style))
-    return divided
+    def action_select_all(self) -> None:
+        """Select the whole transcript."""
+        self.selection.select(SourcePos(0, 0), self.lines.end, keep_in_sight=False)
+
+    def action_unmark(self) -> None:
+        """Select nothing and stop marking."""
+        self.selection.clear()
+
+    def on_mouse_down(self) -> None:
+        """Leave the keyboard's selection to the mouse."""
+        self.selection.forget_ends()
+
+    def on_click(self, event: events.Click) -> None:
+        """Select a paragraph with two clicks, everything with three."""
+        if event.chain < 2:
+            return
+        event.prevent_default()  # Textual would select everything with two.
+        if event.chain > 2:
+            self.action_select_all()
+        elif self.lines.height:
+            line = event.y - self.gutter.top + self.scroll_offset.y
+            number = self.lines.place(ScreenPos(0, line)).paragraph
+            end = SourcePos(number, len(self.lines.paragraphs[number].text))
+            self.selection.select(SourcePos(number, 0), end, keep_in_sight=False)
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Repaint, and update whether Copy is possible."""
+        self.refresh()
+        self.refresh_bindings()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the source text that is selected."""
+        if not self.lines.height:
+            return None
+        return self.lines.text_between(*self.selection.range_of(selection)), "\n"
+
+    def action_copy(self, *, with_marks: bool = False) -> None:
+        """Copy what is selected, with or without the marks of who heard it, and stop marking."""
+        ends = self.selection.ends
+        if ends is None:
+            raise SkipAction
+        text = self.lines.text_between(*ends, with_marks=with_marks)
+        if text:
+            self.app.copy_to_clipboard(text)
+            self.post_message(self.Copied(self, len(text)))
+        if self.selection.is_marking:
+            self.action_unmark()

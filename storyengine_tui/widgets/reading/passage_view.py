@@ -1,7 +1,7 @@
 """Paragraphs with headings and coloured names, that can be searched, selected and copied."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -9,8 +9,9 @@ from rich.style import Style
 
 from core.domain.slot import Slot
 from core.domain.story.transcript import PieceKind
+from storyengine_tui.widgets.reading.line_painter import Highlight, without_overlap
+from storyengine_tui.widgets.reading.line_view import LineView
 from storyengine_tui.widgets.reading.memory_outline import Names, Passage, find_names
-from storyengine_tui.widgets.reading.selectable_line_view import PinnedView
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, ScreenPos, SourcePos
 
 _HEADING = Style(bold=True)
@@ -38,7 +39,7 @@ def pattern_of(needle: str) -> re.Pattern[str] | None:
     return re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE) if words else None
 
 
-class PassageView(PinnedView):
+class PassageView(LineView):
     """Shows passages; matches of a search are marked, and one of them is the current one."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"passage-view--found", "passage-view--found-here"}
@@ -47,7 +48,7 @@ class PassageView(PinnedView):
         super().__init__(id=id)
         self._passages: list[Passage] = []
         self._names: Names = ()
-        self._named: dict[int, list[tuple[int, int, Style]]] = {}
+        self._named: dict[int, list[Highlight]] = {}
         self._pattern: re.Pattern[str] | None = None
         self.matches: list[FoundPassage] = []
         """Every match of the search, in order."""
@@ -95,7 +96,7 @@ class PassageView(PinnedView):
         """Make a match the current one, and scroll to it."""
         self.unpin()
         self._current = self.matches[number]
-        self.place_in_sight(SourcePos(self._current.paragraph, self._current.begin))
+        self.position.show(SourcePos(self._current.paragraph, self._current.begin))
         self.refresh()
 
     def next_match(self, step: int) -> int | None:
@@ -124,7 +125,7 @@ class PassageView(PinnedView):
 
     # Painting
 
-    def highlights(self, line: int) -> list[tuple[int, int, Style]]:
+    def highlights(self, line: int) -> list[Highlight]:
         """Return what is selected, what was found, headings and names, in this order of precedence."""
         if self.lines.line(line) is None:
             return []
@@ -134,9 +135,9 @@ class PassageView(PinnedView):
             name = "found-here" if match == self._current else "found"
             style = self.get_component_rich_style(f"passage-view--{name}", partial=True)
             parts.append((match.begin, match.end, style))
-        return _without_overlap([*parts, *self._own(index)])
+        return without_overlap([*parts, *self._own(index)])
 
-    def _own(self, index: int) -> list[tuple[int, int, Style]]:
+    def _own(self, index: int) -> list[Highlight]:
         if index >= len(self._passages):
             return []
         passage = self._passages[index]
@@ -148,19 +149,3 @@ class PassageView(PinnedView):
 
     def _colour_of(self, slot: Slot) -> Style:
         return Style(color=self.app.theme_variables[f"slot-{slot.colour}"])
-
-
-def _without_overlap(parts: Iterable[tuple[int, int, Style]]) -> list[tuple[int, int, Style]]:
-    """Return the parts sorted by position; where two overlap, the earlier in `parts` wins."""
-    kept: list[tuple[int, int, Style]] = []
-    for begin, end, style in parts:
-        free = [(begin, end)]
-        for taken_begin, taken_end, _ in kept:
-            free = [
-                piece
-                for left, right in free
-                for piece in ((left, min(right, taken_begin)), (max(left, taken_end), right))
-                if piece[0] < piece[1]
-            ]
-        kept += [(left, right, style) for left, right in free]
-    return sorted(kept, key=lambda part: part[0])

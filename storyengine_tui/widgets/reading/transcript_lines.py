@@ -108,12 +108,13 @@ class TranscriptLines:
 
     # Changing it
 
-    def set_width(self, width: int) -> None:
+    def set_width(self, width: int) -> int:
         """Wrap everything to `width` cells."""
         self._width = width
         for paragraph in self._paragraphs:
             paragraph.spans = self._wrapped(paragraph.text)
         self._number(0)
+        return 0
 
     def show(self, paragraphs: Sequence[Paragraph]) -> int:
         """Show these instead; what was wrapped before is not wrapped again."""
@@ -206,12 +207,16 @@ class TranscriptLines:
 
     def recall(self, mark: SourceAnchor) -> SourcePos | None:
         """Return where an anchor is now: in the same piece, else in one of the same text."""
-        found = self._index_of(lambda paragraph: paragraph.key == mark.key)
+        found = self.paragraph_with(mark.key)
         if found is None:
             found = self._index_of(lambda paragraph: paragraph.text == mark.text)
         if found is None:
             return None
         return SourcePos(found, min(mark.offset, len(self._paragraphs[found].text)))
+
+    def paragraph_with(self, key: object) -> int | None:
+        """Return the number of the paragraph with a key."""
+        return self._index_of(lambda paragraph: paragraph.key == key)
 
     def _index_of(self, is_it: Callable[[Paragraph], bool]) -> int | None:
         return next((index for index, paragraph in enumerate(self._paragraphs) if is_it(paragraph)), None)

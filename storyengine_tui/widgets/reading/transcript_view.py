@@ -11,13 +11,13 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.domain.story.transcript import PieceKind, Window
 from core.text.cleaning import StreamCleaner, clean, clean_line
-from storyengine_tui.widgets.reading.selectable_line_view import SelectableLineView
+from storyengine_tui.widgets.reading.line_view import LineView
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, Quoted, nothing_quoted, paragraph_of
 
 NO_MARKS: Final[Mapping[object, str]] = MappingProxyType({})
 
 
-class TranscriptView(SelectableLineView):
+class TranscriptView(LineView):
     """Shows windows and streams.
 
     `show_window` shows what is stored, and wraps only what is new in it. `begin_reply`, `stream`,
@@ -62,12 +62,13 @@ class TranscriptView(SelectableLineView):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer to copy marks only where some are selected."""
         if action == "copy_marked":
-            return self.has_marks_selected
+            ends = self.selection.ends
+            return ends is not None and self.lines.has_marks(*ends)
         return super().check_action(action, parameters)
 
     def action_copy_marked(self) -> None:
         """Copy what is selected, with the marks of who heard it."""
-        self.copy_selection(with_marks=True)
+        self.action_copy(with_marks=True)
 
     def show_window(
         self, window: Window, marks: Mapping[object, str] = NO_MARKS, quoted: Quoted = nothing_quoted
@@ -91,7 +92,7 @@ class TranscriptView(SelectableLineView):
         self._drop_reply()
         if self.is_attached:
             self.action_unmark()
-        self.is_following = True
+        self.position.is_following = True
 
     def begin_reply(self, slot: Slot, name: str, gm_line: str = "", mark: str = "") -> None:
         """Show the GM's line, such as `8) Who is there?`, and the beginning of a reply to it."""

@@ -14,7 +14,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from rich.style import Style
 from textual import events
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
@@ -30,7 +29,7 @@ from storyengine_tui.shell.themed_app import ThemedApp
 from storyengine_tui.textual_ext.painting import batched_screen
 from storyengine_tui.textual_ext.painting.batched_screen import BatchedScreen
 from storyengine_tui.textual_ext.parts import Part
-from storyengine_tui.widgets.reading.line_view import MOST_STRIPS
+from storyengine_tui.widgets.reading.line_painter import MOST_STRIPS, Highlight, LinePainter
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from tests.tui import chapter
 from tests.tui.engine_app import PATIENCE, Desktop, PostgresDesktop, make_active, opened, screen_text, until
@@ -98,14 +97,24 @@ async def test_the_first_paint_styles_nothing_that_it_does_not_show(desktop: Des
         await app.close_everything()
 
 
-class CountedView(TranscriptView):
+class CountedPainter(LinePainter):
     """Counts the lines that are painted anew."""
 
-    painted = rendered = 0
+    painted = 0
 
-    def _painted(self, line: int, parts: list[tuple[int, int, Style]]) -> Strip:
+    def paint(self, line: int, highlights: list[Highlight]) -> Strip:
         self.painted += 1
-        return super()._painted(line, parts)
+        return super().paint(line, highlights)
+
+
+class CountedView(TranscriptView):
+    """Counts the lines that are painted and rendered anew."""
+
+    rendered = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.painter = self.counted = CountedPainter(self, self.lines)
 
     def render_line(self, y: int) -> Strip:
         self.rendered += 1
@@ -126,12 +135,12 @@ async def lines_painted_by_tokens(prompts: int, tokens: int) -> int:
         view.show_window(chapter.window(prompts))
         view.begin_reply(Slot.BLUE, "Agent Blue", "And then?")
         await pilot.pause()
-        view.painted = 0
+        view.counted.painted = 0
         for _ in range(tokens):
             view.stream("token ")
             view._paint_pending()
             await pilot.pause()
-        return view.painted
+        return view.counted.painted
 
 
 @pytest.mark.anyio
@@ -206,7 +215,7 @@ async def test_what_was_shown_earlier_is_kept_in_no_more_than_so_many_lines() ->
         for y in range(view.lines.height - 1, -1, -30):
             view.scroll_to(y=y, animate=False, force=True)
             await pilot.pause()
-        assert view.painted > MOST_STRIPS >= len(view._strips)
+        assert view.counted.painted > MOST_STRIPS >= len(view.painter.strips)
 
 
 @pytest.mark.anyio
@@ -220,14 +229,14 @@ async def test_tokens_of_one_frame_are_painted_once() -> None:
         view._frame = 1_000.0
         view.stream("first ")
         await pilot.pause()
-        view.painted = 0
+        view.counted.painted = 0
         for _ in range(100):
             view.stream("t ")
         await pilot.pause()
-        assert view.painted == 0
+        assert view.counted.painted == 0
         view._frame_over()
         await pilot.pause()
-        assert 0 < view.painted <= 4
+        assert 0 < view.counted.painted <= 4
 
 
 class GrowingApp(App[None]):

@@ -9,6 +9,7 @@ from core.domain.slot import Slot
 from core.domain.story.transcript import SEPARATOR, TRUNCATION_NOTICE, render_window
 from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT, Part
 from storyengine_tui.theme import SLOT_COLOURS
+from storyengine_tui.widgets.reading.line_painter import Highlight
 from storyengine_tui.widgets.reading.transcript_lines import ScreenPos
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from storyengine_tui.widgets.reading.wrap import Span
@@ -93,13 +94,13 @@ async def test_scrolling_by_a_line_paints_one_line(monkeypatch: pytest.MonkeyPat
         view.show_window(chapter.window(30))
         await pilot.pause()
         painted: list[int] = []
-        paint = view._painted
+        paint = view.painter.paint
 
-        def counted(line: int, parts: list[tuple[int, int, Style]]) -> Strip:
+        def counted(line: int, highlights: list[Highlight]) -> Strip:
             painted.append(line)
-            return paint(line, parts)
+            return paint(line, highlights)
 
-        monkeypatch.setattr(view, "_painted", counted)
+        monkeypatch.setattr(view.painter, "paint", counted)
         await pilot.press("up", "up", "down")
         assert len(painted) == 2
 
@@ -155,7 +156,7 @@ async def test_a_stream_grows_in_place_below_what_is_stored(
         view._paint_pending()
         await pilot.pause()
         assert view.text == chapter.window(9).text + SEPARATOR + "3) And now?\n\nAgent Yellow: I wait."
-        assert view.is_following
+        assert view.position.is_following
         assert rows(app)[-1] == "Agent Yellow: I wait."
         assert colour_at(app, SIZE[1] - 1) == SLOT_COLOURS[Slot.YELLOW]
 
@@ -225,13 +226,13 @@ async def test_a_token_paints_its_last_line_whatever_is_above(monkeypatch: pytes
     async with app.running(SIZE) as pilot:
         view = view_of(app)
         painted: list[int] = []
-        paint = view._painted
+        paint = view.painter.paint
 
-        def counted(line: int, parts: list[tuple[int, int, Style]]) -> Strip:
+        def counted(line: int, highlights: list[Highlight]) -> Strip:
             painted.append(line)
-            return paint(line, parts)
+            return paint(line, highlights)
 
-        monkeypatch.setattr(view, "_painted", counted)
+        monkeypatch.setattr(view.painter, "paint", counted)
         for prompts in (3, 100):
             view.show_window(chapter.window(prompts))
             view.begin_reply(Slot.RED, "Eve", "x")
@@ -260,7 +261,7 @@ async def test_a_token_never_lays_out_the_screen(monkeypatch: pytest.MonkeyPatch
             view._paint_pending()
             await pilot.pause()
         assert layouts == []
-        assert view.is_following
+        assert view.position.is_following
 
 
 async def test_only_what_is_new_in_a_window_is_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,15 +298,15 @@ async def test_scrolling_up_stops_following_and_end_takes_hold_again(
         view.focus()
         view.show_window(chapter.window(20))
         await pilot.pause()
-        assert view.is_following
+        assert view.position.is_following
         assert not view.has_more_below
         await pilot.press("pageup")
         top = rows(app)[0]
         view.show_window(chapter.window(21))
         await pilot.pause()
-        assert (rows(app)[0], view.is_following, view.has_more_below) == (top, False, True)
+        assert (rows(app)[0], view.position.is_following, view.has_more_below) == (top, False, True)
         await pilot.press("end")
-        assert (view.is_following, view.has_more_below) == (True, False)
+        assert (view.position.is_following, view.has_more_below) == (True, False)
         view.show_window(chapter.window(22))
         await pilot.pause()
         assert rows(app)[-1] != ""
@@ -359,7 +360,7 @@ async def test_a_resize_at_the_end_stays_at_the_end() -> None:
             await pilot.resize_terminal(*size)
             await pilot.pause()
             assert view.scroll_offset.y == view.max_scroll_y
-            assert view.is_following
+            assert view.position.is_following
 
 
 async def test_lines_are_at_most_100_cells_wide_however_wide_the_terminal_is() -> None:

@@ -56,7 +56,7 @@ async def test_shift_extends_from_where_the_reader_is() -> None:
     async with app.running(SIZE) as pilot:
         view = await shown(app, 1)
         await pilot.pause()
-        view._anchor = view._cursor = SourcePos(0, 3)
+        view.selection.anchor = view.selection.cursor = SourcePos(0, 3)
         await pilot.press("shift+right", "shift+right", "shift+right", "shift+right", "c")
         assert app.copied == ["What"]
         await pilot.press("shift+end", "c")
@@ -72,7 +72,7 @@ async def test_a_selection_that_was_cleared_is_begun_anew() -> None:
     async with app.running(SIZE) as pilot:
         view = await shown(app, 1)
         await pilot.pause()
-        view._anchor = view._cursor = SourcePos(0, 0)
+        view.selection.anchor = view.selection.cursor = SourcePos(0, 0)
         await pilot.press("shift+right", "shift+left", "shift+right", "shift+right", "c")
         assert app.copied == ["1)"]
         await pilot.press("escape", "shift+end", "c")
@@ -95,9 +95,9 @@ async def test_marking_works_without_shift() -> None:
         view = await shown(app, 1)
         await pilot.press("v", "home", *["up"] * 20, "space", *["right"] * 7, "c")
         assert app.copied == ["1) What"]
-        assert not view.is_marking
+        assert not view.selection.is_marking
         await pilot.press("v", "escape")
-        assert not view.is_marking
+        assert not view.selection.is_marking
         assert view.text_selection is None
 
 
@@ -154,8 +154,7 @@ async def test_what_is_selected_stays_selected(change: str) -> None:
     app = view_app()
     async with app.running(SIZE) as pilot:
         view = await shown(app, 7)
-        view._anchor, view._cursor = SourcePos(3, 2), SourcePos(6, 5)
-        view._show_selection()
+        view.selection.select(SourcePos(3, 2), SourcePos(6, 5))
         await pilot.pause()
         selected = app.screen.get_selected_text()
         if change == "resize":
@@ -174,8 +173,7 @@ async def test_a_selection_whose_text_is_gone_is_cleared() -> None:
     async with app.running(SIZE) as pilot:
         view = await shown(app)
         view.begin_reply(Slot.RED, "A", "4) x")
-        view._anchor, view._cursor = SourcePos(6, 0), SourcePos(7, 1)
-        view._show_selection()
+        view.selection.select(SourcePos(6, 0), SourcePos(7, 1))
         view.discard_reply()
         await pilot.pause()
         assert view.text_selection is None
@@ -202,7 +200,7 @@ async def test_the_cursor_of_marking_is_scrolled_into_sight() -> None:
         view = await shown(app, 30)
         await pilot.pause()
         await pilot.press("v", *["pageup"] * 4)
-        assert view._cursor is not None
-        spot = view.lines.spot(view._cursor)
+        assert view.selection.cursor is not None
+        spot = view.lines.spot(view.selection.cursor)
         assert view.scroll_offset.y <= spot.y < view.scroll_offset.y + view.size.height
-        assert view.lines.place(ScreenPos(0, spot.y)).paragraph == view._cursor.paragraph
+        assert view.lines.place(ScreenPos(0, spot.y)).paragraph == view.selection.cursor.paragraph

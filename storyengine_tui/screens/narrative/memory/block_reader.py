@@ -115,14 +115,14 @@ class BlockReader:
         """Show which canon locks the GM has pinned and struck."""
         if (pinned, struck) != (self._pinned, self._struck):
             self._pinned, self._struck = pinned, struck
-            top = self.view.pinned
+            top = self.view.position.pinned
             self.show(None if top is None else self._shown.number_at(top))
 
     def append(self, *blocks: MemoryBlock) -> None:
         """Add new blocks; scroll to them only if the newest block was in view."""
         newest = self._shown.begins[-1] if self._shown.begins else 0
-        view = self.view
-        is_at_newest = view.is_following or view.top_passage >= newest or view.pinned == newest
+        position = self.view.position
+        is_at_newest = position.is_following or self.view.top_passage >= newest or position.pinned == newest
         for block in blocks:
             self.pages.append(block)
         if is_at_newest:
@@ -156,7 +156,6 @@ class BlockReader:
         if place is None:
             self.view.pin(first)
         else:
-            self.view.unpin()
             self.view.mark_at(*(SourcePos(first + one.paragraph, one.offset) for one in place))
 
     def show(self, top: int | None = None) -> None:
@@ -210,13 +209,13 @@ class BlockReader:
 
     def _top_block(self) -> MemoryBlock | None:
         """Return the block at the top of the view."""
-        pinned = self.view.pinned
+        pinned = self.view.position.pinned
         return self._shown.block_at(self.view.top_passage if pinned is None else pinned)
 
     @property
     def chosen(self) -> MemoryBlock | None:
         """The block with the cursor or the selection; without one, the first block of prompts in view."""
-        place = self.view.marked_place
+        place = self.view.selection.place
         if place is not None:
             return self._shown.block_at(place.paragraph)
         top = self._top_block()
@@ -230,7 +229,7 @@ class BlockReader:
     @property
     def marked_lock(self) -> str | None:
         """The canon lock with the cursor or the end of the selection."""
-        place = self.view.marked_place
+        place = self.view.selection.place
         return None if place is None else self._shown.lock_at(place)
 
     def mark_first_lock(self) -> bool:
@@ -238,7 +237,6 @@ class BlockReader:
         place = self._shown.lock_from(self.view.top_passage)
         if place is None:
             return False
-        self.view.unpin()
         self.view.mark_at(place)
         return True
 
@@ -251,7 +249,7 @@ class BlockReader:
                 return self.pages.has_earlier if parameters[0] == -1 else self.pages.has_later
             case "revise":
                 # Without a cursor a letter is the beginning of a text, which goes to the definition.
-                has_cursor = self.view.marked_place is not None
+                has_cursor = self.view.selection.place is not None
                 return has_cursor and (parameters[0] != "rebuild_later" or bool(self._marks.stale))
             case "filter" | "widen" | "find_alike":
                 return False

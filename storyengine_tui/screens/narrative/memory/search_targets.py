@@ -66,7 +66,6 @@ class SearchTargets:
         text = cell.choose(version)
         place = place_of(cell.view.lines.paragraphs, text, start, end)
         if place is not None:
-            cell.view.unpin()
             cell.view.mark_at(*place)
         self._page.set_focus(cell.view, scroll_visible=True)
 

@@ -33,7 +33,7 @@ class BankActions(PageActions):
             return False
         if action == "quote_here":
             view = self.reading.transcript
-            return view.has_focus and view.marked_key is not None
+            return view.has_focus and view.selection.key is not None
         return True
 
     def note(self, notification: notifications.Notification) -> None:

@@ -145,7 +145,7 @@ class TranscriptPanel(Vertical):
     @property
     def marked_event(self) -> Event | None:
         """The event at the cursor, or at the end of the selection, of the transcript."""
-        key = self.transcript.marked_key
+        key = self.transcript.selection.key
         return None if key is None else self._played.event_of(key)
 
     @property
@@ -165,10 +165,10 @@ class TranscriptPanel(Vertical):
         None without a cursor, or if more than one event is selected.
         """
         view = self.transcript
-        event = self._played.event_of(view.marked_key)
+        event = self._played.event_of(view.selection.key)
         if event is None:
             return None
-        selected = view.selected_in_one
+        selected = view.selection.text_in_one
         return None if selected is None else (event, selected or event.text)
 
     def show_quotes(self, quotes: Iterable[Item], session: Session) -> None:
@@ -179,7 +179,7 @@ class TranscriptPanel(Vertical):
     def show_place(self, prompt_index: int, ordinal: int, start: int, end: int) -> bool:
         """Select words of an event; return whether the transcript has it."""
         event, view = self._played.event_at(prompt_index, ordinal), self.transcript
-        number = None if event is None else view.paragraph_with(event.id)
+        number = None if event is None else view.lines.paragraph_with(event.id)
         if event is None or number is None:
             return False
         # Blank lines that the transcript leaves out move the words; its beginning may be cut.

@@ -301,8 +301,8 @@ async def test_the_details_have_the_proof_which_leads_to_its_line_in_the_transcr
         from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 
         panel = chapter.query_one(TranscriptPanel)
-        await tab.until(lambda: panel.transcript.marked_place is not None)
-        assert panel.transcript.selected_in_one == "nobody crosses the bar before dawn"
+        await tab.until(lambda: panel.transcript.selection.place is not None)
+        assert panel.transcript.selection.text_in_one == "nobody crosses the bar before dawn"
         assert panel.marked_prompt == 1
 
 

@@ -210,7 +210,7 @@ async def test_the_proof_of_an_item_of_an_earlier_chapter_leads_into_its_transcr
         await until(pilot, lambda: isinstance(app.screen, ItemScreen))
         await pilot.press("enter")
         view = app.chapter.query_one(TranscriptPanel).transcript
-        await until(pilot, lambda: view.selected_in_one == "the brass key")
+        await until(pilot, lambda: view.selection.text_in_one == "the brass key")
         assert app.focused is view
 
 

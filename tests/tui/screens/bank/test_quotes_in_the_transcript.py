@@ -66,8 +66,8 @@ class Play:
         self.view.focus()
         self.view.mark_at(SourcePos(first, texts[first].index(begin)))
         await self.pilot.press("space")
-        self.view._cursor = SourcePos(last, texts[last].index(end) + len(end))
-        self.view._show_selection()
+        selection = self.view.selection
+        selection.select(selection.anchor, SourcePos(last, texts[last].index(end) + len(end)))
         await self.pilot.pause()
 
     async def warned(self, sentence: str) -> None:
@@ -118,7 +118,7 @@ async def test_words_that_are_selected_become_a_quote_of_the_one_who_said_them(d
         proved = tuple(ItemId(UUID(int=number)) for number in (3, 5, 9))
         assert quote.details == QuoteDetails(speaker="Jonas [/x]", data_item_ids=proved)
         assert (quote.prompt_index, quote.take) == (2, 1)
-        assert play.view.marked_key is None
+        assert play.view.selection.key is None
         assert play.app.session is not None
         await play.app.session.takes.undo()
         await play.app.session.takes.undo()
@@ -175,7 +175,7 @@ async def test_a_proof_on_the_sheet_leads_to_its_words_in_the_transcript(desktop
         await play.until(lambda: isinstance(play.app.screen, ItemScreen))
         await play.pilot.press("enter")
         await play.until(lambda: play.app.screen is play.app.chapter and play.view.has_focus)
-        await play.until(lambda: play.view.selected_in_one == "the brass key")
+        await play.until(lambda: play.view.selection.text_in_one == "the brass key")
 
 
 async def test_a_chapter_without_a_bank_has_neither_quotes_nor_a_sheet(

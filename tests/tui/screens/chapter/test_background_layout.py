@@ -24,7 +24,7 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.textual_ext.painting.compositor import FrontCompositor, difference
 from storyengine_tui.textual_ext.painting.screen_buffer import ScreenBuffer
 from storyengine_tui.textual_ext.parts import Part
-from storyengine_tui.widgets.reading.line_view import LineView
+from storyengine_tui.widgets.reading.transcript_lines import TranscriptLines
 from tests.tui.engine_app import Desktop, make_active, screen_text, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.paints]
@@ -75,22 +75,22 @@ async def test_nothing_is_sent_and_nothing_moves(desktop: Desktop, monkeypatch: 
 @pytest.mark.needs(Part.TEXT_WRAP)
 async def test_a_first_visit_then_wraps_no_text(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
     wrapped: list[object] = []
-    wrap, rewrap = WrappedDocument.wrap, LineView.rewrap
+    wrap, rewrap = WrappedDocument.wrap, TranscriptLines.set_width
 
     def counted_wrap(self: WrappedDocument, *arguments: Any, **options: Any) -> None:
         wrapped.append(self)
         wrap(self, *arguments, **options)
 
-    def counted_rewrap(self: LineView, width: int) -> None:
+    def counted_rewrap(self: TranscriptLines, width: int) -> int:
         wrapped.append(self)
-        rewrap(self, width)
+        return rewrap(self, width)
 
     async with playing(desktop) as (pilot, app):
         await prepare(app)
         shown = {}
         with monkeypatch.context() as patch:
             patch.setattr(WrappedDocument, "wrap", counted_wrap)
-            patch.setattr(LineView, "rewrap", counted_rewrap)
+            patch.setattr(TranscriptLines, "set_width", counted_rewrap)
             for key in ("f4", "f2"):
                 await pilot.press(key)
                 await pilot.pause()

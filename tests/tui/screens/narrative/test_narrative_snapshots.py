@@ -157,7 +157,6 @@ def test_picture_of_memory_with_struck_and_pinned_canon(desktop: Desktop, shown:
         await page.until(lambda: view.has_focus and "pinned" in page.memory_text)
         await page.pilot.press("v")
         canon = next(n for n, one in enumerate(view.lines.paragraphs) if "(struck)" in one.text)
-        view.unpin()
         view.mark_at(SourcePos(canon, 8))
         await settled(page.pilot)
 

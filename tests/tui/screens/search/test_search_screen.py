@@ -95,7 +95,7 @@ async def test_the_list_narrows_as_words_are_typed_and_enter_goes_to_the_words_i
         await until(pilot, lambda: cells(screen))
         await choose(pilot, screen, "Transcript, prompt 1", "GM: ")
         view = app.chapter.query_one(TranscriptPanel).transcript
-        await until(pilot, lambda: view.selected_in_one == "brass")
+        await until(pilot, lambda: view.selection.text_in_one == "brass")
         assert app.chapter.active_tab == "play"
         assert app.focused is view
 
@@ -110,8 +110,8 @@ async def test_enter_goes_to_the_words_in_memory(desktop: Desktop) -> None:
         screen = await searching(pilot, app, text.split()[-1].strip("."))
         await choose(pilot, screen, f"Memory, prompt {blocks[-1].last}")
         view = app.chapter.query_one(MemoryCell).memory.view
-        await until(pilot, lambda: view.selected_in_one)
-        assert view.selected_in_one == text.split()[-1].strip(".")
+        await until(pilot, lambda: view.selection.text_in_one)
+        assert view.selection.text_in_one == text.split()[-1].strip(".")
         assert app.chapter.active_tab == "narrative"
         assert app.focused is view
 
@@ -174,7 +174,7 @@ async def test_enter_goes_to_the_words_in_a_version_of_the_chapter(desktop: Desk
         screen = await searching(pilot, app, word)
         await choose(pilot, screen, "Draft")
         view = app.chapter.query_one(DraftCell).view
-        await until(pilot, lambda: view.selected_in_one == word)
+        await until(pilot, lambda: view.selection.text_in_one == word)
         assert app.focused is view
 
 
@@ -198,7 +198,7 @@ async def test_a_hit_in_another_chapter_opens_that_chapter_first(desktop: Deskto
         await until(pilot, lambda: any("prompt 1" in where for where, _ in cells(screen)))
         await choose(pilot, screen, "Chapter 1, transcript, prompt 1", "GM: ")
         view = app.chapter.query_one(TranscriptPanel).transcript
-        await until(pilot, lambda: view.selected_in_one == "brass")
+        await until(pilot, lambda: view.selection.text_in_one == "brass")
         assert app.session is not None
         assert app.session.id != here
         assert app.focused is view
@@ -214,7 +214,7 @@ async def test_a_prompt_that_the_transcript_does_not_show_is_shown_over_it(deskt
         await choose(pilot, screen, "Transcript, prompt 1", "GM: ")
         await until(pilot, lambda: isinstance(app.screen, PromptScreen))
         view = app.screen.query_one(PassageView)
-        await until(pilot, lambda: view.selected_in_one == "brass")
+        await until(pilot, lambda: view.selection.text_in_one == "brass")
         assert "1) Where is the brass [/x] key?" in view.lines.text
         await pilot.press("escape", "escape")
         await until(pilot, lambda: app.screen is app.chapter)

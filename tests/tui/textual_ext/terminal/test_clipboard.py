@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from storyengine_tui.textual_ext.terminal.clipboard import ClipboardApp, hand_to_tmux
+from core.config.files.paths import Paths
+from storyengine_tui.shell.overlay_app import OverlayApp
+from storyengine_tui.textual_ext.terminal.clipboard import hand_to_tmux
 
 pytestmark = pytest.mark.anyio
 
@@ -27,10 +29,10 @@ def taken(tmux: Path) -> str:
 
 @pytest.mark.parametrize(("variable", "is_taken"), [("/tmp/tmux-0/default,1,0", True), ("", False)])
 async def test_a_copy_goes_to_tmux_only_inside_of_it(
-    tmux: Path, monkeypatch: pytest.MonkeyPatch, variable: str, is_taken: bool
+    tmux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, is_taken: bool
 ) -> None:
     monkeypatch.setenv("TMUX", variable)
-    app = ClipboardApp()
+    app = OverlayApp(Paths(tmp_path, tmp_path, tmp_path, tmp_path))
     async with app.run_test():
         app.copy_to_clipboard("été 語")
         await app.workers.wait_for_complete()

@@ -91,7 +91,7 @@ async def test_a_correction_is_written_stored_and_shown_as_the_newest_block(desk
         assert "Correction by the GM, after prompt 2" in page.memory_text
         assert page.memory.view.has_focus
         assert str(page.cell.query_one("#memory-count", Static).content) == "2 blocks"
-        top = page.memory.view.lines.paragraphs[page.memory.view.pinned or 0].text
+        top = page.memory.view.lines.paragraphs[page.memory.view.position.pinned or 0].text
         assert top.startswith("Correction by the GM"), "it is in sight"
         [*_, block] = await page.session.reads.memory_blocks()
         assert block.payload["correction"] == "Jonas\ndid it"

@@ -146,16 +146,16 @@ async def test_another_session_opens_at_its_end_and_the_same_one_keeps_the_place
     async with reading_the_second(desktop) as (pilot, reader, _):
         await pilot.press("f3", "pageup")
         view = reader.app.chapter.query_one(TranscriptView)
-        await until(pilot, lambda: not view.is_following)
+        await until(pilot, lambda: not view.position.is_following)
         place = view.scroll_y
         await reader.app.chapter.show_again()
         await settled(pilot)
-        assert (view.is_following, view.scroll_y) == (False, place), "it is the same session"
+        assert (view.position.is_following, view.scroll_y) == (False, place), "it is the same session"
         # The same texts under other ids.
         await reader.restore("the end")
         await pilot.press("f3")
         await settled(pilot)
-        assert view.is_following
+        assert view.position.is_following
         assert round(view.scroll_y) == view.max_scroll_y > 0
         await reader.check()
         await reader.app.close_everything()
@@ -212,16 +212,16 @@ async def test_the_view_shows_nothing_of_the_previous_session() -> None:
         await pilot.press("pageup", "v", "space", "up")
         view.begin_reply(Slot.BLUE, "Agent Blue", "21) And then?")
         view.stream("Somebody")
-        assert not view.is_following
+        assert not view.position.is_following
         assert view.text_selection is not None
         other = of_another(18)
         view.show_window(other)
         await pilot.pause()
         assert view.text == other.text
         assert not view.is_streaming
-        assert not view.is_marking
+        assert not view.selection.is_marking
         assert app.screen.selections == {}
-        assert view.is_following
+        assert view.position.is_following
         assert view.scroll_offset.y == view.max_scroll_y > 0
 
 
