@@ -16,6 +16,8 @@ from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError, bounded_wait
 from core.text.cleaning import clean_line
 
+KEY_HINT = "Set STORYENGINE_API_KEY, or store the key with `storyengine model key`."
+URL_HINT = "When it happens again, check STORYENGINE_BASE_URL."
 _LONGEST_QUOTE = 240
 _SHORTEST_SECRET = 6
 """Characters of a header's value; a shorter one is no secret, and may be a part of any word."""
@@ -211,7 +213,7 @@ def _message(code: ErrorCode, fault: ServiceFault, secrets: Secrets) -> str:
 def _hint(code: ErrorCode, fault: ServiceFault) -> str:
     match code:
         case ErrorCode.LLM_AUTH_ERROR:
-            return "Set STORYENGINE_API_KEY, or store the key with `storyengine model key`."
+            return KEY_HINT
         case ErrorCode.LLM_RATE_LIMITED if fault.retry_after:
             return f"The service asks for {math.ceil(fault.retry_after)} s of patience."
         case ErrorCode.LLM_REQUEST_ERROR:

@@ -22,7 +22,7 @@ from core.library.characters.from_card import (
     claims_of,
     other_names_of,
 )
-from core.library.names import find, free_name, name_key
+from core.library.names import already_here, find, free_name, name_key
 from core.library.refusal import FileRefusedError
 from core.storage.library_store import LibraryStore
 from core.text.cleaning import clean_line, is_blank
@@ -86,7 +86,7 @@ class CharacterLibrary:
         file_hash = await asyncio.to_thread(lambda: kept.sha256)
         for one in present:
             if one.imported is not None and one.imported.file_hash == file_hash:
-                return CardImport(one, (f"It is in the library already, as “{one.name}”.",), is_new=False)
+                return CardImport(one, (already_here(one.name),), is_new=False)
         character, lines = await asyncio.to_thread(
             _made, file, present, file_hash, self._clock, is_trusted=is_trusted
         )

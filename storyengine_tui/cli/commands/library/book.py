@@ -13,7 +13,7 @@ from core.domain.session.session import SessionSummary
 from core.engine.catalog import SessionCatalog
 from core.library.book import Book
 from storyengine_tui.bootstrap import running_catalog
-from storyengine_tui.cli.asking import confirm
+from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import command
@@ -154,9 +154,9 @@ async def purge(name: Title, yes: Annotated[bool, typer.Option("--yes", help="Do
     async with running_catalog(await unlocked()) as catalog:
         books = catalog.library.books
         found = await books.find(name, is_archived=True)
-        question = f"Delete the book “{found.title}” for good? Its chapters are kept, in no book."
-        if not yes and not confirm(question, otherwise="Add --yes to delete it."):
-            say("Nothing was deleted.")
+        if not may_delete(
+            f"the book “{found.title}”", is_sure=yes, effect="Its chapters are kept, in no book."
+        ):
             return
         await books.purge(found)
     say(f"Deleted “{found.title}”.")
