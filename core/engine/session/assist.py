@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from core.agents import assist
-from core.agents.assist import Asked, Proposal
+from core.agents.assist import AssistRequest, Proposal
 from core.domain.agent_role import AgentRole
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedError, StoryEngineError
@@ -65,7 +65,7 @@ class Assist:
         """The model that answers."""
         return self._gateway.model_label(self._gateway.choices[AgentRole.NARRATIVE])
 
-    def new(self, asked: Asked) -> BackgroundRequest:
+    def new(self, asked: AssistRequest) -> BackgroundRequest:
         """Return the request for a proposal; raises IllegalCommandError where none can be made.
 
         Raises SessionLockedError where another window writes.
@@ -125,7 +125,7 @@ class Assist:
         calls = await self._store.artifacts(request.session_id, request_id=request.id)
         last = calls[-1]
         texts = await self._store.contents(request.session_id, [last.output_ref or ""])
-        asked = Asked.from_text(request.text)
+        asked = AssistRequest.from_text(request.text)
         is_unfinished = last.finish_reason == "length"
         made = assist.read_proposal(
             asked, texts[last.output_ref or ""], is_unfinished=is_unfinished, style=self._style
