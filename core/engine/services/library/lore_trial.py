@@ -28,7 +28,7 @@ _PARAGRAPHS = re.compile(r"\n\s*\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class LoreTrialInput:
     """Input of a trial. Each paragraph of the text is a message, and the last is the newest."""
 
     text: str
@@ -52,7 +52,7 @@ class LoreTrials:
     def __init__(self) -> None:
         self._scanner = LoreScanner(estimate_tokens)
 
-    def activate(self, file: LoreFile, trial: Trial) -> Activation:
+    def activate(self, file: LoreFile, trial: LoreTrialInput) -> Activation:
         """Return what a text activates in the book of a file; blocking."""
         messages = trial.messages
         names, character = MacroNames(), ""

@@ -229,11 +229,11 @@ async def try_(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Say which entries of a lorebook a text activates, and why the others are not."""
-    from core.engine.services.library.lore_trial import LARGEST_TEXT, LoreTrials, Trial
+    from core.engine.services.library.lore_trial import LARGEST_TEXT, LoreTrialInput, LoreTrials
 
     lore_file = await _found(file)
     words = (await read_file(text, LARGEST_TEXT)).decode("utf-8", "replace")
-    trial = Trial(text=words, depth=depth, budget=budget, seed=seed)
+    trial = LoreTrialInput(text=words, depth=depth, budget=budget, seed=seed)
     activation = await asyncio.to_thread(LoreTrials().activate, lore_file, trial)
     if as_json:
         print_bytes(_json(lore_file, activation))
