@@ -123,7 +123,7 @@ class AssistRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class SuggestedText:
     """A text that can be taken, and in words what of the answer is not in it."""
 
     text: str
@@ -201,7 +201,9 @@ def task_text(asked: AssistRequest, session: Session) -> str:
     return f"GM_TEXT is {what}. {done}"
 
 
-def read_proposal(asked: AssistRequest, output: str, *, is_unfinished: bool, style: PromptStyle) -> Proposal:
+def read_proposal(
+    asked: AssistRequest, output: str, *, is_unfinished: bool, style: PromptStyle
+) -> SuggestedText:
     """Return the proposal in an answer; one behind the text ends at the last whole sentence that fits.
 
     A replacement is never cut, for it would lose what the GM wrote. Raises StoryEngineError: `LLM_TRUNCATED`
@@ -230,7 +232,7 @@ def read_proposal(asked: AssistRequest, output: str, *, is_unfinished: bool, sty
         raise _unusable("is the text that you have")
     if asked.task is Task.TIGHTEN and len(text) >= len(asked.text):
         raise _unusable("is no shorter than your text")
-    return Proposal(text, tuple(cut))
+    return SuggestedText(text, tuple(cut))
 
 
 def _bare(output: str) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from core.agents import assist
-from core.agents.assist import AssistRequest, Proposal
+from core.agents.assist import AssistRequest, SuggestedText
 from core.agents.role.prompt_file import SEGMENTS
 from core.context.segments import Context
 from core.domain.agent_role import AgentRole
@@ -15,13 +15,13 @@ from core.gateway.call_records import CallRecords
 from core.text.analysis.repetition import Source, first_repeated
 
 
-class AssistHandler(BackgroundHandler[Proposal]):
+class AssistHandler(BackgroundHandler[SuggestedText]):
     """Handles requests for a proposal; the request's text is an `AssistRequest`.
 
     The text of the proposal is in the provenance of the call.
     """
 
-    async def run(self, job: Job, request: BackgroundRequest) -> tuple[Proposal | Failed, CallRecords]:
+    async def run(self, job: Job, request: BackgroundRequest) -> tuple[SuggestedText | Failed, CallRecords]:
         """Make the one call, by the narrative agent's model."""
         asked = AssistRequest.from_text(request.text)
         choice = job.calls.choices[AgentRole.NARRATIVE]
@@ -40,7 +40,7 @@ class AssistHandler(BackgroundHandler[Proposal]):
         return made, records.noting(made.cut)
 
 
-def _require_own_words(made: Proposal, context: Context) -> None:
+def _require_own_words(made: SuggestedText, context: Context) -> None:
     """Raise StoryEngineError (`LLM_ERROR`) for a proposal that repeats the example of its prompt."""
     prompt = [
         Source("an example or a rule of its prompt", segment.text)

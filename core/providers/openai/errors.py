@@ -39,7 +39,7 @@ _NO_CREDIT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Secrets:
+class RedactedValues:
     """Values of a request that must not be shown: the key, which may be empty, and extra headers."""
 
     key: str = field(default="", repr=False)
@@ -176,7 +176,7 @@ def not_a_stream(content_type: str) -> ProviderError | None:
     return ProviderError(ErrorCode.LLM_REQUEST_ERROR, message, hint=hint)
 
 
-def scrub(text: str, secrets: Secrets) -> str:
+def scrub(text: str, secrets: RedactedValues) -> str:
     """Return a service's words on one line, short, and without anything that looks like a secret."""
     line = clean_line(text)
     for header in sorted(secrets.headers, key=len, reverse=True):
@@ -188,7 +188,7 @@ def scrub(text: str, secrets: Secrets) -> str:
     return line if len(line) <= _LONGEST_QUOTE else line[:_LONGEST_QUOTE] + "…"
 
 
-def provider_error(fault: ServiceFault, secrets: Secrets) -> ProviderError:
+def provider_error(fault: ServiceFault, secrets: RedactedValues) -> ProviderError:
     """Return the error that the GM sees; `secrets` are what must not be in it."""
     code = code_of(fault)
     return ProviderError(
@@ -199,7 +199,7 @@ def provider_error(fault: ServiceFault, secrets: Secrets) -> ProviderError:
     )
 
 
-def _message(code: ErrorCode, fault: ServiceFault, secrets: Secrets) -> str:
+def _message(code: ErrorCode, fault: ServiceFault, secrets: RedactedValues) -> str:
     if code is ErrorCode.LLM_AUTH_ERROR:
         if not secrets.key:
             return "The model's service requires a key, and no key is set; nothing is lost: set it and retry."

@@ -23,7 +23,7 @@ from core.providers.openai.dialect import Dialect, adapted, parameters, refused_
 from core.providers.openai.errors import (
     KEY_HINT,
     URL_HINT,
-    Secrets,
+    RedactedValues,
     ServiceFault,
     not_a_stream,
     provider_error,
@@ -206,8 +206,8 @@ class OpenAIProvider:
             raise
 
     @property
-    def _secrets(self) -> Secrets:
-        return Secrets(self._key or "", tuple(self._headers.values()))
+    def _secrets(self) -> RedactedValues:
+        return RedactedValues(self._key or "", tuple(self._headers.values()))
 
     async def _ready_client(self) -> openai.AsyncOpenAI:
         async with self._preparing:
@@ -279,7 +279,7 @@ async def _in_time(awaitable: Awaitable[T], deadline: float) -> T:
 
 
 @contextlib.contextmanager
-def _translated(secrets: Secrets, *, is_streaming: bool = False) -> Iterator[None]:
+def _translated(secrets: RedactedValues, *, is_streaming: bool = False) -> Iterator[None]:
     """Turn the SDK's errors into ours, but for refusals by status, which may be worth another dialect.
 
     The cause is not kept: its text, which may repeat the key, would go into the log with it.

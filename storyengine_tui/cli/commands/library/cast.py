@@ -16,7 +16,7 @@ from core.exchange.library.library_files import files_in, format_of, read_file, 
 from core.library.cards.card import CardVersion
 from core.library.cards.card_file import CardFile, read_card
 from core.library.cards.report import Place, placements, report
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.library.characters.from_card import brought_by, tags_of
 from core.library.characters.nature import TITLES, Nature, is_number, items_of, kind_of, texts_of
 from core.library.characters.offers import LORE, chosen_of, offers_of
@@ -72,7 +72,7 @@ async def list_(
     console.print(table)
 
 
-def _cells(one: Character) -> tuple[str, ...]:
+def _cells(one: LibraryCharacter) -> tuple[str, ...]:
     about = one.short_description or clean_line(one.identity)
     said = " · ".join(filter(None, (pause_text(one, utc_now()), about)))
     return (one.name, ", ".join(one.aliases), one.group, head(said, _SHOWN), str(one.id))
@@ -147,7 +147,7 @@ async def show(
             say(line)
 
 
-def _described(one: Character) -> list[str]:
+def _described(one: LibraryCharacter) -> list[str]:
     about = [
         one.name,
         f"Other names: {', '.join(one.aliases)}" if one.aliases else "",

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from core.domain.errors import ChangedElsewhereError
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.library.characters.checks import LONGEST_IDENTITY
 from storyengine_tui.screens.library.shelf.kept_shelf import COPIES_STAY
 from storyengine_tui.screens.setup.cast_panels import IDENTITY_PLACEHOLDER
@@ -35,7 +35,7 @@ class IdentityModal(StoredTextModal):
     PLACEHOLDER = IDENTITY_PLACEHOLDER
     LOSS = ("Discard the changes?", "Your changes of the identity are not stored, and will be lost.")
 
-    def __init__(self, library: "CharacterLibrary", character: Character, kept: KeptText) -> None:
+    def __init__(self, library: "CharacterLibrary", character: LibraryCharacter, kept: KeptText) -> None:
         typed = kept.read()
         super().__init__(self._store_identity, LONGEST_IDENTITY, typed or character.identity)
         self._library = library
@@ -69,7 +69,7 @@ class IdentityModal(StoredTextModal):
                 self._ask(now)
             raise
 
-    def _ask(self, now: Character) -> None:
+    def _ask(self, now: LibraryCharacter) -> None:
         """Ask what holds, the other identity or this one."""
 
         def store(is_over: bool | None) -> None:

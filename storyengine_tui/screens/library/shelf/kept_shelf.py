@@ -15,14 +15,14 @@ from textual.widgets import DataTable
 from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.library.lore.kept import KeptLorebook
 from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.screens.library.shelf.arriving import outcome_of
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
 from storyengine_tui.screens.library.shelf.title_modal import ExportModal, FileModal
 
-Kept = TypeVar("Kept", Character, KeptLorebook)
+Kept = TypeVar("Kept", LibraryCharacter, KeptLorebook)
 
 COPIES_STAY: Final = "Chapters keep the copies that they took."
 

@@ -10,7 +10,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from core.agents.assist import LONGEST_NOTE, AssistRequest, Field, Proposal, Task
+from core.agents.assist import LONGEST_NOTE, AssistRequest, Field, SuggestedText, Task
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest, Request
 from core.engine.session.session_handle import SessionHandle
@@ -72,7 +72,7 @@ class AssistScreen(OverlayScreen[Taken]):
         self._text = area.text
         self._limit: int = getattr(session.snapshot.session.limits, self._helped.field)
         self._asked: AssistRequest | None = None
-        self._proposal: Proposal | None = None
+        self._proposal: SuggestedText | None = None
         self._request: BackgroundRequest | None = None
         """The request that is in the queue, or has failed."""
         self._failed: BackgroundRequest | None = None
@@ -201,7 +201,7 @@ class AssistScreen(OverlayScreen[Taken]):
             )
             self._busy.say(why)
 
-    def _show_proposal(self, asked: AssistRequest, proposal: Proposal) -> None:
+    def _show_proposal(self, asked: AssistRequest, proposal: SuggestedText) -> None:
         self._proposal = proposal
         self._proposed.load_text(proposal.text)
         length = len(asked.with_proposal(proposal.text))
