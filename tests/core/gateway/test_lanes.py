@@ -23,7 +23,7 @@ from core.engine.kinds.test_call import make_test_call, new_test_call
 from core.gateway.cancellation import Cancellation
 from core.gateway.lanes import Lane, Lanes, lanes_of, said_of
 from core.gateway.model_gateway import ModelGateway
-from core.gateway.places import Place
+from core.gateway.places import LanePlace
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from tests.core.faulty_store import FaultyStore
@@ -116,7 +116,7 @@ async def test_a_call_that_waits_for_its_place_can_be_cancelled_and_leaves_it_fr
 def test_the_calls_of_all_agents_count_for_the_minute_of_their_account_and_for_no_other() -> None:
     async def play(lanes: Lanes, names: list[str]) -> None:
         for name in names:
-            async with lanes[name].turn(Place(0)):
+            async with lanes[name].turn(LanePlace(0)):
                 pass
 
     def seconds(names: list[str]) -> float:

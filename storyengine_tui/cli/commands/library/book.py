@@ -24,7 +24,9 @@ app = typer.Typer(help="Books: chapters in order. `storyengine next` begins the 
 Title = Annotated[str, typer.Argument(metavar="BOOK", help="Its title, or the beginning of its id.")]
 Author = Annotated[str | None, typer.Option(help="The name of its author.", show_default=False)]
 Description = Annotated[str | None, typer.Option(help="What it is about.", show_default=False)]
-Place = Annotated[int | None, typer.Option("--as", min=1, help="As which chapter; the last, if not given.")]
+ChapterNumber = Annotated[
+    int | None, typer.Option("--as", min=1, help="As which chapter; the last, if not given.")
+]
 
 
 @app.callback()
@@ -113,7 +115,7 @@ async def _summaries(catalog: SessionCatalog) -> dict[SessionId, SessionSummary]
 
 
 @command(app)
-async def add(name: Title, session: SessionArgument, number: Place = None) -> None:
+async def add(name: Title, session: SessionArgument, number: ChapterNumber = None) -> None:
     """Put a chapter into a book; it leaves the book that it was in."""
     async with running_catalog(await unlocked()) as catalog:
         session_id = await find_session(catalog, session)

@@ -15,7 +15,7 @@ from core.domain.slot import Slot
 from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.cards.card import CardVersion
 from core.library.cards.card_file import CardFile, read_card
-from core.library.cards.report import Place, placements, report
+from core.library.cards.report import CardTarget, placements, report
 from core.library.characters.character import LibraryCharacter
 from core.library.characters.from_card import brought_by, tags_of
 from core.library.characters.nature import TITLES, Nature, is_number, items_of, kind_of, texts_of
@@ -234,7 +234,7 @@ async def take(
     for one in chosen:
         say(f"{one.title} → {one.place}.")
     if taken.lore is not None:
-        say(f"Lore → {Place.LORE}.")
+        say(f"Lore → {CardTarget.LORE}.")
     left = [one.word for one in offers if one not in chosen]
     left += [LORE] if lore is not None and taken.lore is None else []
     if left:
