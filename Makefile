@@ -34,7 +34,7 @@ test: dev-environment ## run every test (ARGS="tests/core -k name" for some)
 
 test-fast: dev-environment ## run what needs neither a server nor the app, in a minute
 	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/core tests/test_arrows.py tests/test_language.py \
-		--ignore tests/core/providers/test_local.py --ignore tests/core/providers/openai $(ARGS)
+		--ignore tests/core/providers/local/test_local.py --ignore tests/core/providers/openai $(ARGS)
 
 test-without-extensions: dev-environment ## run the screen's tests without private parts of Textual, then as if it were 8.3
 	@STORYENGINE_WITHOUT=all $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/tui $(ARGS)

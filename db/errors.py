@@ -1,6 +1,8 @@
 """Translates driver exceptions: `db` raises only StorageError, with the cause kept (design 8)."""
 
 import asyncio
+import errno
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -29,6 +31,8 @@ _TRANSIENT_STATES = ("55P03", READ_ONLY, "25P03")
 _BROKEN_RULES = ("22", "23", "SE002")
 """Data exceptions, broken constraints, and refusals of our triggers."""
 _LOGIN_REFUSALS = ("password authentication failed", "no pg_hba.conf entry", "does not exist")
+
+_NO_ROOM = os.strerror(errno.ENOSPC)
 
 DRIVER_ERRORS = (DBAPIError, PoolTimeoutError, psycopg.Error, OSError, UnicodeEncodeError)
 """Exceptions of the drivers: their own, time-outs, dead sockets, and text that UTF-8 cannot encode."""
@@ -97,7 +101,8 @@ def is_read_only(error: BaseException) -> bool:
 def _hint(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "The database did not answer in time."
-    if isinstance(error, errors.DiskFull):
+    # A server that has no room for the files of a new connection says so in the words of the system.
+    if isinstance(error, errors.DiskFull) or _NO_ROOM in str(error):
         return "The disk of the database is full; make room and try again."
     if isinstance(error, psycopg.Error):
         said = error.diag.message_primary or str(error)

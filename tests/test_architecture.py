@@ -17,7 +17,10 @@ TOP = ("core", "db", "migrations", "storyengine_tui", "tests", "bench", "tools",
 @cache
 def paths() -> frozenset[str]:
     """Return every file and folder of the project, from its root, without the suffix of Python files."""
-    found = [path for top in TOP for path in (ROOT / top).rglob("*") if "__pycache__" not in path.parts]
+    files = [path for top in TOP for path in (ROOT / top).rglob("*") if path.is_file()]
+    files = [path for path in files if "__pycache__" not in path.parts]
+    # Folders by their files: one that an earlier tree had may be left, and empty.
+    found = {*files, *(folder for path in files for folder in path.parents if ROOT in folder.parents)}
     names = {path.relative_to(ROOT).as_posix() for path in found}
     return frozenset({*names, *(name.removesuffix(".py") for name in names)})
 
@@ -30,7 +33,7 @@ def tree() -> list[str]:
     for line in block.splitlines():
         indent = len(line) - len(line.lstrip())
         name = line.strip().split(" ")[0]
-        if indent > 4 or not name.endswith(("/", ".py")):
+        if indent > 6 or not name.endswith(("/", ".py")):
             continue
         above[indent // 2 :] = [name.rstrip("/")]
         found.append("/".join(above))

@@ -29,7 +29,8 @@ REFUSED = re.compile(
     | \b(?:it|that|they|which)\ (?:is|are)\ (?-i:none)\b
     | \bnobody\b | \bwhoever\b | \bfor\ ever\b | \banew\b | \bupon\b
     | \bheed | \bmend(?:s|ed|ing)?\b | \bdeeds?\b | \bstirs?\b
-    | \bas\ it\ stands\b | \blets?\ go\b
+    | \bas\ it\ stands\b | \blets?\ (?:(?:it|one|them)\ )?go\b(?!\ on)
+    | \banybody\b
     """,
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
@@ -40,7 +41,7 @@ REFUSED_WHERE_STRICT = re.compile(
     | (?:^|[.;:]\ )what\ (?:stands|waits|cannot)\b
     | \bstumbl | \btroubled?\b(?!"$) | \btroubles\b   # an error, a failure; but the id of a banner
     | \bhears?\ of\b | \bheard\ of\b | \bknows?\ of\ it\b
-    | \bgives?\ way\b | \bgave\ way\b | \bgives?\ back\b | \bgiven\ back\b
+    | \bgiv(?:es?|ing)\ way\b | \bgave\ way\b | \bgives?\ back\b | \bgiven\ back\b
     | \bat\ rest\b | \bnews\b | \bfooting\b | \bkeeper\b | \bvouch
     | \bsomebody\b | \bnot\ any\ more\b | \bthat\ there\ is\b | \bas\ whom\b
     """,

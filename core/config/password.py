@@ -38,7 +38,7 @@ def hash_password(password: SecretStr) -> str:
     from argon2 import PasswordHasher
 
     if not password.get_secret_value().strip():
-        raise PasswordRefusedError("A password of nothing but blanks guards nothing; nothing was changed.")
+        raise PasswordRefusedError("A password needs a character that is no space; nothing was changed.")
     return PasswordHasher().hash(_normal(password))
 
 
@@ -75,7 +75,7 @@ class PasswordGate:
         write_privately(self._file, json.dumps({"wrong": wrong, "at": at}) + "\n")
 
     def refuse_too_soon(self) -> None:
-        """Raise PasswordRefusedError while no try is taken: before anybody is asked."""
+        """Raise PasswordRefusedError while no try is taken: before the GM is asked."""
         self._refuse(self.wait)
 
     def _refuse(self, wait: float) -> None:

@@ -24,7 +24,15 @@ from core.domain.audience import Audience
 from core.domain.ids import BlockId
 from core.domain.prompt_range import PromptRange
 from core.domain.story.condensed import NOT_CONDENSING, Condensing, Strategy
-from core.domain.story.memory import BlockType, MemoryBlock, MemoryPlace, compact_json, is_full, without_empty
+from core.domain.story.memory import (
+    BlockType,
+    MemoryBlock,
+    MemoryPlace,
+    compact_json,
+    is_full,
+    lock_key,
+    without_empty,
+)
 
 DIGESTS_KEPT = 16
 """Number of digests in the cache: one for each character and role, and some to spare."""
@@ -290,7 +298,7 @@ class _Canon:
 
     def __init__(self, style: PromptStyle, locks: Sequence[CompactBlock]) -> None:
         self._style = style
-        self._seen = {_key(lock) for block in locks for lock in block.canon}
+        self._seen = {lock_key(lock) for block in locks for lock in block.canon}
         self._kept: list[str] = []
         self._first = self._last = 0
         self._tokens = 0
@@ -299,8 +307,8 @@ class _Canon:
         self._first = min(self._first or block.first, block.first)
         self._last = max(self._last, block.last)
         for lock in block.canon:
-            if _key(lock) not in self._seen and lock.strip():
-                self._seen.add(_key(lock))
+            if lock_key(lock) not in self._seen and lock.strip():
+                self._seen.add(lock_key(lock))
                 self._kept.append(lock)
                 self._tokens += estimate_tokens(compact_json(lock), self._style) + 1
 
@@ -316,10 +324,6 @@ class _Canon:
         markers = {"from_marker": f"{self._first})", "to_marker": f"{self._last})"}
         shell = {"memory_type": "turn_delta", "range": markers, "canon_locks": locks}
         return compact_json(shell) if self._style is PromptStyle.FULL else " ".join(locks)
-
-
-def _key(lock: str) -> str:
-    return " ".join(lock.casefold().split())
 
 
 def _cuts(count: int, least: int) -> Iterator[int]:

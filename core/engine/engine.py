@@ -215,7 +215,7 @@ class Engine(SessionCatalog):
         commands.require_cast(snapshot.session, slot)
         snapshot = snapshot.after(due_reveals(snapshot, self._clock()))
         profiles = snapshot.tab1.profiles
-        await self._gateway.choices_for(profiles)
+        await self._gateway.look_up_models(profiles)
         builder = ContextBuilder(self.choices).for_chapter(snapshot.prompt_blocks, profiles)
         recent_from = builder.recent_from(snapshot.session)
         embed = partial(self._meaning_of, session_id)

@@ -113,11 +113,10 @@ class ModelGateway:
         """Return who answers where the model of `choice` is asked for."""
         return SCRIPT if self._lane(choice).provider.name == "scripted" else choice.label
 
-    async def choices_for(self, profiles: Profiles) -> ModelAssignments:
-        """Return how the agents of a chapter are called, with the models that its characters bring."""
+    async def look_up_models(self, profiles: Profiles) -> None:
+        """Ask for the sizes of the models that characters bring, where these are not known yet."""
         if any(profile.model for profile in profiles.values()):
             await asyncio.to_thread(look_up, self.choices, profiles, self._consent)
-        return self.choices.for_cast(profiles)
 
     async def forecast(self, *contexts: Context, choices: ModelAssignments) -> Decimal | None:
         """Return what calls cost at most, in dollars, each given the answers before it; None if unknown."""

@@ -14,8 +14,8 @@ from sqlalchemy import Select, select
 from sqlalchemy.dialects.postgresql import JSONB
 
 from core.domain.bank.item import Item
+from db.bank.parameters import array_of, key_of, rows_of, time_of
 from db.bank.recall_connection import RecallConnection, together
-from db.bank.recall_parts import array_of, key_of, rows_of, time_of
 from db.rows.bank_mapping import to_item_of_texts
 from db.tables import BANK_ITEM
 

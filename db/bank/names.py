@@ -15,8 +15,9 @@ from core.domain.bank.details import NAMED
 from core.domain.bank.recall import Scope
 from core.domain.session.language import Language
 from core.storage.bank_store import MOST_NAMES, Names
+from db.bank.parameters import rows_of
 from db.bank.recall_connection import RecallConnection
-from db.bank.recall_parts import rows_of, scope_rows, scope_values, stem_of
+from db.bank.recall_parts import scope_rows, scope_values, stem_of
 from db.bank.validity import counts
 from db.tables import BANK_ITEM, BANK_WORD
 

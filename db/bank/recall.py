@@ -27,6 +27,7 @@ from core.domain.session.language import Language
 from core.storage.bank_store import Sheets
 from db.bank import recall_parts as parts_of
 from db.bank.item_reader import FoundRow
+from db.bank.parameters import array_of, key_of, time_of
 from db.bank.vectors import text_of
 from db.tables import BANK_ACCESS
 
@@ -131,10 +132,10 @@ def told_values(sheets: Sheets, query: Query | None, words: Sequence[Sought]) ->
     return {
         **values,
         "size": float(query.size),
-        "words": parts_of.array_of(one.word for one in words),
-        "weights": parts_of.array_of(one.weight for one in words),
-        "are_names": parts_of.array_of(one.is_name for one in words),
-        "bits": parts_of.array_of(1 << place for place in range(len(words))),
+        "words": array_of(one.word for one in words),
+        "weights": array_of(one.weight for one in words),
+        "are_names": array_of(one.is_name for one in words),
+        "bits": array_of(1 << place for place in range(len(words))),
         "most_by_words": LEAST_CANDIDATES if query.vector else query.candidates,
     }
 
@@ -168,9 +169,9 @@ def _found(every: Sequence[Any]) -> Select[Any]:
         BANK_ACCESS.c.item_id == found.c.item_id
     )
     return select(
-        parts_of.key_of(found.c),
+        key_of(found.c),
         found.c.version,
-        parts_of.time_of(found.c).label("updated_at"),
+        time_of(found.c).label("updated_at"),
         found.c.score,
         found.c.found_words,
         found.c.distance,

@@ -3,7 +3,7 @@
 Each gives ids with a score or a distance; label, chapters and validity are conditions before its limit.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, BIT
 from core.domain.bank.details import ItemKind
 from core.domain.bank.recall import LEAST_SIMILARITY, MOST_SPANS, MOST_WITH_A_WORD, Scope, Vector, signs_of
 from core.domain.session.language import Language
+from db.bank.parameters import array_of, given, rows_of
 from db.bank.validity import counts, is_kept
 from db.bank.vectors import BANK_VECTOR, HalfVector
 from db.tables import BANK_ITEM, BANK_WORD, SESSION
@@ -53,43 +54,6 @@ def scope_values(scopes: Sequence[Scope]) -> dict[str, object]:
         "nows": array_of(one.now for one in scopes),
         "languages": array_of(one.language.value for one in scopes),
     }
-
-
-def rows_of(name: str, *columns: tuple[str, str, Any]) -> Any:
-    """Return rows whose columns are arrays among the parameters."""
-    arrays = [_given(parameter, ARRAY(kind)) for _, parameter, kind in columns]
-    named = [sa.column(own, kind) for own, _, kind in columns]
-    return func.unnest(*arrays).table_valued(*named, name=name).render_derived()
-
-
-def array_of(values: Iterable[object]) -> str:
-    """Return values as an array in text: the driver would take several times as long to make it."""
-    return f"{{{','.join(['NULL' if one is None else _quoted(str(one)) for one in values])}}}"
-
-
-def _quoted(text: str) -> str:
-    text = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"'
-
-
-def key_of(item: Any) -> ColumnElement[bytes]:
-    """Return the ids of an item as they are stored: as values of the program they would take longer."""
-    key = func.uuid_send(item.session_id).concat(func.uuid_send(item.item_id))
-    return sa.type_coerce(key, sa.LargeBinary).label("key")
-
-
-def time_of(item: Any) -> ColumnElement[bytes]:
-    """Return the time of the version of an item as it is stored."""
-    return func.timestamptz_send(item.updated_at, type_=sa.LargeBinary)
-
-
-def _given(parameter: str, kind: Any) -> Any:
-    """Return a parameter as a value that the server reads once, and plans nothing by.
-
-    So it plans the statement once for all: planning would take a third of its time. And a parameter of a
-    prepared statement is read again for every row, which takes long for a vector.
-    """
-    return select(sa.cast(sa.bindparam(parameter, type_=kind), kind)).scalar_subquery()
 
 
 def by_words(scope: Any, languages: Sequence[Language]) -> Any:
@@ -156,7 +120,7 @@ def by_words(scope: Any, languages: Sequence[Language]) -> Any:
         .add_columns(scored.c.found_words, distance, _nothing("farness"), sa.false().label("is_state"))
         .select_from(scored.join(allowed, sa.true()))
         .order_by(scored.c.score.desc(), scored.c.item_id.desc())
-        .limit(_given("most_by_words", sa.Integer()))
+        .limit(given("most_by_words", sa.Integer()))
         .cte("words")
     )
 
@@ -195,7 +159,7 @@ def by_meaning(scope: Any, *, has_spans: bool) -> Any:
         .where(each.c.distance <= _FARTHEST)  # before they are sorted: most are too far
         .order_by(each.c.distance, each.c.item_id.desc())
     )
-    compared = _given("most_compared", sa.Integer())
+    compared = given("most_compared", sa.Integer())
     nearest, farther = near.limit(compared).subquery("nearest"), near.offset(compared).subquery("farther")
     farness = _farness(nearest.c, has_spans=has_spans).label("farness")
     fitting = select(*nearest.c, farness).order_by(farness, nearest.c.item_id.desc()).subquery("fitting")
@@ -204,7 +168,7 @@ def by_meaning(scope: Any, *, has_spans: bool) -> Any:
         _findable(fitting, scope, "fitting", fitting.c.farness),
         _findable(farther, scope, "farther", _farness(farther.c, has_spans=has_spans)),
     )
-    found = every.limit(_given("most", sa.Integer())).subquery("found_meaning")
+    found = every.limit(given("most", sa.Integer())).subquery("found_meaning")
     return _part(found).cte("meaning")
 
 
@@ -213,7 +177,7 @@ def by_index(scope: Any, dimensions: int, *, has_spans: bool) -> Any:
     # The number is part of the statement: the index has vectors of this length alone.
     length: ColumnElement[int] = sa.literal_column(str(dimensions))
     half = HalfVector(dimensions)
-    distance = sa.cast(BANK_VECTOR.c.embedding, half).op("<=>", return_type=sa.Float)(_given("vector", half))
+    distance = sa.cast(BANK_VECTOR.c.embedding, half).op("<=>", return_type=sa.Float)(given("vector", half))
     near = (
         select(BANK_VECTOR.c.session_id, BANK_VECTOR.c.item_id, distance.label("distance"), *_name_parts())
         .where(func.vector_dims(BANK_VECTOR.c.embedding) == length, _is_of_model())
@@ -276,7 +240,7 @@ def pinned(scope: Any, rows: Any, *, has_spans: bool) -> Any:
 
 def _distance() -> ColumnElement[Any]:
     """Return how far a vector is from the one that is asked about."""
-    return BANK_VECTOR.c.embedding.op("<=>", return_type=sa.Float)(_given("vector", HalfVector()))
+    return BANK_VECTOR.c.embedding.op("<=>", return_type=sa.Float)(given("vector", HalfVector()))
 
 
 def _name_parts() -> tuple[Any, Any]:
@@ -290,12 +254,15 @@ def span_values(spans: Sequence[Vector]) -> dict[str, object]:
 
 
 def _farness(near: Any, *, has_spans: bool) -> ColumnElement[Any]:
-    """Return how far an item is with the parts of its name; see `core.domain.bank.recall.nearness_of`."""
+    """Return how far an item is with the parts of its name, for each the span that fits it best.
+
+    A span may describe a smith and another a mill, which the whole blurs. No vectors of a name add nothing.
+    """
     distance: ColumnElement[Any] = near.distance
     if not has_spans:
         return distance
-    # Each is a parameter of its own: of an array the server would read all before the one that it takes.
-    spans = [_given(name, BIT(varying=True)) for name in _SPANS]
+    # Each is a parameter: of an array the server would read all before the one that it takes.
+    spans = [given(name, BIT(varying=True)) for name in _SPANS]
 
     def differing(part: Any) -> Any:
         return func.least(*(part.op("<~>", return_type=sa.Float)(span) for span in spans))
@@ -322,7 +289,7 @@ def _nearest(near: Any, scope: Any, name: str, *, has_spans: bool, farthest: flo
     """
     findable = _findable(near, scope, name, _farness(near.c, has_spans=has_spans))
     found = (
-        findable.order_by(near.c.distance).limit(_given(_MOST[name], sa.Integer())).subquery(f"found_{name}")
+        findable.order_by(near.c.distance).limit(given(_MOST[name], sa.Integer())).subquery(f"found_{name}")
     )
     part = _part(found)
     return (part if farthest is None else part.where(found.c.distance <= farthest)).cte(name)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-StartEngine = Callable[[], AbstractAsyncContextManager["Engine"]]
 
 STOP_TIMEOUT = 30.0
 """Seconds that stopping the engine and the private server may take."""
@@ -22,7 +21,7 @@ STOP_TIMEOUT = 30.0
 class Runtime:
     """Owns the task of the engine: its database and provider are closed in the task that opened them."""
 
-    def __init__(self, start: StartEngine) -> None:
+    def __init__(self, start: Callable[[], AbstractAsyncContextManager["Engine"]]) -> None:
         self._start = start
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None

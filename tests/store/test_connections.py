@@ -189,3 +189,13 @@ async def test_a_pooler_in_transaction_mode_is_refused(
     with pytest.raises(StorageError, match="transaction mode") as caught:
         await refuse_transaction_pooler(parse_url(url))
     assert not caught.value.is_transient
+
+
+def test_a_server_without_room_for_a_connection_says_that_its_disk_is_full() -> None:
+    error = psycopg.OperationalError(
+        "connection failed: FATAL:  could not write init file: No space left on device"
+    )
+    told = translated(error, SAVE)
+    assert isinstance(told, StorageError)
+    assert told.hint == "The disk of the database is full; make room and try again."
+    assert told.is_transient

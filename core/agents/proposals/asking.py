@@ -129,12 +129,12 @@ def changes(choice: ModelConfig, sheet: Sheet, knowledge: CharacterKnowledge) ->
     quoted = [event.text for event in events if event.prompt_index]
     return setup.context(
         (identity, memory, transcript, task, *cue),
-        schema=OutputSchema(Question.CHANGES, record(changes=_changes(setup.style, sheet, quoted))),
+        schema=OutputSchema(Question.CHANGES, record(changes=_changes(setup.style, quoted))),
         left_out=left_out,
     )
 
 
-def _changes(style: PromptStyle, sheet: Sheet, texts: Sequence[str]) -> Schema:
+def _changes(style: PromptStyle, texts: Sequence[str]) -> Schema:
     """Return the schema of the changes; a small model quotes one of the clauses that it was given."""
     if style is PromptStyle.SMALL:
         offered = [clause for text in texts for clause in clauses(text)]

@@ -152,24 +152,6 @@ def signs_of(vector: Iterable[float]) -> str:
     return "".join(["1" if number > 0 else "0" for number in vector])
 
 
-def nearness_of(similarity: float, name_parts: Sequence[Vector] | None, spans: Sequence[Vector]) -> float:
-    """Return how near an item is with the parts of its name: for each the span that fits it best.
-
-    A question that describes a smith and a mill has a span for each of them, which the vector of the whole
-    blurs. An item whose name has no vectors is as near by it as by the rest.
-    """
-    if not spans or name_parts is None:
-        return 2 * similarity
-    signs = [signs_of(span) for span in spans]
-    fits = [max(_agreement(signs_of(part), span) for span in signs) for part in name_parts]
-    return similarity + sum(fits) / len(fits)
-
-
-def _agreement(one: str, other: str) -> float:
-    """Return 1 for the same signs, -1 for the opposite ones."""
-    return 1 - 2 * sum(a != b for a, b in zip(one, other, strict=True)) / len(one)
-
-
 def _fit(score: float, size: int) -> float:
     """Return how much the words of an item tell, 0 to 1: all where it has a rare one, such as a name.
 

@@ -51,7 +51,8 @@ class JobFactory:
     ) -> Job:
         """Return the job of one attempt of `request`; what its calls do is published."""
         profiles = snapshot.tab1.profiles
-        choices = await self._gateway.choices_for(profiles)
+        await self._gateway.look_up_models(profiles)
+        choices = self._gateway.choices.for_cast(profiles)
         calls = _Calls(self._gateway, choices, self._embeddings, request, cancellation, publish)
         builder = self._builder.for_chapter(snapshot.prompt_blocks, profiles)
         return Job(snapshot, builder, calls, self._store, self._save, self._bank)
@@ -64,7 +65,7 @@ class JobFactory:
     async def needs_room(self, snapshot: Snapshot, request: ReplyRequest) -> bool:
         """Whether a prompt fits only if the text that is not in memory yet is shortened."""
         try:
-            await self._gateway.choices_for(snapshot.tab1.profiles)
+            await self._gateway.look_up_models(snapshot.tab1.profiles)
             builder = self._builder.for_chapter(snapshot.prompt_blocks, snapshot.tab1.profiles)
             knowledge = snapshot.known_to(request.slot, await self._bank.read(snapshot, request.slot))
             context = await input_of(builder, knowledge, request.text, is_new=not request.follows)

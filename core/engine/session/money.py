@@ -54,8 +54,10 @@ class Money:
         Raises StoryEngineError when the input does not fit, and StorageError.
         """
         snapshot = await self._writer.know_memory(is_patient=False)
-        choices = await self._gateway.choices_for(snapshot.tab1.profiles)
-        builder = self._builder.for_chapter(snapshot.prompt_blocks, snapshot.tab1.profiles)
+        profiles = snapshot.tab1.profiles
+        await self._gateway.look_up_models(profiles)
+        choices = self._gateway.choices.for_cast(profiles)
+        builder = self._builder.for_chapter(snapshot.prompt_blocks, profiles)
         called = [snapshot.known_to(one, await self._bank.read(snapshot, one)) for one in (slot, *then)]
         contexts = await asyncio.to_thread(lambda: [builder.character(known, text) for known in called])
         return await self._gateway.forecast(*contexts, choices=choices)

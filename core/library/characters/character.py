@@ -4,9 +4,10 @@ A chapter works with a copy of it. Numbers have the meaning and the ranges of th
 strength and exposure 0 to 1.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from hashlib import sha256
+from typing import Any
 
 from core.domain.ids import CharacterId
 from core.domain.session.profile import GENERAL, Profile
@@ -36,6 +37,11 @@ class Topic:
     sentiment: float = 0.0
     exposure_now: float = 0.0
     exposure_desired: float = 0.5
+
+
+def record_of(item: Trait | Topic) -> dict[str, Any]:
+    """Return all fields of a trait or a topic, as proposals and cards have them."""
+    return {field.name: getattr(item, field.name) for field in fields(item)}
 
 
 @dataclass(frozen=True, slots=True)

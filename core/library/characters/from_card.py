@@ -23,7 +23,7 @@ from core.domain.session.profile import (
     lines_of,
 )
 from core.library.cards.card import Card, new_card
-from core.library.characters.character import Imported, LibraryCharacter, Topic, Trait
+from core.library.characters.character import Imported, LibraryCharacter, Topic, Trait, record_of
 from core.library.characters.checks import (
     LONGEST_TEXT,
     MOST_TOPICS,
@@ -174,17 +174,13 @@ def _written(character: LibraryCharacter) -> dict[str, Any]:
     return {
         "aliases": list(character.aliases),
         "short_description": character.short_description,
-        "traits": [_fields(one) for one in character.traits],
-        "topics": [_fields(one) for one in character.topics],
+        "traits": [record_of(one) for one in character.traits],
+        "topics": [record_of(one) for one in character.topics],
         "model": character.model,
         "group": character.group,
         "groups_visible": list(character.groups_visible),
         "is_static": character.is_static,
     }
-
-
-def _fields(item: Trait | Topic) -> dict[str, Any]:
-    return {field.name: getattr(item, field.name) for field in fields(item)}
 
 
 def _ours(card: Card) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Applies a proposal to a character, and checks whether it still fits (design 14)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final, TypeVar
 
@@ -21,11 +21,6 @@ Item = TypeVar("Item", Trait, Topic)
 
 class _MisfitError(Exception):
     """The character does not have what a proposal is about."""
-
-
-def record_of(item: Trait | Topic) -> Record:
-    """Return all fields of a trait or a topic."""
-    return {field.name: getattr(item, field.name) for field in fields(item)}
 
 
 def change_of(item: Trait | Topic, **changed: str | float) -> tuple[Record, Record]:

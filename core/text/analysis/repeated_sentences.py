@@ -1,6 +1,6 @@
 """Drops the sentences of a text that repeat it: a small model writes almost the same sentence many times.
 
-A sentence repeats a text if at least `REPEATED_SHARE` of its runs of three words already occur in the text,
+A sentence repeats a text if at least `REPEATED_RUNS` of its runs of three words already occur in the text,
 ignoring case, punctuation and markup. Sentences of fewer than `LEAST_WORDS` words are always kept, and
 dialogue that occurs twice in the source of the text may occur in it twice.
 """
@@ -12,7 +12,7 @@ from typing import Final
 
 from core.text.analysis.repetition import LEAST_WORDS, words_of
 
-REPEATED_SHARE: Final = 0.6
+REPEATED_RUNS: Final = 0.6
 """The least share of its runs by which a sentence repeats a text: about one sentence in a hundred of a
 person's prose reaches it, and every third of the bundled model's."""
 _RUN: Final = 3
@@ -60,7 +60,7 @@ def without_repeated_sentences(text: str, before: Iterable[str], source: str) ->
     for sentence in sentences_of(text):
         own = _runs_of(sentence)
         if (
-            len(own & runs) >= REPEATED_SHARE * max(1, len(own))
+            len(own & runs) >= REPEATED_RUNS * max(1, len(own))
             and len(words_of(sentence)) >= LEAST_WORDS
             and _is_balanced(sentence)
             and _times_said(sentence, said) <= _times_said(sentence, told)

@@ -1,7 +1,7 @@
 """Detects texts that only repeat another text.
 
 Texts are compared by their pairs of neighbouring words, ignoring case, punctuation and markup. A text repeats
-a source if at least `REPEATED_SHARE` of its pairs occur in the source. This detects copies with a few changed
+a source if at least `REPEATED_PAIRS` of its pairs occur in the source. This detects copies with a few changed
 words, also of a part of a longer source, but not short quotes or common phrases. In a script without spaces
 each character is a word.
 """
@@ -15,7 +15,7 @@ from typing import Final
 
 LEAST_WORDS: Final = 6
 """A shorter text, such as "Yes." or "I do not know.", never counts as a repetition."""
-REPEATED_SHARE: Final = 0.6
+REPEATED_PAIRS: Final = 0.6
 """The least share of its word pairs by which a text repeats a source. Replies of the bundled model that say
 the same have 0.5 to 1 of the other's; varied prose has at most 0.12, of a reply or of a prompt."""
 SHORT: Final = 12
@@ -58,5 +58,5 @@ def first_repeated(text: str, sources: Iterable[Source]) -> Source | None:
     if words < LEAST_WORDS:
         return None
     pairs = pairs_of(text)
-    least = len(pairs) * (SHORT_SHARE if words < SHORT else REPEATED_SHARE)
+    least = len(pairs) * (SHORT_SHARE if words < SHORT else REPEATED_PAIRS)
     return next((source for source in sources if len(pairs & pairs_of(source.text)) >= least), None)

@@ -14,11 +14,11 @@ from textual.widgets import Static
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.engine.engine import Engine
+from core.engine.queue.control import QueueControl
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.calls.calls_view import CallsView
 from storyengine_tui.screens.calls.history_view import HistoryView
 from storyengine_tui.screens.calls.money_view import MoneyView
-from storyengine_tui.screens.calls.queue.queue_control import QueueControl
 from storyengine_tui.screens.calls.queue.queue_view import QueueView
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen

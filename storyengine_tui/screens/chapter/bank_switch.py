@@ -37,7 +37,7 @@ class LanguageModal(LineModal):
 
     HEADING = "Language of the story"
     NOTE = (
-        "Recall and search take the forms of a word in this language for one word. It is one of: "
+        "Recall and search treat all forms of a word in this language as the same word. It is one of: "
         f"{LANGUAGES}. For any other, “simple” takes words as they are written."
     )
     LIMIT = 20

@@ -218,7 +218,7 @@ async def find_key(account: Account) -> FoundKey | None:
     return await asyncio.to_thread(find_api_key, account)
 
 
-async def name_key(account: Account, typed: SecretStr | None) -> str:
+async def describe_key(account: Account, typed: SecretStr | None) -> str:
     """Return the names of the key and the headers that would be sent along, and none of their values."""
     if typed is not None:
         name: str | None = "the one typed just now"
@@ -355,7 +355,7 @@ def connect(connection: Connection, configuration: Configuration) -> tuple[Confi
         first = [f"STORYENGINE_{part}" for part in OVERRIDES if f"STORYENGINE_{part}" in os.environ]
         note = (
             f"This holds until you quit: at the next start {' and '.join(first) or 'the environment'} "
-            "goes before config.toml."
+            "overrides config.toml."
         )
     return Configuration(configuration.paths, settings), note
 

@@ -126,7 +126,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
                     self._entered[self._now].embedding,
                     compact=True,
                     id="embedding",
-                    placeholder="the bundled model finds memories; or off, or ACCOUNT:MODEL",
+                    placeholder="empty: the bundled model; or off, or ACCOUNT:MODEL",
                     max_length=LONGEST_MODEL_NAME,
                 )
             yield Static("", id="model-note", markup=False, classes="note")
@@ -221,7 +221,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
             return  # The address is invalid; a message beside it says so.
         text = f"Key: from the {found.source}; it is never shown." if found else "Key: none found."
         if found is not None and found.source != "keyring":
-            text += " It goes before one in the keyring."
+            text += " It is used in place of one in the keyring."
         self.query_one("#key-source", Static).update(Content(text))
 
     @work(group="cast", exclusive=True, exit_on_error=False)

@@ -15,8 +15,8 @@ from core.domain.session.language import Language
 from core.domain.session.session import Session
 from core.storage.changes import Changes
 from db.bank import recall
+from db.bank.parameters import array_of
 from db.bank.recall_connection import RecallConnection
-from db.bank.recall_parts import array_of
 from db.errors import LOAD
 from db.rows.bank_mapping import to_item_of_texts
 from db.store import PostgresStore

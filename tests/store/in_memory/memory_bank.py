@@ -20,7 +20,7 @@ from core.domain.bank.recall import (
     Scope,
     Vector,
     merged,
-    nearness_of,
+    signs_of,
     words_of,
 )
 from core.domain.errors import ChangedElsewhereError
@@ -195,7 +195,7 @@ class MemoryBank:
         if similarity is None:
             return None
         _, kept = self.vectors[item.session_id, item.id]
-        return nearness_of(similarity, kept.name_parts, query.spans)
+        return _nearness_of(similarity, kept.name_parts, query.spans)
 
     async def can_recall_by_meaning(self) -> bool:
         return self.keeps_vectors
@@ -335,3 +335,17 @@ def _is_asked(item: Item, scope: Scope) -> bool:
         and not (is_told and item.take is not None and not item.is_by_gm)
         and not has_expired(item, scope.now)
     )
+
+
+def _nearness_of(similarity: float, name_parts: Sequence[Vector] | None, spans: Sequence[Vector]) -> float:
+    """Return how near an item is with the parts of its name, as the statement of recall computes it."""
+    if not spans or name_parts is None:
+        return 2 * similarity
+    signs = [signs_of(span) for span in spans]
+    fits = [max(_agreement(signs_of(part), span) for span in signs) for part in name_parts]
+    return similarity + sum(fits) / len(fits)
+
+
+def _agreement(one: str, other: str) -> float:
+    """Return 1 for the same signs, -1 for the opposite ones."""
+    return 1 - 2 * sum(a != b for a, b in zip(one, other, strict=True)) / len(one)

@@ -9,10 +9,10 @@ from core.agents.proposals.asking import About
 from core.agents.proposals.reading import FoundChange, FoundGaps, Value
 from core.domain.ids import ProposalId, RequestId, SessionId, new_uuid
 from core.domain.proposal import LONGEST_WHY, TEXT, Occasion, Part, Proposal, Record
-from core.library.characters.character import LibraryCharacter, Topic, Trait
+from core.library.characters.character import LibraryCharacter, Topic, Trait, record_of
 from core.library.characters.checks import LONGEST_TEXT
 from core.library.names import name_key
-from core.library.proposals.taking import change_of, fits, identity_mark, record_of
+from core.library.proposals.taking import change_of, fits, identity_mark
 from core.text.cleaning import is_blank
 from core.text.graphemes import head
 

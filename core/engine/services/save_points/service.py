@@ -299,5 +299,5 @@ def _number_for(name: str, taken: Sequence[SavePoint]) -> int:
     raise StoryEngineError(
         ErrorCode.ILLEGAL_COMMAND,
         f"All {len(NAMED)} save slots of yours are taken; nothing was changed.",
-        "Let one go, or use the name of one to replace it.",
+        "Delete one, or use the name of one to replace it.",
     )

@@ -13,8 +13,8 @@ from core.domain.requests.request import (
 )
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.engine.queue.entries import QueueEntry
 from core.text.cleaning import clean, clean_line
-from storyengine_tui.screens.calls.queue.queue_control import QueueEntry
 
 NOTHING_WAITS: Final = "Nothing waits for a model, and nothing has failed."
 LONGEST_START: Final = 200

@@ -12,11 +12,12 @@ from textual.widgets import DataTable
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, RequestState
+from core.engine.queue.control import QueueControl
+from core.engine.queue.entries import QueueEntry
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.calls.calls_view import CallsView, cut, right
-from storyengine_tui.screens.calls.queue.queue_control import QueueControl, QueueEntry
 from storyengine_tui.screens.calls.queue.queue_rows import NOTHING_WAITS, purpose_of, state_of, totals_of
 
 OTHER_COLUMNS: Final = 5 + 14 + 14 + 4

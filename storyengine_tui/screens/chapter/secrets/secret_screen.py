@@ -38,10 +38,10 @@ class SecretScreen(AutosavedScreen):
 
     CSS_PATH = "secret_screen.tcss"
     HELP = (
-        "A secret is given to those who know it, with every call, and to the narrative. Without anybody who "
-        "knows it, only you do. A planned reveal comes with that prompt: from then on those chosen know it. "
-        "Where characters have groups, a choice below their names adds those who see one at the lock; chosen "
-        "once more, it takes them out."
+        "A secret is given to those who know it, with every call, and to the narrative. If you tick no "
+        "character, only you know it. A planned reveal comes with that prompt: from then on those chosen "
+        "know it. Where characters have groups, a choice below their names adds those who see one at the "
+        "lock; chosen once more, it takes them out."
     )
 
     def __init__(self, workspace: Workspace, session: SessionHandle, number: int) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from core.engine.services.library.characters import CharacterLibrary
 
 _SHOWN = 200
-NO_CHAPTER = "Open a chapter first, which records the call: F5, then 2."
+NO_CHAPTER = "Open a chapter first (F5, then 2): the call is recorded in it."
 
 
 class CastScreen(KeptShelf[LibraryCharacter]):

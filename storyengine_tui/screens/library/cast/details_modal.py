@@ -22,7 +22,7 @@ class PauseModal(LineModal):
 
     HEADING = "Pause until"
     PLACEHOLDER = "2030-05-31 or 2030-05-31 18:00"
-    NOTE = "Left blank, until you resume it. A chapter that is locked meanwhile has it away until then."
+    NOTE = "Leave it blank to pause until you resume the character. It is away in chapters locked meanwhile."
     LIMIT = 40
     SAVE = "Pause"
 
@@ -34,7 +34,7 @@ class DetailsModal(FormModal[bool, LibraryCharacter]):
     HELP = (
         "The others on stage are told the short description. Other names find the character wherever you "
         "type a name. A secret or a lorebook for a group is for those who belong to it or see it; without a "
-        "group it is for General. Semicolons stand between several names or groups. The model "
+        "group it is for General. Separate several names or groups by semicolons. The model "
         "plays this character in every chapter that takes it, unless F6 sets another one for its slot."
     )
 

@@ -91,10 +91,6 @@ class BooksScreen(ChapterShelf[BookRow]):
         self.say(self._outcome or (ARCHIVED if self._shows_archived else LISTED))
         self._outcome = ""
 
-    @property
-    def _room(self) -> int:
-        return max(20, self.size.width - 53)
-
     def cells_of(self, row: BookRow) -> tuple[Text, Text, Text, Text]:
         """Return the cells of a book, or of a chapter with its number."""
         book, chapter = row.book, row.chapter
@@ -118,10 +114,8 @@ class BooksScreen(ChapterShelf[BookRow]):
         return next((row.book.title for row in self._all if session_id in row.book.chapters), "")
 
     @on(DataTable.RowSelected)
-    def action_open(self) -> None:
-        """Open the chapter under the cursor, or the last one of the book there."""
-        if not self._shows_archived:
-            self.open_chapter()
+    def _select(self) -> None:
+        self.action_open()
 
     def action_new(self) -> None:
         """Ask for the title of a new book."""

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Awaitable
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from textual.binding import Binding, BindingType
 
@@ -15,6 +15,9 @@ from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
 from storyengine_tui.screens.library.shelf.title_modal import BookModal, TitleModal
 
 Row = TypeVar("Row")
+_NARROWEST_TITLE: Final = 20
+_OTHER_COLUMNS: Final = 53
+"""Cells that state, prompts and time take, with the space between the columns."""
 UNREADABLE = "cannot be read"
 CANNOT_OPEN = "This chapter cannot be read; a archives it, and the others are not affected"
 
@@ -34,6 +37,11 @@ class ChapterShelf(ShelfScreen[Row]):
     def chapter(self) -> SessionSummary | None:
         """The chapter under the cursor."""
 
+    @property
+    def _room(self) -> int:
+        """The width of the column of titles, in cells."""
+        return max(_NARROWEST_TITLE, self.size.width - _OTHER_COLUMNS)
+
     def is_readable(self) -> bool:
         """Return whether the chapter under the cursor can be read; if it cannot, say what to do."""
         chapter = self.chapter
@@ -42,9 +50,9 @@ class ChapterShelf(ShelfScreen[Row]):
         self.say(CANNOT_OPEN)
         return False
 
-    def open_chapter(self) -> None:
-        """Open the chapter under the cursor."""
-        if self.chapter is not None and self.is_readable():
+    def action_open(self) -> None:
+        """Open the chapter under the cursor, unless it is archived."""
+        if self.chapter is not None and not self._shows_archived and self.is_readable():
             self.do(self.close_after(self._workspace.open(self.chapter.id)))
 
     async def close_after(self, work: Awaitable[None]) -> None:

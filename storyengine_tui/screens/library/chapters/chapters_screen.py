@@ -103,10 +103,6 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
         self.say(self._outcome or (ARCHIVED if self._shows_archived else listed))
         self._outcome = ""
 
-    @property
-    def _room(self) -> int:
-        return max(20, self.size.width - 53)
-
     def cells_of(self, row: SessionSummary) -> tuple[Text, Text, Text, Text]:
         """Return the cells of a chapter."""
         return chapter_cells(row, self._room, is_open=is_open_in(self._workspace, row))
@@ -122,11 +118,6 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
             self.say(RESTORE_FIRST)
         else:
             self.action_open()
-
-    def action_open(self) -> None:
-        """Open the chapter under the cursor."""
-        if not self._shows_archived:
-            self.open_chapter()
 
     def action_new(self) -> None:
         """Start a chapter with an empty world."""

@@ -29,7 +29,7 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
     HELP = (
         "Enter makes a new chapter that begins where the slot was taken, and opens it; the old one stays as "
         f"it is. {len(AUTOMATIC)} slots fill themselves, at every summary and before a reset, a restore or "
-        f"an import, the oldest giving way; {len(NAMED)} are yours: k saves one, d deletes it."
+        f"an import, and the oldest is replaced; {len(NAMED)} are yours: k saves one, d deletes it."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "restore", "Restore", key_display="Enter"),

@@ -125,7 +125,7 @@ class TryScreen(LorebookEditorScreen):
                 self._show(*await running)
             except StoryEngineError as error:
                 self.query_one("#sum", Static).update(Content(error.message))
-            except Exception:  # Whatever a book of somebody else makes go wrong, the next text is tried.
+            except Exception:  # Whatever a book from elsewhere breaks, the next text is tried.
                 log.exception("a text could not be tried on a lorebook")
                 self.query_one("#sum", Static).update(FAILED)
 

@@ -75,7 +75,7 @@ class ShelfScreen(ListScreen[None, Row]):
         self.do(self._drops.look_at(event.text))
 
     def show_shelves(self, counts: LibraryCounts, chapters: int | None = None) -> None:
-        """Show how much each list has; nothing as long as chapters are all that there is."""
+        """Show how much each list has; nothing while there are chapters alone."""
         line = self.query_one("#shelves", Static)
         line.display = counts.is_used or self.SHELF != "chapters"
         numbers = {

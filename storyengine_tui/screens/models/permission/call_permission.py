@@ -108,7 +108,7 @@ async def ask(
     """
     from core.config.consent import normalise_base_url
     from core.domain.slot import Slot
-    from storyengine_tui.screens.models.connection import name_key
+    from storyengine_tui.screens.models.connection import describe_key
     from storyengine_tui.screens.models.model_labels import models_named
     from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
 
@@ -119,7 +119,7 @@ async def ask(
         account.name,
     )
     models = ", ".join(filter(None, (models, also)))
-    if not await app.push_screen_wait(ConsentModal(address, models, partial(name_key, account, key))):
+    if not await app.push_screen_wait(ConsentModal(address, models, partial(describe_key, account, key))):
         return False
     configuration.consent.grant(address)
     return True

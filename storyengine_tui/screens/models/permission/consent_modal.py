@@ -31,15 +31,15 @@ class ConsentModal(TextDialog):
     CSS_PATH = "../../../widgets/dialogs/dialog.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "not_now", "Not now")]
 
-    def __init__(self, address: str, models: str, name_key: Callable[[], Awaitable[str]]) -> None:
+    def __init__(self, address: str, models: str, describe_key: Callable[[], Awaitable[str]]) -> None:
         """Make the question; `models` are those called there.
 
-        `name_key` says in a sentence which key goes along, never what it is.
+        `describe_key` says in a sentence which key goes along, never what it is.
         """
         super().__init__()
         self._models = clean_line(models)
         self._address = clean_line(address)
-        self._name_key = name_key
+        self._describe_key = describe_key
 
     def compose(self) -> ComposeResult:
         """Compose address, what is sent, and the two answers."""
@@ -59,7 +59,7 @@ class ConsentModal(TextDialog):
         self.run_worker(self._show_key(), group="key", exit_on_error=False)
 
     async def _show_key(self) -> None:
-        sentence = await self._name_key()
+        sentence = await self._describe_key()
         self.query_one("#key", Static).update(Content(clean_line(sentence)))
 
     @on(Button.Pressed)

@@ -210,4 +210,4 @@ def _note_of_environment() -> str:
     first = [name for name in names if name in os.environ]
     if not first:
         return ""
-    return f"{' and '.join(first)} is set, and goes before config.toml at the next start."
+    return f"{' and '.join(first)} is set in the environment, and overrides config.toml at the next start."

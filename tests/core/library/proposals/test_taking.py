@@ -6,9 +6,9 @@ import pytest
 
 from core.domain.errors import IllegalCommandError
 from core.domain.proposal import Part, Proposal
-from core.library.characters.character import LibraryCharacter, Topic, Trait
+from core.library.characters.character import LibraryCharacter, Topic, Trait, record_of
 from core.library.characters.checks import MOST_TRAITS
-from core.library.proposals.taking import change_of, fits, identity_mark, record_of, taken, taken_back
+from core.library.proposals.taking import change_of, fits, identity_mark, taken, taken_back
 from tests.core.library.proposals.proposal_samples import mira, proposed
 
 MIRA = mira()

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from core.domain.proposal import Occasion, Part, Proposal
-from core.library.characters.character import Trait
-from core.library.proposals.taking import identity_mark, record_of
+from core.library.characters.character import Trait, record_of
+from core.library.proposals.taking import identity_mark
 from core.library.proposals.words import about, origin, proposed, there
 from tests.core.library.proposals.proposal_samples import mira
 from tests.core.library.proposals.proposal_samples import proposed as made

@@ -18,7 +18,7 @@ from core.providers.base import ProviderError
 from core.providers.embedding.base import Embedding, Vector
 from core.providers.embedding.local import EMBEDDINGS, LocalEmbedder
 from core.providers.local.server import LocalServer
-from tests.core.providers.test_local import ROOT, eventually, is_alive
+from tests.core.providers.local.test_local import ROOT, eventually, is_alive
 
 pytestmark = [
     pytest.mark.anyio,

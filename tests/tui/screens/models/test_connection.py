@@ -176,4 +176,4 @@ def test_what_the_environment_overrides_is_said(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("STORYENGINE_PROVIDER", "scripted")
     after, note = connect(Connection(provider="openai", base_url=REMOTE), configuration(tmp_path))
     assert after.settings.active().provider == "openai"
-    assert "STORYENGINE_PROVIDER goes before config.toml" in note
+    assert "STORYENGINE_PROVIDER overrides config.toml" in note

@@ -64,7 +64,7 @@ async def test_length_and_temperature_of_every_agent_are_shown_as_sent_and_writt
 async def test_what_finds_memories_by_meaning_is_shown_checked_and_written(tmp_path: Path) -> None:
     async with page_of(configuration(tmp_path)) as page:
         assert page.screen.query_one("#embedding", Input).value == ""
-        assert placeholder(page, "embedding").startswith("the bundled model")
+        assert placeholder(page, "embedding").startswith("empty: the bundled model")
         await typed(page, embedding=" off ")
         await page.pilot.press("f9")
         await until(page.pilot, lambda: page.app.results)

@@ -15,7 +15,7 @@ from core.providers.local import download
 from core.providers.local.catalogue import CatalogueEntry
 from core.providers.local.fetch import fetch, is_here
 from core.providers.local.partial_file import PartialFile
-from tests.core.providers.file_server import (
+from tests.core.providers.local.file_server import (
     Answer,
     FileServer,
     answers,
@@ -24,7 +24,7 @@ from tests.core.providers.file_server import (
     leads_to,
     stalls_after,
 )
-from tests.core.providers.tiny_model import left_behind, nothing, tiny_entry
+from tests.core.providers.local.tiny_model import left_behind, nothing, tiny_entry
 
 pytestmark = pytest.mark.anyio
 CONTENT = b"GGUF" + bytes(range(256)) * 20_000

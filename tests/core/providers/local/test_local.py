@@ -23,7 +23,7 @@ from core.providers.local.provider import LocalProvider
 from core.providers.local.server import LocalServer
 from tests.core.providers.asking import GENEROUS, TINY_SCHEMA, ask, fail, request
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 pytestmark = [
     pytest.mark.anyio,
