@@ -21,7 +21,7 @@ from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
-from core.engine.kinds.trial import new_test
+from core.engine.kinds.test_call import new_test_call
 from core.gateway.embedding_service import EmbeddingPlan, EmbeddingService
 from core.gateway.model_gateway import ModelGateway
 from core.providers.embedding.local import LocalEmbedder
@@ -62,7 +62,7 @@ async def _while_busy(
 
     async def batches() -> None:
         while not is_over.is_set():
-            made = await service.embed_batch(texts(chance, SIZES[0]), new_test(SESSION_ID, utc_now()))
+            made = await service.embed_batch(texts(chance, SIZES[0]), new_test_call(SESSION_ID, utc_now()))
             assert made.error is None, made.error
 
     busy = asyncio.create_task(batches())
@@ -86,7 +86,7 @@ async def measure(rounds: int = ROUNDS) -> list[Figure]:
         service = EmbeddingService(gateway, EmbeddingPlan(choice, lambda: embedder), utc_now)
 
         async def ask() -> None:
-            made = await service.embed_query(text(chance), new_test(SESSION_ID, utc_now()))
+            made = await service.embed_query(text(chance), new_test_call(SESSION_ID, utc_now()))
             assert made.vector is not None, made.error
 
         try:
@@ -97,7 +97,7 @@ async def measure(rounds: int = ROUNDS) -> list[Figure]:
             alone = [await _milliseconds(ask()) for _ in range(rounds)]
             whole = {
                 size: await _milliseconds(
-                    service.embed_batch(texts(chance, size), new_test(SESSION_ID, utc_now()))
+                    service.embed_batch(texts(chance, size), new_test_call(SESSION_ID, utc_now()))
                 )
                 for size in SIZES
             }

@@ -27,7 +27,7 @@ from core.domain.session.lore import ChapterLorebook
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.library.lore.activation.scanner import LoreScanner
-from core.library.lore.activation.scene import Message, ScannedBook, ScanSettings, Scene
+from core.library.lore.activation.scene import ActivationInput, Message, ScannedBook, ScanSettings
 from core.library.lore.book import Lorebook, LoreEntry
 
 ENTRIES = 10_000
@@ -120,7 +120,7 @@ def alike(runs: int) -> tuple[dict[int, Lorebook], list[Message]]:
     # Some names are in others by chance.
     scanned = ScanSettings(scan_depth=len(said))
     heard = LoreScanner(len).activate(
-        [ScannedBook(Lorebook(entries=tuple(others)))], Scene(messages=said), scanned
+        [ScannedBook(Lorebook(entries=tuple(others)))], ActivationInput(messages=said), scanned
     )
     active = {one.outcome.uid for one in heard.active}
     others = [entry for entry in others if entry.uid not in active]
@@ -137,7 +137,7 @@ def by_size(runs: int) -> list[Figure]:
     for run in range(runs + 1):
         found = set[tuple[str, ...]]()
         for size in SIZES:  # in turns, so that a load of the machine is the same for all
-            scene = Scene(messages=said[run : run + MESSAGES])
+            scene = ActivationInput(messages=said[run : run + MESSAGES])
             began = process_time()
             activation = scanners[size].activate(scanned[size], scene, ScanSettings(scan_depth=MESSAGES))
             seconds[size].append(process_time() - began)
@@ -172,7 +172,7 @@ def warm_median(entries: int, scanned: int, runs: int) -> float:
     seconds = []
     for run in range(runs + 1):
         began = process_time()
-        scanner.activate(books, Scene(messages=said[run : run + scanned]), settings)
+        scanner.activate(books, ActivationInput(messages=said[run : run + scanned]), settings)
         seconds.append(process_time() - began)
     return median(seconds[1:])
 
@@ -185,14 +185,14 @@ def figures(runs: int = 30) -> list[Figure]:
     books, settings = [ScannedBook(lore)], ScanSettings(scan_depth=MESSAGES)
     scanner = LoreScanner(lambda text: len(text) // 4)
     began = process_time()
-    scanner.activate(books, Scene(messages=said[:MESSAGES]), settings)
+    scanner.activate(books, ActivationInput(messages=said[:MESSAGES]), settings)
     cold = process_time() - began
     keys = naive_keys(lore)
     warm, slow = [], []
     for run in range(1, runs + 1):
         scanned = said[run : run + MESSAGES]
         began = process_time()
-        activation = scanner.activate(books, Scene(messages=scanned), settings)
+        activation = scanner.activate(books, ActivationInput(messages=scanned), settings)
         warm.append(process_time() - began)
         if run <= 3:
             began = process_time()

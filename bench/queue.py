@@ -21,7 +21,7 @@ from typing import Final
 
 from bench.measure import Figure, print_table
 from bench.timed_provider import PROMPT, lock_chapter
-from core.agents.assist import Asked, Field, Task
+from core.agents.assist import AssistRequest, Field, Task
 from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.sections import ProfileSettings
 from core.domain.clock import utc_now
@@ -47,7 +47,7 @@ IN_A_ROW: Final = 5
 FIRST_WORD_SECONDS: Final = 0.2
 WORD_SECONDS: Final = 0.01
 MOST: Final = 1.1
-_ASKED: Final = Asked(task=Task.SUGGEST, field=Field.WORLD, text="A drowned coast.", limit=4_000)
+_ASKED: Final = AssistRequest(task=Task.SUGGEST, field=Field.WORLD, text="A drowned coast.", limit=4_000)
 
 
 class Paced(ScriptedProvider):

@@ -63,6 +63,11 @@ CHECKED_SINCE = "2026-11-26T08:00:00Z"
 """The time since which they are: branches that are merged later began before the rule."""
 LONGEST_SUBJECT = 80
 _CODE = re.compile(r"\{[^{}\n]*\}")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_SENTENCE = re.compile(r"[A-Z“{].*[.!?]", re.DOTALL)
+_WORD = re.compile(r"[^\W\d_]+(?:['’][a-z]+)?")
+FEWEST_WORDS = 5
+"""Words of a sentence that has its place in the code once; shorter ones are labels."""
 KNOWN = {
     "db/embedded/machine/run_as.py": "an account of Unix is called nobody",
     "core/providers/scripted/synthetic.py": "a character of a story says it",
@@ -112,6 +117,27 @@ def free_relatives(source: str) -> list[int]:
     return [number for number, line in texts(source) if FREE_RELATIVE.search(line)]
 
 
+def sentences(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the longer sentences of the strings that are no docstrings, with the numbers of their lines.
+
+    Of a formatted string, `{}` stands for its values.
+    """
+    nodes = list(ast.walk(ast.parse(source)))
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+    parts -= {id(node) for node in nodes if isinstance(node, ast.JoinedStr)}
+    skipped = parts | {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        pieces = node.values if isinstance(node, ast.JoinedStr) else [node]
+        if id(node) in skipped or not isinstance(node, ast.JoinedStr | ast.Constant):
+            continue
+        if isinstance(node, ast.Constant) and not isinstance(node.value, str):
+            continue
+        text = "".join(str(piece.value) if isinstance(piece, ast.Constant) else "{}" for piece in pieces)
+        for sentence in _SENTENCE_END.split(" ".join(text.split())):
+            if _SENTENCE.fullmatch(sentence) and len(_WORD.findall(sentence)) >= FEWEST_WORDS:
+                yield node.lineno, sentence
+
+
 @pytest.mark.parametrize("package", PRODUCT)
 def test_words_are_those_of_today(package: str) -> None:
     found = {
@@ -155,6 +181,17 @@ def test_nouns_are_used_in_place_of_clauses(place: str) -> None:
         for number in free_relatives(file.read_text("utf-8"))
     }
     assert not found
+
+
+def test_no_sentence_is_written_twice_in_the_product() -> None:
+    places: dict[str, list[str]] = {}
+    for package in PRODUCT:
+        # A migration that has landed keeps its sentences, whatever becomes of them elsewhere.
+        for file in sorted((ROOT / package).rglob("*.py")) if package != "migrations" else ():
+            for number, sentence in sentences(file.read_text("utf-8")):
+                places.setdefault(sentence, []).append(f"{file.relative_to(ROOT)}:{number}")
+    assert places
+    assert not {sentence: found for sentence, found in places.items() if len(found) > 1}
 
 
 def wrong_in_message(message: str) -> list[str]:
@@ -251,6 +288,18 @@ def test_docstrings_that_begin_with_a_clause_are_found(source: str) -> None:
 )
 def test_clauses_in_place_of_nouns_are_found(line: str) -> None:
     assert free_relatives(line) == [1]
+
+
+def test_sentences_are_found_in_strings_and_not_in_docstrings_and_labels() -> None:
+    source = (
+        '"""Return what is not read here."""\n'
+        'say(f"Nothing was stored of {name!r}: it is full. Try it", "again later, and once more.")\n'
+        'say("One", "No item is called so here.", 3, "Five words of a label")\n'
+    )
+    assert list(sentences(source)) == [
+        (2, "Nothing was stored of {}: it is full."),
+        (3, "No item is called so here."),
+    ]
 
 
 def test_words_of_a_formatted_string_are_read_and_its_code_is_not() -> None:

@@ -19,7 +19,7 @@ from core.library.characters.checks import problems_of
 from core.library.characters.from_card import card_with, character_of
 from core.library.json_document import parse_json
 from core.library.lore.activation.scanner import LoreScanner
-from core.library.lore.activation.scene import Message, ScannedBook, ScanSettings, Scene
+from core.library.lore.activation.scene import ActivationInput, Message, ScannedBook, ScanSettings
 from core.library.lore.book import Lorebook
 from core.library.lore.edits import with_entry
 from core.library.lore.readers import read_lorebook
@@ -133,6 +133,8 @@ def _check_book(book: Lorebook) -> None:
         write_lorebook(book, format_)
     said = [Message(number, entry.content[:500]) for number, entry in enumerate(book.entries[:20], start=1)]
     settings = ScanSettings(scan_depth=10, budget=2_000, is_recursive=True, min_activations=2)
-    activation = LoreScanner(len).activate([ScannedBook(book)], Scene(messages=said, seed="fuzz"), settings)
+    activation = LoreScanner(len).activate(
+        [ScannedBook(book)], ActivationInput(messages=said, seed="fuzz"), settings
+    )
     assert len(activation.outcomes) == len(book.entries), "an entry has no outcome"
     assert all(one.sentence for one in activation.outcomes), "an outcome has no sentence"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from core.agents.assist import Asked, read_proposal, require_possible
+from core.agents.assist import AssistRequest, read_proposal, require_possible
 from core.agents.context_builder import ContextBuilder
 from core.config.files.paths import Paths
 from core.config.models.assignments import defaults_for
@@ -126,9 +126,9 @@ def check_asked(content: bytes) -> None:
     """
     question, _, answer = content.decode("utf-8", "replace").partition("\n")
     try:
-        asked = Asked.from_text(question)
+        asked = AssistRequest.from_text(question)
         assert clean(asked.text) == asked.text, "a text that is not clean got in"
-        assert Asked.from_text(asked.to_text()) == asked
+        assert AssistRequest.from_text(asked.to_text()) == asked
         require_possible(asked)
         made = read_proposal(asked, answer, is_unfinished=False, style=PromptStyle.FULL)
     except StoryEngineError as error:

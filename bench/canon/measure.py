@@ -15,7 +15,7 @@ from core.domain.bank.recall import Query
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.kinds.bank.embedding import all_texts_of, meaning_of
-from core.engine.recall.asking import Asked, Meaning
+from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader
 from core.gateway.embedding_service import stored_name
 from core.providers.embedding.base import Embedder, texts_of_query
@@ -200,7 +200,7 @@ class Questioner:
         if way in BANK_WAYS:
             recent_from = self._builder.recent_from(snapshot.session)
             embed = None if way is Way.WORDS else self._meaning
-            asked = Asked(text=question, recent_from=recent_from, embed=embed)
+            asked = RecallRequest(text=question, recent_from=recent_from, embed=embed)
             bank = await self._readers[way].read(snapshot, slot, asked)
         recalled = perf_counter()
         made = self._builder.character(snapshot.known_to(slot, bank), question)

@@ -63,7 +63,7 @@ class Field(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AssistRequest:
     """The GM's request for a proposal; `slot` is the character of an identity or a prompt."""
 
     task: Task
@@ -79,7 +79,7 @@ class Asked:
         return canonical({**asdict(self), "slot": None if self.slot is None else self.slot.value}).decode()
 
     @classmethod
-    def from_text(cls, text: str) -> "Asked":
+    def from_text(cls, text: str) -> "AssistRequest":
         """Return what `to_text` wrote; raises StoryEngineError for anything else, as from a file."""
         try:
             read = json.loads(text)
@@ -123,14 +123,14 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class SuggestedText:
     """A text that can be taken, and in words what of the answer is not in it."""
 
     text: str
     cut: tuple[str, ...] = ()
 
 
-def require_possible(asked: Asked) -> None:
+def require_possible(asked: AssistRequest) -> None:
     """Raise IllegalCommandError where the task has nothing to work with, or the field no room."""
     if is_blank(asked.text) and asked.task is not Task.SUGGEST:
         raise IllegalCommandError("There is no text yet; write one, or let one be suggested.")
@@ -143,7 +143,7 @@ def require_possible(asked: Asked) -> None:
         raise IllegalCommandError(f"The text {why}.")
 
 
-def build_context(setup: AgentSetup, session: Session, tab1: Tab1Inputs, asked: Asked) -> Context:
+def build_context(setup: AgentSetup, session: Session, tab1: Tab1Inputs, asked: AssistRequest) -> Context:
     """Return the input: system prompt, what the GM has set up, the text, the note, the task.
 
     Over budget the world is left out, then the chapter, then the roster; the GM's text never is.
@@ -158,7 +158,7 @@ def build_context(setup: AgentSetup, session: Session, tab1: Tab1Inputs, asked: 
 
 
 def _around(
-    setup: AgentSetup, session: Session, tab1: Tab1Inputs, asked: Asked, room: int
+    setup: AgentSetup, session: Session, tab1: Tab1Inputs, asked: AssistRequest, room: int
 ) -> tuple[list[Segment], tuple[str, ...]]:
     material = [
         (Field.WORLD, SegmentName.WORLD_TEXT, tab1.world, "The world"),
@@ -176,7 +176,7 @@ def _around(
     return [segment for segment, _ in listed], tuple(left_out)
 
 
-def task_text(asked: Asked, session: Session) -> str:
+def task_text(asked: AssistRequest, session: Session) -> str:
     """Return what the text is, what is to be done, and how long the answer may be."""
     name = clean_line(session.name_of(asked.slot)) if asked.slot is not None else ""
     what = {
@@ -201,7 +201,9 @@ def task_text(asked: Asked, session: Session) -> str:
     return f"GM_TEXT is {what}. {done}"
 
 
-def read_proposal(asked: Asked, output: str, *, is_unfinished: bool, style: PromptStyle) -> Proposal:
+def read_proposal(
+    asked: AssistRequest, output: str, *, is_unfinished: bool, style: PromptStyle
+) -> SuggestedText:
     """Return the proposal in an answer; one behind the text ends at the last whole sentence that fits.
 
     A replacement is never cut, for it would lose what the GM wrote. Raises StoryEngineError: `LLM_TRUNCATED`
@@ -230,7 +232,7 @@ def read_proposal(asked: Asked, output: str, *, is_unfinished: bool, style: Prom
         raise _unusable("is the text that you have")
     if asked.task is Task.TIGHTEN and len(text) >= len(asked.text):
         raise _unusable("is no shorter than your text")
-    return Proposal(text, tuple(cut))
+    return SuggestedText(text, tuple(cut))
 
 
 def _bare(output: str) -> str:

@@ -277,7 +277,9 @@ class ContextBuilder:
         """
         return narrative.plan(self._setups[AgentRole.NARRATIVE], knowledge, definition, target_words)
 
-    def assist(self, session: Session, tab1: Tab1Inputs, asked: assist.Asked, choice: ModelConfig) -> Context:
+    def assist(
+        self, session: Session, tab1: Tab1Inputs, asked: assist.AssistRequest, choice: ModelConfig
+    ) -> Context:
         """Return the input for help with a text of the GM's own; prompt blocks are no part of it."""
         digester = MemoryDigester(choice.style)
         setup = AgentSetup.load(AgentRole.NARRATIVE, choice, digester, assist.PROMPT)

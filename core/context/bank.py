@@ -12,13 +12,12 @@ from core.domain.bank.details import ItemKind, StateDetails
 from core.domain.bank.fading import has_expired
 from core.domain.bank.item import Item, Replacement
 from core.domain.bank.matching import state_key
-from core.domain.ids import ItemId, SessionId
+from core.domain.ids import ItemId, LogPlace, SessionId
 from core.domain.session.carry_over import person_key
 from core.domain.session.cast import Character
 from core.domain.session.language import Language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.domain.story.context_status import LogPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,16 @@ from core.context.tokens import estimate_tokens
 from core.domain.audience import Audience
 from core.domain.ids import BlockId
 from core.domain.prompt_range import PromptRange
-from core.domain.story.condensed import NOT_CONDENSING, Condensing, Place, Strategy
-from core.domain.story.memory import BlockType, MemoryBlock, compact_json, is_full, lock_key, without_empty
+from core.domain.story.condensed import NOT_CONDENSING, Condensing, Strategy
+from core.domain.story.memory import (
+    BlockType,
+    MemoryBlock,
+    MemoryPlace,
+    compact_json,
+    is_full,
+    lock_key,
+    without_empty,
+)
 
 DIGESTS_KEPT = 16
 """Number of digests in the cache: one for each character and role, and some to spare."""
@@ -52,7 +60,7 @@ class CompactBlock:
     audience: Audience
 
     @property
-    def place(self) -> Place:
+    def place(self) -> MemoryPlace:
         """As that of its block."""
         return self.last, self.ordinal
 
@@ -93,7 +101,7 @@ class Digest:
     compacted: PromptRange | None
     original_tokens: int
     condensed: tuple[CondensedPart, ...] = ()
-    shrunk: frozenset[Place] = frozenset()
+    shrunk: frozenset[MemoryPlace] = frozenset()
     """The places of the deltas whose details no line tells."""
 
     @property
@@ -238,7 +246,7 @@ def _tokens(blocks: Iterable[CompactBlock]) -> int:
 
 def _left_out(
     shrunk: Sequence[CompactBlock], used: Sequence[_Tells]
-) -> tuple[PromptRange | None, tuple[CondensedPart, ...], frozenset[Place]]:
+) -> tuple[PromptRange | None, tuple[CondensedPart, ...], frozenset[MemoryPlace]]:
     """Return the prompts whose details no line tells, those told condensed, and the places of the former."""
     parts = []
     for one in used:

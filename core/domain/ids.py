@@ -14,6 +14,8 @@ LorebookId = NewType("LorebookId", UUID)
 BookId = NewType("BookId", UUID)
 ProposalId = NewType("ProposalId", UUID)
 ItemId = NewType("ItemId", UUID)
+LogPlace = tuple[int, int, int]
+"""Place of an event in the log: prompt index, take and ordinal."""
 
 
 def new_uuid() -> UUID:

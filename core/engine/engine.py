@@ -26,7 +26,7 @@ from core.engine.queue.jobs import JobFactory
 from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.vectors import look_up
 from core.engine.queue.worker import RequestWorker
-from core.engine.recall.asking import Asked, Meaning
+from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader
 from core.engine.recall.search import Hit, search
 from core.engine.recall.texts import lacking_pieces
@@ -219,7 +219,7 @@ class Engine(SessionCatalog):
         builder = ContextBuilder(self.choices).for_chapter(snapshot.prompt_blocks, profiles)
         recent_from = builder.recent_from(snapshot.session)
         embed = partial(self._meaning_of, session_id)
-        asked = Asked(text=prompt_text, recent_from=recent_from, embed=embed)
+        asked = RecallRequest(text=prompt_text, recent_from=recent_from, embed=embed)
         knowledge = snapshot.known_to(slot, await self._bank.read(snapshot, slot, asked))
         return await input_of(builder, knowledge, prompt_text)
 

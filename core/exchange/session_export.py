@@ -172,9 +172,14 @@ async def read_body(store: SessionStore, session_id: SessionId) -> SessionBody:
         body = await _read_body(store, snapshot)
         if await store.load(session_id) == snapshot:
             return body
-    raise StorageError(
+    raise changes_too_fast("written")
+
+
+def changes_too_fast(undone: str) -> StorageError:
+    """Return the refusal of a chapter that another window changes during every attempt to read it."""
+    return StorageError(
         ErrorCode.STORAGE_LOAD_FAILED,
-        "The chapter changes faster than it can be read; nothing was written.",
+        f"The chapter changes faster than it can be read; nothing was {undone}.",
         "Try again when the call that runs there has ended.",
     )
 

@@ -24,7 +24,7 @@ from core.gateway.cashier import PlannedCall
 from core.gateway.embedding_records import EmbeddingCall, EmbeddingProgress, records_of
 from core.gateway.lanes import said_of
 from core.gateway.model_gateway import ModelGateway, ended
-from core.gateway.places import Place
+from core.gateway.places import LanePlace
 from core.gateway.rate_limit import MinuteLimit
 from core.providers.base import ProviderError
 from core.providers.embedding.base import (
@@ -249,7 +249,7 @@ class EmbeddingService:
             return nullcontext()
         yields = partial(cancellation.request, is_put_back=True) if call.request.spec.is_background else None
         lane = self._gateway.lane_of(call.account)
-        return lane.turn(Place(call.request.priority, yields), call.request)
+        return lane.turn(LanePlace(call.request.priority, yields), call.request)
 
     @property
     def _has_started(self) -> bool:

@@ -11,7 +11,7 @@ from core.config.models.accounts import LOCAL, OWN, Account, Accounts, setting_o
 from core.config.models.assignments import ModelAssignments
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import Request
-from core.gateway.places import Place, Places
+from core.gateway.places import LanePlace, Places
 from core.gateway.rate_limit import MinuteLimit
 from core.gateway.shared_lane import SharedLane
 from core.providers.base import Provider, ProviderError
@@ -52,7 +52,7 @@ class Lane:
         return self._provider
 
     @asynccontextmanager
-    async def turn(self, place: Place, request: Request | None = None) -> AsyncIterator[None]:
+    async def turn(self, place: LanePlace, request: Request | None = None) -> AsyncIterator[None]:
         """Wait until a call may begin, and hold its place until the block ends.
 
         For a request, the calls of other windows count too where the lane is shared with them.

@@ -27,7 +27,7 @@ from core.gateway.call_records import CallRecords, failure_of, input_contents
 from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import Cashier, Following, PlannedCall, nothing_follows
 from core.gateway.lanes import Lane, Lanes, said_of
-from core.gateway.places import Place
+from core.gateway.places import LanePlace
 from core.gateway.rate_limit import RateLimiter
 from core.ledger.ceilings import CeilingGuard
 from core.ledger.prices import PriceBook
@@ -170,7 +170,7 @@ class ModelGateway:
         artifact_id = ArtifactId(new_uuid())
         began = asyncio.get_running_loop().time()
         yields = partial(cancellation.request, is_put_back=True) if request.spec.is_background else None
-        place = Place(request.priority, yields)
+        place = LanePlace(request.priority, yields)
         task = asyncio.create_task(
             self._consume(
                 context, choice, request, place, artifact_id, outgoing, progress, on_text, following
@@ -211,7 +211,7 @@ class ModelGateway:
         context: Context,
         choice: ModelConfig,
         request: Request,
-        place: Place,
+        place: LanePlace,
         artifact_id: ArtifactId,
         outgoing: ModelRequest,
         progress: _Progress,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class LanePlace:
     """Place of one call in the queue of a lane."""
 
     priority: int
@@ -31,14 +31,14 @@ class Places:
     def __init__(self, limit: int | None, *, one_for_background: bool = False) -> None:
         self._limit = limit
         self._background_limit = 1 if one_for_background else limit
-        self._running: list[Place] = []
-        self._waiting: list[tuple[Place, asyncio.Event]] = []
+        self._running: list[LanePlace] = []
+        self._waiting: list[tuple[LanePlace, asyncio.Event]] = []
         """In the order in which they came."""
-        self._leaving: set[Place] = set()
+        self._leaving: set[LanePlace] = set()
         """Those that were asked to make room, and still run."""
 
     @asynccontextmanager
-    async def held(self, place: Place) -> AsyncIterator[None]:
+    async def held(self, place: LanePlace) -> AsyncIterator[None]:
         """Wait for a place, and hold it until the block ends."""
         if not self._begins_at_once(place):
             await self._until_free(place)
@@ -51,15 +51,15 @@ class Places:
             self._leaving.discard(place)
             self._admit()
 
-    def _begins_at_once(self, place: Place) -> bool:
+    def _begins_at_once(self, place: LanePlace) -> bool:
         goes_before = any(other.priority <= place.priority for other, _ in self._waiting)
         return not goes_before and self._has_room(place)
 
-    def _has_room(self, place: Place) -> bool:
+    def _has_room(self, place: LanePlace) -> bool:
         limit = self._background_limit if place.is_background else self._limit
         return limit is None or len(self._running) < limit
 
-    async def _until_free(self, place: Place) -> None:
+    async def _until_free(self, place: LanePlace) -> None:
         """Wait until `_admit` gives a place, which counts as held from then on."""
         admitted = asyncio.Event()
         entry = (place, admitted)
@@ -76,7 +76,7 @@ class Places:
             raise
         self._running.remove(place)  # `held` counts it again, without waiting in between
 
-    def make_room_for(self, place: Place) -> None:
+    def make_room_for(self, place: LanePlace) -> None:
         """Ask the work beside the play that began last to stop, where a call of the play needs its place."""
         limit = self._background_limit
         if place.is_background or limit is None or len(self._running) < limit:

@@ -5,6 +5,7 @@ from typing import Final
 
 from core.ledger.sums import Sum
 
+NO_CALL: Final = "No model has been called yet."
 _CENT: Final = Decimal("0.01")
 _SMALL: Final = Decimal("0.0001")
 

@@ -15,6 +15,11 @@ _SHORTEST_ID: Final = 8
 Kept = TypeVar("Kept")
 
 
+def already_here(name: str) -> str:
+    """Return the answer to the import of a known file, by the name that it has in the library."""
+    return f"It is in the library already, as “{name}”."
+
+
 def name_key(name: str) -> str:
     """Return what two spellings of the same name have in common."""
     return unicodedata.normalize("NFC", clean_line(unicodedata.normalize("NFC", name)).casefold())

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
 from core.domain.proposal import Proposal
 from core.library.book import Book
-from core.library.characters.character import Character, KeptFile
+from core.library.characters.character import KeptFile, LibraryCharacter
 from core.library.lore.kept import KeptLorebook
 from core.storage.changes import Changes
 
@@ -39,13 +39,13 @@ class LibraryStore(Protocol):
     async def counts(self) -> LibraryCounts:
         """Return how much the library has."""
 
-    async def characters(self, *, is_archived: bool = False) -> Sequence[Character]:
+    async def characters(self, *, is_archived: bool = False) -> Sequence[LibraryCharacter]:
         """Return the characters by their names."""
 
     async def card_of(self, character_id: CharacterId) -> KeptFile | None:
         """Return the file that a character came from, if it came from one."""
 
-    async def put_character(self, character: Character, *, card: KeptFile | None = None) -> None:
+    async def put_character(self, character: LibraryCharacter, *, card: KeptFile | None = None) -> None:
         """Store a character; raise RowRefusedError where another one that is not archived has its name."""
 
     async def purge_character(self, character_id: CharacterId) -> None:
@@ -60,7 +60,7 @@ class LibraryStore(Protocol):
         """
 
     async def settle_proposals(
-        self, proposals: Sequence[Proposal], *, character: Character | None = None
+        self, proposals: Sequence[Proposal], *, character: LibraryCharacter | None = None
     ) -> None:
         """Store the GM's decisions about proposals, with the changed character if it has one.
 

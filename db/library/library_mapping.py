@@ -6,7 +6,7 @@ from typing import Any
 
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
 from core.library.book import Book
-from core.library.characters.character import Character, Imported, KeptFile, Topic, Trait
+from core.library.characters.character import Imported, KeptFile, LibraryCharacter, Topic, Trait
 from core.library.lore.kept import KeptLorebook
 from core.library.names import name_key
 from db.rows.mapping import Values
@@ -19,7 +19,7 @@ _LOREBOOK = ("id", "name", "entry_count", "format", "archived_at", "created_at",
 _BOOK = ("id", "title", "author", "description", "archived_at", "created_at", "updated_at", "version")
 
 
-def character_values(character: Character) -> Values:
+def character_values(character: LibraryCharacter) -> Values:
     """Return the row of a character."""
     imported = character.imported
     return {
@@ -34,13 +34,13 @@ def character_values(character: Character) -> Values:
     }
 
 
-def name_values(character: Character) -> list[Values]:
+def name_values(character: LibraryCharacter) -> list[Values]:
     """Return the rows of the names under which a character is found: none for an archived one."""
     keys = dict.fromkeys(map(name_key, character.names)) if character.archived_at is None else ()
     return [{"key": key, "character_id": character.id} for key in keys]
 
 
-def part_values(character: Character, parts: Iterable[Trait | Topic]) -> list[Values]:
+def part_values(character: LibraryCharacter, parts: Iterable[Trait | Topic]) -> list[Values]:
     """Return the rows of the traits or the topics of a character."""
     return [
         {"character_id": character.id, "place": place, **asdict(part)}
@@ -48,13 +48,13 @@ def part_values(character: Character, parts: Iterable[Trait | Topic]) -> list[Va
     ]
 
 
-def to_character(row: Any, traits: Sequence[Any], topics: Sequence[Any]) -> Character:
+def to_character(row: Any, traits: Sequence[Any], topics: Sequence[Any]) -> LibraryCharacter:
     """Return the character of a row, with the rows of its traits and topics in their order."""
     imported = None
     if row.imported_name is not None:
         imported = Imported(row.imported_name, row.imported_identity, row.imported_rest, row.file_hash)
     values = {name: getattr(row, name) for name in _CHARACTER} | {"id": CharacterId(row.id)}
-    return Character(
+    return LibraryCharacter(
         **values,
         aliases=tuple(row.aliases),
         group=row.group_name,

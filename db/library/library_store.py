@@ -14,7 +14,7 @@ from core.domain.errors import ChangedElsewhereError, RowRefusedError, StorageEr
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
 from core.domain.proposal import Proposal, ProposalState
 from core.library.book import Book
-from core.library.characters.character import Character, KeptFile
+from core.library.characters.character import KeptFile, LibraryCharacter
 from core.library.lore.kept import KeptLorebook
 from core.storage.changes import Changes
 from core.storage.library_store import DECIDED, LibraryCounts
@@ -64,10 +64,10 @@ class PostgresLibrary:
         [row] = await self._read(lambda connection: rows_of(connection, query))
         return LibraryCounts(*row)
 
-    async def characters(self, *, is_archived: bool = False) -> Sequence[Character]:
+    async def characters(self, *, is_archived: bool = False) -> Sequence[LibraryCharacter]:
         """Return the characters by their names."""
 
-        async def work(connection: AsyncConnection) -> Sequence[Character]:
+        async def work(connection: AsyncConnection) -> Sequence[LibraryCharacter]:
             rows = list(await connection.execute(_listed(CAST_MEMBER, is_archived=is_archived)))
             ids = [row.id for row in rows]
             traits = await _parts(connection, CAST_TRAIT, ids)
@@ -82,7 +82,7 @@ class PostgresLibrary:
         query = select(CAST_CARD).where(CAST_CARD.c.character_id == character_id)
         return await self._read(lambda connection: _file(connection, query))
 
-    async def put_character(self, character: Character, *, card: KeptFile | None = None) -> None:
+    async def put_character(self, character: LibraryCharacter, *, card: KeptFile | None = None) -> None:
         """Store a character; see `LibraryStore.put_character`."""
 
         async def work(connection: AsyncConnection) -> None:
@@ -114,7 +114,7 @@ class PostgresLibrary:
         return list(map(to_proposal, rows))
 
     async def settle_proposals(
-        self, proposals: Sequence[Proposal], *, character: Character | None = None
+        self, proposals: Sequence[Proposal], *, character: LibraryCharacter | None = None
     ) -> None:
         """Store what the GM decided; see `LibraryStore.settle_proposals`."""
 
@@ -252,7 +252,7 @@ async def _file(connection: AsyncConnection, query: sa.Select[Any]) -> KeptFile 
     return None if row is None else mapping.to_file(row)
 
 
-async def _put_character(connection: AsyncConnection, character: Character) -> None:
+async def _put_character(connection: AsyncConnection, character: LibraryCharacter) -> None:
     await _put(connection, CAST_MEMBER, mapping.character_values(character), {})
     for table, rows in (
         (CAST_NAME, mapping.name_values(character)),

@@ -5,8 +5,7 @@ from typing import Any
 
 from sqlalchemy import Select, and_, func, select, tuple_
 
-from core.domain.ids import SessionId
-from core.domain.story.context_status import LogPlace
+from core.domain.ids import LogPlace, SessionId
 from core.domain.story.lore_use import LORE
 from db.tables import CANON, EVENT, SESSION
 

@@ -6,6 +6,7 @@ import typer
 from pydantic import SecretStr
 
 from core.domain.errors import ErrorCode, StoryEngineError
+from storyengine_tui.cli.words import say
 
 
 def ask_hidden(what: str, *, otherwise: str, is_asked_twice: bool = False) -> SecretStr:
@@ -22,6 +23,17 @@ def confirm(question: str, *, otherwise: str) -> bool:
     """Ask for a yes; raises StoryEngineError with `otherwise` as its hint where there is no terminal."""
     _require_terminal("This asks for a yes, and there is no terminal to give it", otherwise)
     return typer.confirm(question)
+
+
+def may_delete(what: str, *, is_sure: bool, effect: str = "It cannot be brought back.") -> bool:
+    """Whether `what` may be deleted for good, unasked if `is_sure`; says so if it may not.
+
+    Raises StoryEngineError where there is no terminal to ask at.
+    """
+    is_wanted = is_sure or confirm(f"Delete {what} for good? {effect}", otherwise="Add --yes to delete it.")
+    if not is_wanted:
+        say("Nothing was deleted.")
+    return is_wanted
 
 
 def is_attended() -> bool:

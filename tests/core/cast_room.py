@@ -16,7 +16,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.engine.session.cast_work import Begun, CastWork
 from core.engine.session.session_handle import SessionHandle
-from core.library.characters.character import Character, Topic, Trait
+from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.providers.scripted.script import Entry, ScriptMatch
 from tests.core.room import Room
 from tests.core.takes_model import play, room
@@ -26,7 +26,7 @@ SECRET_PLACE = "The key lies under the ninth step."
 AGO = utc_now() - timedelta(days=30)
 
 
-def mira(**fields: Any) -> Character:
+def mira(**fields: Any) -> LibraryCharacter:
     values: dict[str, Any] = {
         "id": CharacterId(new_uuid()),
         "name": "Mira",
@@ -39,7 +39,7 @@ def mira(**fields: Any) -> Character:
         "created_at": AGO,
         "updated_at": AGO,
     }
-    return Character(**(values | fields))
+    return LibraryCharacter(**(values | fields))
 
 
 def change(**fields: object) -> dict[str, object]:
@@ -63,7 +63,9 @@ def changes(*entries: dict[str, object], **fields: Any) -> Entry:
     return answers("changes", {"changes": list(entries)}, **fields)
 
 
-def library(*characters: Character, entries: tuple[Entry, ...] = ()) -> tuple[Room, tuple[Character, ...]]:
+def library(
+    *characters: LibraryCharacter, entries: tuple[Entry, ...] = ()
+) -> tuple[Room, tuple[LibraryCharacter, ...]]:
     made = room(*entries, Entry(match=ScriptMatch(schema="text"), text=SAID))
     session = made.store.snapshot.session
     named = replace(session, names={Slot.RED: "mira", Slot.ORANGE: "Jon"})
@@ -74,7 +76,7 @@ def library(*characters: Character, entries: tuple[Entry, ...] = ()) -> tuple[Ro
 
 @asynccontextmanager
 async def ended(
-    *characters: Character, entries: tuple[Entry, ...] = (), whisper: str = ""
+    *characters: LibraryCharacter, entries: tuple[Entry, ...] = (), whisper: str = ""
 ) -> AsyncIterator[tuple[SessionHandle, Room]]:
     """A chapter that was played and has ended, with these characters in the library."""
     made, kept = library(*characters, entries=entries)
@@ -101,7 +103,7 @@ async def calls(session: SessionHandle, kind: RequestKind = RequestKind.CEREMONY
     return [one for one in await session.reads.artifacts() if one.request_id in ids]
 
 
-async def proposed(made: Room, character: Character) -> list[Proposal]:
+async def proposed(made: Room, character: LibraryCharacter) -> list[Proposal]:
     return [*await made.store.library.proposals(character.id)]
 
 

@@ -22,7 +22,7 @@ from core.domain.slot import Slot
 from core.engine.changes import moves
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.kinds.trial import call_for_test, new_test
+from core.engine.kinds.test_call import make_test_call, new_test_call
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification, SessionChanged, TextArrived
 from core.gateway.cancellation import Cancellation
@@ -241,11 +241,11 @@ async def done(session: SessionHandle, request_id: Any) -> Request:
     return request
 
 
-async def record_test(session: SessionHandle, provider: Provider | None = None) -> None:
+async def record_test_call(session: SessionHandle, provider: Provider | None = None) -> None:
     """Make a test call and store it with the calls of the session."""
     gateway = ModelGateway(provider or ScriptedProvider(), CHOICES, None, utc_now)
-    test = new_test(session.id, utc_now())
-    await session.record_test(test, await call_for_test(gateway, test, Cancellation()))
+    test = new_test_call(session.id, utc_now())
+    await session.record_test_call(test, await make_test_call(gateway, test, Cancellation()))
 
 
 async def play(session: SessionHandle, count: int, slot: Slot = Slot.RED) -> None:

@@ -92,10 +92,11 @@ def parse(text: str, task: Task) -> ParsedMemory:
     if not any(one for key, one in kept.items() if key not in _ENGINE and without_empty(one)):
         raise InvalidMemoryError(problems or ["The answer says nothing about the events."])
     length = _length(kept)
+    too_long = f"The object has {length:,} characters; write at most {task.limit:,}."
     if length >= task.length:
-        raise InvalidMemoryError([f"The object has {length:,} characters; write at most {task.limit:,}."])
+        raise InvalidMemoryError([too_long])
     if length > task.limit * _TOLERANCE:
-        problems.append(f"The object has {length:,} characters; write at most {task.limit:,}.")
+        problems.append(too_long)
     return ParsedMemory(kept, "", tuple(dict.fromkeys((*problems, *answer.too_long)))[:MAX_PROBLEMS])
 
 

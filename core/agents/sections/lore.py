@@ -26,11 +26,11 @@ from core.library.lore.activation.result import ActiveEntry, Outcome, Reason
 from core.library.lore.activation.scanner import Activation, LoreScanner
 from core.library.lore.activation.scene import (
     Activated,
+    ActivationInput,
     Message,
     Origin,
     ScannedBook,
     ScanSettings,
-    Scene,
     budget_of,
 )
 from core.library.lore.book import Position
@@ -171,7 +171,7 @@ def _origin(about: ChapterLorebook) -> Origin:
     return Origin.WORLD if about.owner is None else Origin.CHARACTER
 
 
-def _scene(knowledge: CharacterKnowledge, prompt_text: str, trigger: str) -> Scene:
+def _scene(knowledge: CharacterKnowledge, prompt_text: str, trigger: str) -> ActivationInput:
     session, own, lore = knowledge.session, knowledge.character, knowledge.lore
     messages = [
         Message(event.prompt_index, event.text, session.name_of(event.slot) if event.slot else "")
@@ -179,7 +179,7 @@ def _scene(knowledge: CharacterKnowledge, prompt_text: str, trigger: str) -> Sce
     ]
     if prompt_text:
         messages.append(Message(session.prompt_index + 1, prompt_text))
-    return Scene(
+    return ActivationInput(
         messages=messages,
         # Counted by prompts, so that it is the same whatever of them the character has heard.
         length=2 * session.prompt_index + bool(prompt_text),

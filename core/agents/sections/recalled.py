@@ -15,6 +15,7 @@ from math import log
 from typing import Final, NamedTuple
 
 from core.agents.role.setup import AgentSetup, total
+from core.agents.sections.sheet import NEWER_COUNTS
 from core.context.bank import Recalled
 from core.context.lore import BANK, NO_ROOM, LoreNote
 from core.context.segments import Segment
@@ -27,10 +28,7 @@ from core.text.cleaning import clean_line
 from core.text.delimiters import SegmentName
 from core.text.graphemes import head
 
-LEAD: Final = (
-    "What the character remembers of earlier, each with the prompt that it is from. Where something newer "
-    "says otherwise, that counts."
-)
+LEAD: Final = f"What the character remembers of earlier, each with the prompt that it is from. {NEWER_COUNTS}"
 """The first line of the section: no system prompt needs to name it, in a chapter without a bank."""
 SAID: Final = 0.9
 """The share of an item's words that one line must have to say it, each by how few lines have it: what tells

@@ -12,10 +12,8 @@ from core.domain.bank.details import Aspect, StateDetails
 from core.text.cleaning import clean_line
 from core.text.delimiters import SegmentName
 
-LEAD: Final = (
-    "What has become of the character in play, each with the prompt that says so. Where something newer says "
-    "otherwise, that counts."
-)
+NEWER_COUNTS: Final = "Where something newer says otherwise, that counts."
+LEAD: Final = f"What has become of the character in play, each with the prompt that says so. {NEWER_COUNTS}"
 """The first line of the section: no system prompt needs to name it, in a chapter without a bank."""
 _SHARE: Final = 0.04
 """Maximum share of the budget for the sheet."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import fields
+from typing import Final
 
 from core.domain.bank.details import (
     LONGEST_MS,
@@ -22,6 +23,8 @@ LAST_PROMPT = 1_000_000_000
 """The greatest number of a prompt up to which an item is recalled."""
 LONGEST_DETAIL = 500
 """Characters of one field of an item's details."""
+NO_SHARE: Final = "Importance, confidence, fading, strength and exposure are 0 to 1, a sentiment is -1 to 1."
+"""The refusal of a number that is no share."""
 _MOST_COUNTED = 2**31 - 1
 
 
@@ -33,7 +36,7 @@ def problems_of(item: Item) -> Iterator[str]:
         yield f"An item has a text of 1 to {LONGEST_TEXT:,} characters."
     shares = (item.importance, item.confidence, item.decay_rate, *_shares(item.details))
     if not all(0 <= share <= 1 for share in shares) or not -1 <= item.sentiment <= 1:
-        yield "Importance, confidence, fading, strength and exposure are 0 to 1, a sentiment is -1 to 1."
+        yield NO_SHARE
     if len(item.evidence) > MOST_EVIDENCE or any(
         not 0 < len(one.words) <= LONGEST_WORDS or not 0 <= one.start < one.end for one in item.evidence
     ):

@@ -5,6 +5,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
+from core.domain.ids import LogPlace
 from core.text.analysis.repetition import UNSPACED
 from core.text.composition import Span, composed_with_places
 from core.text.quotes import QUOTE_MARKS
@@ -29,7 +30,7 @@ class Evidence:
     end: int
 
     @property
-    def place(self) -> tuple[int, int, int]:
+    def place(self) -> LogPlace:
         """The sort key: its place in the log."""
         return self.prompt_index, self.take, self.ordinal
 

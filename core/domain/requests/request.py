@@ -168,7 +168,7 @@ class NarrativeRequest(RequestBase):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrialRequest(RequestBase):
+class TestCallRequest(RequestBase):
     """A test call of a model: made outside the queue, and stored with its outcome."""
 
     kind: ClassVar[RequestKind] = RequestKind.TEST
@@ -190,7 +190,7 @@ class BackgroundRequest(RequestBase):
     """The label of its result."""
 
 
-Request = LockRequest | ReplyRequest | SummaryRequest | NarrativeRequest | TrialRequest | BackgroundRequest
+Request = LockRequest | ReplyRequest | SummaryRequest | NarrativeRequest | TestCallRequest | BackgroundRequest
 AnyRequest = TypeVar("AnyRequest", bound=RequestBase)
 
 
@@ -261,8 +261,8 @@ _NOT_RECORDED: Final = ("priority", "uncounted")
 _SHARED: Final = tuple(field.name for field in fields(RequestBase) if field.name not in _NOT_RECORDED)
 _OF_BACKGROUND: Final = ("slot", "text", "prompts", "model", "audience")
 _OF_REPLIES: Final = (*_OF_BACKGROUND, "continues", "then", "follows")
-_PLAIN: Final[Mapping[RequestKind, type[LockRequest | TrialRequest]]] = {
-    kind.kind: kind for kind in (LockRequest, TrialRequest)
+_PLAIN: Final[Mapping[RequestKind, type[LockRequest | TestCallRequest]]] = {
+    kind.kind: kind for kind in (LockRequest, TestCallRequest)
 }
 
 

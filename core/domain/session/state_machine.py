@@ -6,6 +6,7 @@ State and command in, state out; no clock and no input or output.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from core.domain.errors import IllegalCommandError
 from core.domain.session.session import Session, Tab1Inputs
@@ -150,7 +151,9 @@ class Stay:
 
 
 Row = Move | Stay | Refusal
-_NOTHING_TO_SUMMARISE = "There is nothing to summarise now; play on."
+NOTHING_TO_SUMMARISE: Final = "There is nothing to summarise now; play on."
+NOTHING_TO_LOCK: Final = "Write a world or a chapter first; there is nothing to lock yet."
+NOTHING_PLAYED: Final = "No prompt was played yet; send one first."
 
 
 def _is_chunk_due(facts: Facts) -> bool:
@@ -166,7 +169,7 @@ def _must_finish_memory(facts: Facts) -> bool:
 
 
 _ENDING = Refusal("The chapter is being ended; wait for the last summary.", _is_ending)
-_NO_PROMPT = Refusal("No prompt was played yet; send one first.", lambda facts: facts.prompts == 0)
+_NO_PROMPT = Refusal(NOTHING_PLAYED, lambda facts: facts.prompts == 0)
 _BUSY = Refusal(
     "A reply is still being written; wait until it is done, or cancel it.", lambda facts: facts.has_open_reply
 )
@@ -199,7 +202,7 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     (S.DRAFT_TAB1, Command.EDIT_TAB1): (Stay(),),
     (S.DRAFT_TAB1, Command.LOCK): (
         Refusal(
-            "Write a world or a chapter first; there is nothing to lock yet.",
+            NOTHING_TO_LOCK,
             lambda facts: not facts.has_setting,
         ),
         Move(S.LOCKING),
@@ -215,14 +218,14 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     (S.SUMMARIZING, Command.LEAVE_OUT): (Stay(),),
     # For a prompt that fits no input beside the story text that is not in memory yet.
     (S.ACTIVE, Command.SUMMARISE_EARLY): (
-        Refusal(_NOTHING_TO_SUMMARISE, lambda facts: facts.unsummarised == 0),
+        Refusal(NOTHING_TO_SUMMARISE, lambda facts: facts.unsummarised == 0),
         Move(S.SUMMARIZING),
     ),
     (S.ACTIVE, Command.RETRY_SUMMARY): (
         Move(S.SUMMARIZING, _must_finish_memory, is_ending=True),
         Move(S.SUMMARIZING, lambda facts: facts.is_chunk_due),
         Move(S.SUMMARIZING, lambda facts: facts.early_failed and facts.unsummarised > 0),
-        Refusal(_NOTHING_TO_SUMMARISE),
+        Refusal(NOTHING_TO_SUMMARISE),
     ),
     (S.ACTIVE, Command.END_CHAPTER): (
         Refusal(

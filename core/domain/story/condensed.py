@@ -15,13 +15,12 @@ from typing import Final
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, SessionId
 from core.domain.prompt_range import PromptRange
-from core.domain.story.memory import BlockType, MemoryBlock
+from core.domain.story.memory import BlockType, MemoryBlock, MemoryPlace
 
 FEWEST: Final = 2
 MOST: Final = 4
 """Bounds of the number of deltas that one block condenses."""
 USUAL_RATIO: Final = 0.4
-Place = tuple[int, int]
 
 
 class Strategy(StrEnum):
@@ -106,7 +105,7 @@ def still_condensed(
 def next_run(
     blocks: Sequence[MemoryBlock],
     condensed: Sequence[CondensedMemory],
-    wanted: frozenset[Place],
+    wanted: frozenset[MemoryPlace],
     fewest: int = FEWEST,
 ) -> tuple[MemoryBlock, ...]:
     """Return the oldest deltas that can be condensed together, in order; none where there are too few.
@@ -119,7 +118,7 @@ def next_run(
 
 
 def _runs(
-    blocks: Sequence[MemoryBlock], condensed: Sequence[CondensedMemory], wanted: frozenset[Place]
+    blocks: Sequence[MemoryBlock], condensed: Sequence[CondensedMemory], wanted: frozenset[MemoryPlace]
 ) -> Iterator[tuple[MemoryBlock, ...]]:
     corrected = [block.place for block in blocks if block.type is BlockType.CANON_CORRECTION]
     deltas = [block for block in blocks if block.type is BlockType.TURN_DELTA]

@@ -9,13 +9,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from core.domain.ids import LogPlace
 from core.domain.story.event import CONTEXT, Event
 
 MOST_STATUSES: Final = 1_000
 """Maximum number of events in a chapter with a status set by the GM; further takes of these may add some."""
-
-LogPlace = tuple[int, int, int]
-"""Prompt index, take and ordinal."""
 
 
 class ContextStatus(StrEnum):

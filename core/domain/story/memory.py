@@ -21,6 +21,8 @@ from core.domain.session.limits import LONGEST_CORRECTION
 
 Phrase = str
 Phrases = list[Phrase]
+MemoryPlace = tuple[int, int]
+"""Place of a block in memory: its last prompt, and its ordinal among those of that prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +245,7 @@ class MemoryBlock:
     """Its label: only those in it may know it (design 13)."""
 
     @property
-    def place(self) -> tuple[int, int]:
+    def place(self) -> MemoryPlace:
         """The sort key of memory: blocks are added and read in this order."""
         return self.last, self.ordinal
 

@@ -11,7 +11,7 @@ from core.domain.slot import Slot
 from core.engine.decisions import commands, lore_commands
 from core.engine.decisions.lore_commands import LoreCopy
 from core.engine.decisions.tab1_commands import Tab1Edit, edit_tab1
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.library.characters.in_chapter import identity_for
 from core.library.characters.offers import Offer, with_offer, with_text
 from core.storage.changes import Changes
@@ -23,7 +23,7 @@ from core.text.cleaning import is_blank
 class TakenCard:
     """A character for a slot, under the name that it has there, and what was chosen of its card."""
 
-    character: Character
+    character: LibraryCharacter
     slot: Slot
     name: str
     tags: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Where(NamedTuple):
     name: str
 
 
-def slot_for(snapshot: Snapshot, character: Character, wanted: Slot | None) -> Where:
+def slot_for(snapshot: Snapshot, character: LibraryCharacter, wanted: Slot | None) -> Where:
     """Return the slot for a character, and the name that it has there.
 
     Without a wanted one it is the one where it is, else the first empty one. Raises IllegalCommandError

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.audience import EVERYONE, Audience
@@ -22,7 +23,7 @@ from core.domain.session.absence import require_here
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.session.prompt_block import PromptBlocks, cleaned, problems_of
 from core.domain.session.session import Session
-from core.domain.session.state_machine import Command
+from core.domain.session.state_machine import NOTHING_TO_SUMMARISE, Command
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock, correction_payload, corrections_length
 from core.engine.changes.absences import with_paused
@@ -44,6 +45,7 @@ from core.storage.snapshot import Snapshot
 from core.text.cleaning import is_blank
 from core.text.composer_text import without
 
+SETTLED: Final = "That call is settled already; there is nothing left to do for it."
 Ask = Callable[[Snapshot], tuple[Changes, RequestId]]
 
 
@@ -169,7 +171,7 @@ def retry_summary(snapshot: Snapshot, now: datetime, request_id: RequestId | Non
     failed = snapshot.failed(SummaryRequest)
     if any(request.is_processing for request in snapshot.open_prompts):
         if not failed:
-            raise IllegalCommandError("There is nothing to summarise now; play on.")
+            raise IllegalCommandError(NOTHING_TO_SUMMARISE)
         return Changes(
             session_id=snapshot.session.id,
             requests=tuple(replace(request, retry_after=now, updated_at=now) for request in failed),
@@ -305,7 +307,7 @@ def find_request(snapshot: Snapshot, request_id: RequestId) -> Request:
     for request in snapshot.requests:
         if request.id == request_id:
             return request
-    raise IllegalCommandError("That call is settled already; there is nothing left to do for it.")
+    raise IllegalCommandError(SETTLED)
 
 
 def _short_summaries(snapshot: Snapshot) -> list[SummaryRequest]:

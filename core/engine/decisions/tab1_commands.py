@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Final
 
 from core.domain.errors import IllegalCommandError, LimitExceededError
 from core.domain.session.carry_over import CarryOver, marked
@@ -17,6 +18,8 @@ from core.engine.changes.moves import (
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line
+
+DOUBLE_NAME: Final = "Two characters cannot both be called {}; choose another name."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +109,7 @@ def _refuse_double_names(session: Session, changed: Mapping[Slot, str]) -> None:
         name = session.name_of(slot).casefold()
         other = taken.setdefault(name, slot)
         if other is not slot and (slot in changed or other in changed):
-            raise IllegalCommandError(
-                f"Two characters cannot both be called {session.name_of(slot)}; choose another name."
-            )
+            raise IllegalCommandError(DOUBLE_NAME.format(session.name_of(slot)))
 
 
 def retitle(snapshot: Snapshot, title: str, now: datetime) -> Changes:

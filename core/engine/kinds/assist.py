@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from core.agents import assist
-from core.agents.assist import Asked, Proposal
+from core.agents.assist import AssistRequest, SuggestedText
 from core.agents.role.prompt_file import SEGMENTS
 from core.context.segments import Context
 from core.domain.agent_role import AgentRole
@@ -15,15 +15,15 @@ from core.gateway.call_records import CallRecords
 from core.text.analysis.repetition import Source, first_repeated
 
 
-class AssistHandler(BackgroundHandler[Proposal]):
-    """Handles requests for a proposal; the request's text is an `Asked`.
+class AssistHandler(BackgroundHandler[SuggestedText]):
+    """Handles requests for a proposal; the request's text is an `AssistRequest`.
 
     The text of the proposal is in the provenance of the call.
     """
 
-    async def run(self, job: Job, request: BackgroundRequest) -> tuple[Proposal | Failed, CallRecords]:
+    async def run(self, job: Job, request: BackgroundRequest) -> tuple[SuggestedText | Failed, CallRecords]:
         """Make the one call, by the narrative agent's model."""
-        asked = Asked.from_text(request.text)
+        asked = AssistRequest.from_text(request.text)
         choice = job.calls.choices[AgentRole.NARRATIVE]
         choice = replace(choice, max_output_tokens=min(assist.MOST_OUTPUT, choice.max_output_tokens))
         context = job.builder.assist(job.snapshot.session, job.snapshot.tab1, asked, choice)
@@ -40,7 +40,7 @@ class AssistHandler(BackgroundHandler[Proposal]):
         return made, records.noting(made.cut)
 
 
-def _require_own_words(made: Proposal, context: Context) -> None:
+def _require_own_words(made: SuggestedText, context: Context) -> None:
     """Raise StoryEngineError (`LLM_ERROR`) for a proposal that repeats the example of its prompt."""
     prompt = [
         Source("an example or a rule of its prompt", segment.text)

@@ -18,7 +18,7 @@ from core.domain.requests.request import BackgroundRequest, RequestBase
 from core.domain.requests.retry_policy import NEEDS_THE_GM
 from core.domain.slot import Slot
 from core.engine.kinds.outcome import Failed
-from core.engine.recall.asking import Asked, Meaning
+from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader
 from core.gateway.call_records import CallRecords, failure_of
 from core.gateway.cashier import Following, nothing_follows
@@ -90,7 +90,7 @@ class Job:
         """
         snapshot = self.snapshot if snapshot is None else snapshot
         recent_from = self.builder.recent_from(snapshot.session)
-        asked = Asked(text=text, recent_from=recent_from, embed=self.calls.meaning_of)
+        asked = RecallRequest(text=text, recent_from=recent_from, embed=self.calls.meaning_of)
         return snapshot.known_to(slot, await self.bank.read(snapshot, slot, asked))
 
 

@@ -11,6 +11,7 @@ from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import Request, SummaryRequest
+from core.engine.decisions.commands import SETTLED
 from core.engine.queue import changes
 from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.entries import QueueEntry, entries_of
@@ -216,7 +217,7 @@ class QueueControl:
         for one in await self._store.requests():
             if one.request.id == request_id:
                 return one
-        raise IllegalCommandError("That call is settled already; there is nothing left to do for it.")
+        raise IllegalCommandError(SETTLED)
 
     def _chapter_with(self, request_id: RequestId) -> ChapterQueue | None:
         return next((one for one in self._open.values() if one.is_writing and one.has(request_id)), None)

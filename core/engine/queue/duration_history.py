@@ -6,7 +6,7 @@ from itertools import groupby
 from core.agents import assist
 from core.domain.ids import SessionId
 from core.domain.requests.request import Artifact
-from core.engine.kinds.trial import TEST_VERSION
+from core.engine.kinds.test_call import TEST_VERSION
 from core.gateway.embedding_records import EMBEDDING_VERSION
 from core.storage.session_store import SessionStore
 

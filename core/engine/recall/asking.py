@@ -38,7 +38,7 @@ Embed = Callable[[str], Awaitable[Meaning | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RecallRequest:
     """The prompt for which an input is built, and the means to search by meaning."""
 
     text: str
@@ -49,13 +49,13 @@ class Asked:
     """None to look by words alone."""
 
 
-async def meaning_of(asked: Asked, events: Sequence[Event]) -> Meaning | None:
+async def meaning_of(asked: RecallRequest, events: Sequence[Event]) -> Meaning | None:
     """Return the meaning that an input asks about; None where none can be had, or words alone are asked."""
     return await asked.embed(_told(asked.text, events[-EVENTS_ASKED:])) if asked.embed else None
 
 
 def query_of(
-    asked: Asked,
+    asked: RecallRequest,
     meaning: Meaning | None,
     events: Sequence[Event],
     chapters: Sequence[BankChapter],

@@ -32,7 +32,7 @@ from core.domain.slot import Slot
 from core.domain.story.context_status import never_of
 from core.domain.story.event import Event
 from core.domain.story.transcript import in_order
-from core.engine.recall.asking import Asked, Meaning, meaning_of, query_of, scopes_of
+from core.engine.recall.asking import Meaning, RecallRequest, meaning_of, query_of, scopes_of
 from core.engine.recall.spelling import respelled, with_names
 from core.storage.bank_store import Drawn, Sheets
 from core.storage.session_store import SessionStore
@@ -62,7 +62,7 @@ class BankReader:
         self._most_items = most_items
         self._fades_at = fades_at
 
-    async def read(self, snapshot: Snapshot, slot: Slot, asked: Asked | None = None) -> ChapterBank:
+    async def read(self, snapshot: Snapshot, slot: Slot, asked: RecallRequest | None = None) -> ChapterBank:
         """Return what the input of a character may draw on. Never raises what the store did.
 
         Nothing is recalled where nothing is `asked`.
@@ -76,7 +76,7 @@ class BankReader:
             log.warning("the memory bank was left out of an input: %r", errors.exceptions)
         return ChapterBank(left_out=(NOT_IN_TIME,))
 
-    async def _read(self, snapshot: Snapshot, slot: Slot, asked: Asked | None) -> ChapterBank:
+    async def _read(self, snapshot: Snapshot, slot: Slot, asked: RecallRequest | None) -> ChapterBank:
         session = snapshot.session
         limit = self._most_items(slot)
         if asked is None or not limit:
@@ -106,7 +106,7 @@ class BankReader:
         return ChapterBank(sheet=sheet_of(lines, slot), recalled=tuple(recalled))
 
     async def _recalled(
-        self, snapshot: Snapshot, slot: Slot, asked: Asked, limit: int
+        self, snapshot: Snapshot, slot: Slot, asked: RecallRequest, limit: int
     ) -> tuple[tuple[BankChapter, ...], Drawn]:
         """Return the chapters that are asked about, the states of the character, and what it recalls.
 
@@ -132,7 +132,7 @@ class BankReader:
             query = replace(query, at=self._fades_at(), limit=limit + spare)
             return chapters, await bank.draw(_sheets_of(chapters, slot), query, respell)
 
-    async def _meaning_of(self, asked: Asked, events: Sequence[Event]) -> Meaning | None:
+    async def _meaning_of(self, asked: RecallRequest, events: Sequence[Event]) -> Meaning | None:
         """Return the meaning that is asked about; no text is sent out to be compared with nothing."""
         if asked.embed is None or not await self._store.bank.can_recall_by_meaning():
             return None

@@ -18,7 +18,7 @@ from core.domain.bank.pieces import pieces_of
 from core.domain.bank.recall import Found, Query, Scope, query_words
 from core.domain.ids import SessionId
 from core.engine.recall.asking import Embed, Meaning
-from core.engine.recall.texts import PLACES, ChapterTexts, Place, Text, read_texts
+from core.engine.recall.texts import PLACES, ChapterTexts, HitPlace, Text, read_texts
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 from core.text.analysis.trigrams import FEWEST_LETTERS, nearest
@@ -45,7 +45,7 @@ class Hit:
     session_id: SessionId
     chapter: int
     """Its number among the chapters that were searched, from 1."""
-    place: Place
+    place: HitPlace
     prompt: int | None = None
     """The last prompt that it is from; None for a draft."""
     source: str
@@ -72,7 +72,7 @@ class Hit:
         return "" if self.has_words or self.similarity is None else f"≈{self.similarity:.2f} "
 
     @property
-    def where(self) -> tuple[SessionId, Place, int | None, str, int]:
+    def where(self) -> tuple[SessionId, HitPlace, int | None, str, int]:
         """Identity of the text."""
         return self.session_id, self.place, self.prompt, self.source, self.part
 
@@ -145,10 +145,10 @@ async def _search(
         hits += await asyncio.to_thread(found.hits, matches, near.get(session.id, {}))
         proved = [one for one in items if one.item.session_id == session.id]
         hits += found.of_proofs(proved, hits)
-    order = list(Place)
+    order = list(HitPlace)
     # The bank is searched for some of the words; here all of them count.
     has_words = any(
-        matches(f"{hit.who} {hit.text}") if hit.place is Place.BANK else hit.similarity is None
+        matches(f"{hit.who} {hit.text}") if hit.place is HitPlace.BANK else hit.similarity is None
         for hit in hits
     )
     return tuple(sorted(hits, key=lambda hit: order.index(hit.place))), has_words
@@ -206,13 +206,13 @@ class _Chapter:
             found += [*by_words, *by_meaning]
         return found
 
-    def _by_words(self, matches: Matcher, place: Place) -> Iterator[Hit]:
+    def _by_words(self, matches: Matcher, place: HitPlace) -> Iterator[Hit]:
         for one in self.read.texts(place):
             span = matches(one.text)
             if span is not None:
                 yield self._hit(one, span)
 
-    def _by_meaning(self, near: Mapping[str, float], place: Place) -> Iterator[Hit]:
+    def _by_meaning(self, near: Mapping[str, float], place: HitPlace) -> Iterator[Hit]:
         """Yield each text that has a piece which is near, at the nearest of them."""
         for one in self.read.texts(place) if near else ():
             pieces = [(near[piece.hash], piece) for piece in pieces_of(one.text) if piece.hash in near]
@@ -294,7 +294,7 @@ def _of_item(one: Found, chapters: Sequence[SessionId]) -> Hit:
     return Hit(
         session_id=item.session_id,
         chapter=chapters.index(item.session_id) + 1,
-        place=Place.BANK,
+        place=HitPlace.BANK,
         prompt=item.proved_at,
         source=str(item.id),
         who=clean_line(item.name),

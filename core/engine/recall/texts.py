@@ -15,7 +15,7 @@ from core.domain.story.transcript import in_order
 from core.storage.session_store import SessionStore
 
 
-class Place(StrEnum):
+class HitPlace(StrEnum):
     """Place of a hit; the values are for people."""
 
     BANK = "memory bank"
@@ -27,7 +27,7 @@ class Place(StrEnum):
 class Text(NamedTuple):
     """A text that is searched, and what a hit says of it."""
 
-    place: Place
+    place: HitPlace
     text: str
     prompt: int | None
     source: str
@@ -44,16 +44,16 @@ class ChapterTexts(NamedTuple):
     blocks: Sequence[MemoryBlock]
     drafts: Sequence[NarrativeDraft]
 
-    def texts(self, place: Place) -> Iterator[Text]:
+    def texts(self, place: HitPlace) -> Iterator[Text]:
         """Yield the texts of one place, the newest first."""
         match place:
-            case Place.TRANSCRIPT:
+            case HitPlace.TRANSCRIPT:
                 yield from map(self.of_event, reversed(in_order(self.events)))
-            case Place.MEMORY:
+            case HitPlace.MEMORY:
                 for block in reversed(self.blocks):
                     for part, text in enumerate(texts_of(block.payload)):
                         yield Text(place, text, block.last, str(block.id), part=part)
-            case Place.DRAFT:
+            case HitPlace.DRAFT:
                 for draft in reversed(self.drafts):
                     who = f"version {draft.version}"
                     yield Text(place, draft.text, None, str(draft.version), who)
@@ -62,10 +62,10 @@ class ChapterTexts(NamedTuple):
         """Return the text of an event."""
         name = self.names.get(int(event.slot), "") if event.slot else ""
         who = name or ("GM" if event.role is Role.USER else "")
-        return Text(Place.TRANSCRIPT, event.text, event.prompt_index, str(event.ordinal), who)
+        return Text(HitPlace.TRANSCRIPT, event.text, event.prompt_index, str(event.ordinal), who)
 
 
-PLACES = (Place.TRANSCRIPT, Place.MEMORY, Place.DRAFT)
+PLACES = (HitPlace.TRANSCRIPT, HitPlace.MEMORY, HitPlace.DRAFT)
 """The places that have texts, in the order of a search."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from core.agents import assist
-from core.agents.assist import Asked, Proposal
+from core.agents.assist import AssistRequest, SuggestedText
 from core.domain.agent_role import AgentRole
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedError, StoryEngineError
@@ -65,7 +65,7 @@ class Assist:
         """The model that answers."""
         return self._gateway.model_label(self._gateway.choices[AgentRole.NARRATIVE])
 
-    def new(self, asked: Asked) -> BackgroundRequest:
+    def new(self, asked: AssistRequest) -> BackgroundRequest:
         """Return the request for a proposal; raises IllegalCommandError where none can be made.
 
         Raises SessionLockedError where another window writes.
@@ -79,7 +79,7 @@ class Assist:
             **new_work(RequestKind.ASSIST, self._writer.snapshot.session.id, self._clock()),
         )
 
-    async def propose(self, request: BackgroundRequest, watcher: Watcher) -> Proposal:
+    async def propose(self, request: BackgroundRequest, watcher: Watcher) -> SuggestedText:
         """Queue a request, or one that has failed again, and return its proposal.
 
         Raises StoryEngineError when the call failed or was stopped: propose it again then, or leave it.
@@ -90,7 +90,7 @@ class Assist:
         finally:
             self._asked.discard(request.id)
 
-    async def _proposed(self, request: BackgroundRequest, watcher: Watcher) -> Proposal:
+    async def _proposed(self, request: BackgroundRequest, watcher: Watcher) -> SuggestedText:
         with self._writer.listeners.listen() as listener:
             if any(one.id == request.id for one in self._writer.snapshot.requests):
                 await self._background.retry(request.id)
@@ -120,12 +120,12 @@ class Assist:
                 pass
         return False
 
-    async def _proposal_of(self, request: BackgroundRequest) -> Proposal:
+    async def _proposal_of(self, request: BackgroundRequest) -> SuggestedText:
         """Return the proposal in the newest call of a request; raises StorageError."""
         calls = await self._store.artifacts(request.session_id, request_id=request.id)
         last = calls[-1]
         texts = await self._store.contents(request.session_id, [last.output_ref or ""])
-        asked = Asked.from_text(request.text)
+        asked = AssistRequest.from_text(request.text)
         is_unfinished = last.finish_reason == "length"
         made = assist.read_proposal(
             asked, texts[last.output_ref or ""], is_unfinished=is_unfinished, style=self._style

@@ -27,7 +27,7 @@ from core.engine.queue.background import BackgroundWorker
 from core.engine.session.session_reader import SessionReader
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.library.names import name_key
 from core.library.proposals.exposure import neglected
 from core.library.proposals.of_chapter import of_exposure, of_fading, of_merging
@@ -73,7 +73,7 @@ class CastWork:
         """The model that answers."""
         return self._gateway.model_label(self._gateway.choices[AgentRole.CONTEXT_SUMMARY])
 
-    async def fill_gaps(self, character: Character) -> RequestId:
+    async def fill_gaps(self, character: LibraryCharacter) -> RequestId:
         """Ask for the missing details of a character; return the request.
 
         Raises IllegalCommandError where nothing is missing, or where the program must not change it.
@@ -157,8 +157,8 @@ class CastWork:
 
 
 def members_of(
-    session: Session, tab1: Tab1Inputs, characters: Sequence[Character]
-) -> list[tuple[Slot, Character]]:
+    session: Session, tab1: Tab1Inputs, characters: Sequence[LibraryCharacter]
+) -> list[tuple[Slot, LibraryCharacter]]:
     """Return the characters of the library that play in a chapter, each with its first slot.
 
     A slot is of the character that it was taken from; one that was made by hand, of the one with its name.
@@ -166,7 +166,7 @@ def members_of(
     """
     by_id = {one.id: one for one in characters}
     by_name = {name_key(one.name): one for one in characters}
-    found: dict[CharacterId, tuple[Slot, Character]] = {}
+    found: dict[CharacterId, tuple[Slot, LibraryCharacter]] = {}
     for slot, name in session.roster:
         taken_from = tab1.profile_of(slot).character_id
         character = by_name.get(name_key(name)) if taken_from is None else by_id.get(taken_from)
@@ -176,7 +176,7 @@ def members_of(
 
 
 def _without_model(
-    character: Character,
+    character: LibraryCharacter,
     texts: Sequence[str],
     known: Sequence[Proposal],
     session: Session,
@@ -208,7 +208,7 @@ def _touched(known: Sequence[Proposal]) -> dict[str, datetime]:
     return touched
 
 
-def _why_not(character: Character, now: datetime) -> str:
+def _why_not(character: LibraryCharacter, now: datetime) -> str:
     if character.archived_at is not None:
         return "is archived"
     if character.is_static:

@@ -8,8 +8,8 @@ from core.domain.ids import BlockId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session_state import SessionState
-from core.domain.story.condensed import FEWEST, MOST, Condensing, Place, Strategy, next_run, range_of
-from core.domain.story.memory import BlockType
+from core.domain.story.condensed import FEWEST, MOST, Condensing, Strategy, next_run, range_of
+from core.domain.story.memory import BlockType, MemoryPlace
 from core.engine.changes.moves import new_work
 from core.engine.queue.background import BackgroundWorker
 from core.engine.sync.listening_task import ListeningTask
@@ -74,7 +74,7 @@ class Condenser(ListeningTask):
         self._known = _ids(snapshot)
         await self._background.add(request)
 
-    def _wanted(self, snapshot: Snapshot) -> frozenset[Place]:
+    def _wanted(self, snapshot: Snapshot) -> frozenset[MemoryPlace]:
         """Return the places of the deltas that are to be condensed."""
         session = snapshot.session
         if self._condensing.strategy is Strategy.FIXED:
@@ -82,7 +82,7 @@ class Condenser(ListeningTask):
             deltas = (block for block in snapshot.blocks if block.type is BlockType.TURN_DELTA)
             return frozenset(block.place for block in deltas if block.last <= newest)
         builder = self._builder.with_prompt_blocks(snapshot.prompt_blocks)
-        shrunk: frozenset[Place] = frozenset()
+        shrunk: frozenset[MemoryPlace] = frozenset()
         for slot in session.slots:
             shrunk |= builder.digest(snapshot.known_without_lore(slot)).shrunk
         return shrunk

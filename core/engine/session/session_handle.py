@@ -19,7 +19,7 @@ from core.domain.requests.request import (
     ReplyRequest,
     Request,
     SummaryRequest,
-    TrialRequest,
+    TestCallRequest,
 )
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
@@ -29,7 +29,7 @@ from core.engine.changes.moves import why_not
 from core.engine.decisions import commands
 from core.engine.decisions.recovery import recover, withdraw_queued_prompts
 from core.engine.decisions.transitions import time_of_service
-from core.engine.kinds.trial import record_of_test
+from core.engine.kinds.test_call import record_of_test_call
 from core.engine.queue.background import another_round
 from core.engine.queue.changes import NOT_FAILED
 from core.engine.queue.order import begun_with
@@ -234,12 +234,12 @@ class SessionHandle:
             case BackgroundRequest():
                 await self.background.retry(request_id)
                 return request_id
-            case TrialRequest():
+            case TestCallRequest():
                 raise ValueError("a test call is given up as soon as it has failed")
 
-    async def record_test(self, test: TrialRequest, result: CallResult) -> None:
+    async def record_test_call(self, test: TestCallRequest, result: CallResult) -> None:
         """Store the provenance of a test call."""
-        await self._writer.apply(lambda _: record_of_test(test, result, self._clock()))
+        await self._writer.apply(lambda _: record_of_test_call(test, result, self._clock()))
 
     async def end_chapter(self) -> None:
         """End the chapter, after a last summary if one is needed."""

@@ -8,7 +8,7 @@ from core.domain.bank.checks import problems_of
 from core.domain.bank.details import QuoteDetails
 from core.domain.bank.evidence import Evidence, find_words
 from core.domain.bank.item import Item, ItemAccess
-from core.domain.ids import ItemId
+from core.domain.ids import ItemId, LogPlace
 from core.domain.session.limits import is_storable_time
 from core.domain.session.session import Session
 from core.domain.story.event import Event
@@ -79,7 +79,7 @@ def _kept(item: Item) -> tuple[object, ...]:
     )
 
 
-def _is_proved(item: Item, log: Mapping[tuple[int, int, int], Event], takes: set[tuple[int, int]]) -> bool:
+def _is_proved(item: Item, log: Mapping[LogPlace, Event], takes: set[tuple[int, int]]) -> bool:
     """Whether its words are in events that all of its label witnessed; the GM's own needs no proof."""
     if item.take is not None and (item.prompt_index, item.take) not in takes:
         return False

@@ -24,7 +24,7 @@ from core.domain.requests.request import (
     Request,
     RequestState,
     SummaryRequest,
-    TrialRequest,
+    TestCallRequest,
 )
 from core.domain.session import carry_over, profile
 from core.domain.session.limits import (
@@ -247,7 +247,7 @@ def problems_of_requests(session: Session, requests: Sequence[Request], events: 
                 yield from _problems_of_called(session, request, replied)
             case SummaryRequest() if not _is_summary_of(session, request, last):
                 yield "a summary is due of prompts that are missing"
-            case TrialRequest() if request.has_failed:
+            case TestCallRequest() if request.has_failed:
                 yield "a test call is neither done nor given up"
             case BackgroundRequest() if not _is_work_of(session, request, last):
                 yield "background work is about a character or prompts that are missing"

@@ -15,6 +15,7 @@ from core.library.refusal import FileRefusedError
 ENDINGS: Final = frozenset({".json", ".png", ".charx", ".jpg", ".jpeg", ".lorebook"})
 """The endings of those files in a folder that may hold a card or a lorebook."""
 MOST_FILES: Final = 10_000
+NO_FILE: Final = "No file there can be imported here."
 
 
 async def read_file(file: Path, most: int) -> bytes:

@@ -76,7 +76,7 @@ def read_card(content: bytes, name: str) -> CardFile:
         charx = read_charx(content, what)
         file = CardFile(what, CardFormat.CHARX, card_of(charx.document, what), content, charx=charx)
     elif content[:2] == b"\xff\xd8":
-        raise FileRefusedError(f"{what} is a picture without a card.")
+        raise _without_card(what)
     elif not content.strip(BLANK):
         raise FileRefusedError(f"{what} is empty.")
     else:
@@ -127,7 +127,7 @@ def _from_png(content: bytes, what: str) -> CardFile:
     if main is None:
         if not is_whole(content):
             raise FileRefusedError(f"{what} is damaged: the picture was cut off before its end.")
-        raise fault or FileRefusedError(f"{what} is a picture without a card.")
+        raise fault or _without_card(what)
     if fault is not None:
         notes.append("One of the copies of the card in the picture cannot be read; the other was taken.")
     card = Card(main)
@@ -212,6 +212,10 @@ def _object(document: JsonDocument, what: str) -> JsonDocument:
     if not isinstance(value, dict):
         raise FileRefusedError(f"{what} holds no character card.")
     return document
+
+
+def _without_card(what: str) -> FileRefusedError:
+    return FileRefusedError(f"{what} is a picture without a card.")
 
 
 def _encrypted(what: str) -> FileRefusedError:

@@ -99,7 +99,7 @@ def _check(infos: list[zipfile.ZipInfo], what: str) -> None:
         if is_large and info.file_size > GREATEST_RATIO * max(info.compress_size, 1):
             raise FileRefusedError(f"{what} unpacks to far more than it is, and was not read.")
     if sum(info.file_size for info in infos) > LARGEST_TOTAL:
-        raise FileRefusedError(f"{what} unpacks to more than {LARGEST_TOTAL // 1024**2} MB.")
+        raise _too_large(what)
 
 
 def is_safe_path(name: str) -> bool:
@@ -117,11 +117,15 @@ def _members(archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo], what: str) 
         with archive.open(info) as opened:
             content = opened.read(most + 1)
         if len(content) > most:
-            raise FileRefusedError(f"{what} unpacks to more than {LARGEST_TOTAL // 1024**2} MB.")
+            raise _too_large(what)
         left -= len(content)
         is_packed = info.compress_type == zipfile.ZIP_DEFLATED
         found.append(Member(info.filename, content, is_packed, info.date_time))
     return tuple(found)
+
+
+def _too_large(what: str) -> FileRefusedError:
+    return FileRefusedError(f"{what} unpacks to more than {LARGEST_TOTAL // 1024**2} MB.")
 
 
 def write_charx(document: JsonDocument, front: bytes, members: tuple[Member, ...]) -> bytes:

@@ -17,7 +17,7 @@ LONG: Final = 5_000
 OFFERED: Final = "The card has more, which a chapter is offered once it takes the character; you choose:"
 
 
-class Place(StrEnum):
+class CardTarget(StrEnum):
     """Target of a card's text; the value is the GM's word for it. Those that are offered come last."""
 
     NAME = "the name"
@@ -32,32 +32,32 @@ class Place(StrEnum):
     @property
     def is_offered(self) -> bool:
         """Whether a text goes there only once the GM chooses it, for a chapter that took the character."""
-        return self not in (Place.NAME, Place.IDENTITY, Place.KEPT)
+        return self not in (CardTarget.NAME, CardTarget.IDENTITY, CardTarget.KEPT)
 
     @property
     def room(self) -> int:
         """Maximum characters of one text."""
-        return LONGEST_PROMPT_BLOCK if self in (Place.RULES, Place.MATERIAL) else LONG
+        return LONGEST_PROMPT_BLOCK if self in (CardTarget.RULES, CardTarget.MATERIAL) else LONG
 
 
 _PLACES: Final = (
-    ("name", "Name", Place.NAME),
-    ("nickname", "Nickname", Place.NAME),
-    ("description", "Description", Place.IDENTITY),
-    ("personality", "Personality", Place.IDENTITY),
-    ("scenario", "Scenario", Place.CHAPTER),
-    ("first_mes", "First message", Place.GREETINGS),
-    ("mes_example", "Examples", Place.MATERIAL),
-    ("system_prompt", "System prompt", Place.RULES),
-    ("post_history_instructions", "Post-history instructions", Place.RULES),
-    ("creator_notes", "Creator's notes", Place.KEPT),
-    ("creator", "Creator", Place.KEPT),
-    ("character_version", "Version of the character", Place.KEPT),
+    ("name", "Name", CardTarget.NAME),
+    ("nickname", "Nickname", CardTarget.NAME),
+    ("description", "Description", CardTarget.IDENTITY),
+    ("personality", "Personality", CardTarget.IDENTITY),
+    ("scenario", "Scenario", CardTarget.CHAPTER),
+    ("first_mes", "First message", CardTarget.GREETINGS),
+    ("mes_example", "Examples", CardTarget.MATERIAL),
+    ("system_prompt", "System prompt", CardTarget.RULES),
+    ("post_history_instructions", "Post-history instructions", CardTarget.RULES),
+    ("creator_notes", "Creator's notes", CardTarget.KEPT),
+    ("creator", "Creator", CardTarget.KEPT),
+    ("character_version", "Version of the character", CardTarget.KEPT),
 )
 _LISTS: Final = (
-    ("alternate_greetings", "Other greetings", Place.GREETINGS),
-    ("group_only_greetings", "Greetings for groups", Place.GREETINGS),
-    ("tags", "Tags", Place.KEPT),
+    ("alternate_greetings", "Other greetings", CardTarget.GREETINGS),
+    ("group_only_greetings", "Greetings for groups", CardTarget.GREETINGS),
+    ("tags", "Tags", CardTarget.KEPT),
 )
 
 
@@ -67,7 +67,7 @@ class Placement:
 
     field: str
     title: str
-    place: Place
+    place: CardTarget
     text: str
 
     @property
@@ -89,12 +89,12 @@ def placements(card: Card) -> tuple[Placement, ...]:
         found += [
             Placement(field, f"{title} {number}" if len(texts) > 1 else title, place, text)
             for number, text in enumerate(texts, start=1)
-            if place is not Place.KEPT
+            if place is not CardTarget.KEPT
         ]
-        if place is Place.KEPT:
+        if place is CardTarget.KEPT:
             found.append(Placement(field, title, place, ", ".join(texts)))
     if card.depth_prompt is not None:
-        found.append(Placement("depth_prompt", "Depth prompt", Place.RULES, card.depth_prompt.text))
+        found.append(Placement("depth_prompt", "Depth prompt", CardTarget.RULES, card.depth_prompt.text))
     return tuple(placement for placement in found if placement.text.strip())
 
 
@@ -103,19 +103,19 @@ def report(file: CardFile) -> tuple[str, ...]:
     placed = placements(file.card)
     taken: list[str] = []
     offered: list[str] = []
-    for place in Place:
+    for place in CardTarget:
         titles = list(dict.fromkeys(one.title for one in placed if one.place is place))
         if titles:
             (offered if place.is_offered else taken).append(f"{_joined(titles)} → {place}.")
     entries = _lore_entries(file.card)
     if entries is not None:
-        offered.append(f"Lore, {entries:,} {'entry' if entries == 1 else 'entries'} → {Place.LORE}.")
+        offered.append(f"Lore, {entries:,} {'entry' if entries == 1 else 'entries'} → {CardTarget.LORE}.")
     sentences = [*file.notes, *taken, *([OFFERED, *offered] if offered else [])]
     sentences += [
         f"{one.title} has {len(one.text):,} characters, and {one.room:,} fit; "
         "nothing was cut, choose what goes."
         for one in placed
-        if one.is_long and one.place is not Place.KEPT
+        if one.is_long and one.place is not CardTarget.KEPT
     ]
     return tuple(sentences)
 

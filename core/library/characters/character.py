@@ -59,8 +59,8 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Character:
-    """One character. `version` counts its changes: one that was made from an older version is refused."""
+class LibraryCharacter:
+    """A character of the library. `version` counts its changes; a change of an older version is refused."""
 
     id: CharacterId
     name: str

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 from core.domain.errors import ChangedElsewhereError
 from core.domain.session import profile
 from core.domain.session.limits import LONGEST_NAME, is_storable_time
-from core.library.characters.character import Character, Topic, Trait
+from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.library.names import name_key
 from core.text.cleaning import clean, clean_line, is_blank
 
@@ -25,7 +25,7 @@ BOUNDS: Final[Mapping[type, str]] = {
 Item = TypeVar("Item", Trait, Topic)
 
 
-def cleaned(character: Character) -> Character:
+def cleaned(character: LibraryCharacter) -> LibraryCharacter:
     """Return the same with every text cleaned, and each list without blanks and repetitions."""
     name = clean_line(character.name)
     taken = name_key(name)
@@ -57,7 +57,7 @@ def cleaned(character: Character) -> Character:
     )
 
 
-def merged(begun: Character, made: Character, now: Character) -> Character:
+def merged(begun: LibraryCharacter, made: LibraryCharacter, now: LibraryCharacter) -> LibraryCharacter:
     """Return `now` with the fields in which `made` differs from `begun`.
 
     Raises ChangedElsewhereError where one of them is not what it was.
@@ -72,7 +72,7 @@ def merged(begun: Character, made: Character, now: Character) -> Character:
     return replace(now, **changed)
 
 
-def problems_of(character: Character) -> Iterator[str]:
+def problems_of(character: LibraryCharacter) -> Iterator[str]:
     """Yield, in sentences, what keeps a character from being stored; it is `cleaned` before."""
     if is_blank(character.name) or len(character.name) > LONGEST_NAME:
         yield f"A character has a name of 1 to {LONGEST_NAME} characters."

@@ -23,7 +23,7 @@ from core.domain.session.profile import (
     lines_of,
 )
 from core.library.cards.card import Card, new_card
-from core.library.characters.character import Character, Imported, Topic, Trait, record_of
+from core.library.characters.character import Imported, LibraryCharacter, Topic, Trait, record_of
 from core.library.characters.checks import (
     LONGEST_TEXT,
     MOST_TOPICS,
@@ -102,7 +102,7 @@ def character_of(
     now: datetime,
     *,
     is_trusted: bool = False,
-) -> Character:
+) -> LibraryCharacter:
     """Return the character in a card under a name that is free in the library.
 
     Its other names are left out whose keys are in `taken`, because someone else has them. Only of a card
@@ -113,7 +113,7 @@ def character_of(
     read.pop("aliases", None)
     aliases = [one for one in other_names_of(card) if name_key(one) not in taken]
     character = cleaned(
-        Character(
+        LibraryCharacter(
             id=character_id,
             name=name,
             aliases=tuple(aliases[:MOST_ALIASES]),
@@ -127,7 +127,7 @@ def character_of(
     return replace(character, imported=imported)
 
 
-def card_with(character: Character, card: Card | None) -> Card:
+def card_with(character: LibraryCharacter, card: Card | None) -> Card:
     """Return the card of a character with the GM's changes; a new one where it came from none."""
     imported = character.imported
     if card is None or imported is None:
@@ -158,19 +158,19 @@ def _split(identity: str, card: Card) -> dict[str, str]:
     return {"description": identity, "personality": ""}
 
 
-def _has_more(character: Character) -> bool:
+def _has_more(character: LibraryCharacter) -> bool:
     """Whether there is something of the character that a card has no field for."""
-    plain = Character(
+    plain = LibraryCharacter(
         id=character.id, name="", created_at=character.created_at, updated_at=character.updated_at
     )
     return _written(character) != _written(plain)
 
 
-def _rest_of(character: Character) -> str:
+def _rest_of(character: LibraryCharacter) -> str:
     return canonical(_written(character)).decode()
 
 
-def _written(character: Character) -> dict[str, Any]:
+def _written(character: LibraryCharacter) -> dict[str, Any]:
     return {
         "aliases": list(character.aliases),
         "short_description": character.short_description,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from core.domain.ids import CharacterId
 from core.domain.session.profile import NO_PROFILE, Profile
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.text.cleaning import clean, clean_line
 
 
@@ -50,7 +50,7 @@ class Compared:
         return self.chapter == self.library
 
 
-def identity_for(character: Character, name: str) -> str:
+def identity_for(character: LibraryCharacter, name: str) -> str:
     """Return the identity as a chapter takes it, for a character that is called `name` there.
 
     Macros are expanded, except `{{user}}`, because a chapter has no user. What one of them draws stays the
@@ -68,7 +68,7 @@ def expanded(text: str, character_id: CharacterId, name: str, values: Mapping[st
 
 
 def compared(
-    character: Character, name: str, identity: str, profile: Profile = NO_PROFILE
+    character: LibraryCharacter, name: str, identity: str, profile: Profile = NO_PROFILE
 ) -> tuple[Compared, ...]:
     """Return each field of a character and of a slot that has this name, this identity and this profile.
 
@@ -100,7 +100,7 @@ def profile_with(profile: Profile, field: SharedField, text: str) -> Profile:
     return replace(profile, **_said(field, text))
 
 
-def with_field(character: Character, field: SharedField, text: str) -> Character:
+def with_field(character: LibraryCharacter, field: SharedField, text: str) -> LibraryCharacter:
     """Return the character with another text in one field; a new identity overwrites the old one's macros."""
     return replace(character, **_said(field, text))
 

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
-from core.library.characters.character import Character, Topic, Trait
+from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.library.characters.checks import BOUNDS
 from core.library.names import name_key
 
@@ -58,7 +58,7 @@ def _number(item: Nature, text: str) -> float:
         raise IllegalCommandError(f"{BOUNDS[type(item)]} Nothing was stored.") from error
 
 
-def items_of(character: Character) -> tuple[Nature, ...]:
+def items_of(character: LibraryCharacter) -> tuple[Nature, ...]:
     """Return the traits of a character, and then its topics."""
     return (*character.traits, *character.topics)
 
@@ -68,7 +68,7 @@ def called(items: Sequence[Nature], name: str) -> Nature | None:
     return next((one for one in items if name_key(one.name) == name_key(name)), None)
 
 
-def with_item(character: Character, item: Nature, begun: Nature | None) -> Character:
+def with_item(character: LibraryCharacter, item: Nature, begun: Nature | None) -> LibraryCharacter:
     """Return the character with an item in place of the one that was begun with; behind all others if None.
 
     Raises ChangedElsewhereError if that one is not there as it was.
@@ -81,7 +81,7 @@ def with_item(character: Character, item: Nature, begun: Nature | None) -> Chara
     return _with_list(character, item, [item if one == begun else one for one in items])
 
 
-def without_item(character: Character, item: Nature) -> Character:
+def without_item(character: LibraryCharacter, item: Nature) -> LibraryCharacter:
     """Return the character without an item; raise ChangedElsewhereError if it is not there as it was."""
     items = _list_of(character, item)
     if item not in items:
@@ -89,10 +89,10 @@ def without_item(character: Character, item: Nature) -> Character:
     return _with_list(character, item, [one for one in items if one != item])
 
 
-def _list_of(character: Character, item: Nature) -> Sequence[Nature]:
+def _list_of(character: LibraryCharacter, item: Nature) -> Sequence[Nature]:
     return character.traits if isinstance(item, Trait) else character.topics
 
 
-def _with_list(character: Character, item: Nature, items: Sequence[Nature]) -> Character:
+def _with_list(character: LibraryCharacter, item: Nature, items: Sequence[Nature]) -> LibraryCharacter:
     changed: dict[str, Any] = {"traits" if isinstance(item, Trait) else "topics": tuple(items)}
     return replace(character, **changed)

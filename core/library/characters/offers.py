@@ -20,7 +20,7 @@ from core.domain.session.prompt_block import (
 )
 from core.domain.slot import Slot
 from core.library.cards.card import Card
-from core.library.cards.report import Place, placements
+from core.library.cards.report import CardTarget, placements
 from core.library.characters.in_chapter import expanded
 from core.text.cleaning import is_blank
 from core.text.graphemes import head
@@ -51,13 +51,13 @@ class Offer:
     """Its name on the command line, such as `greeting-2`."""
     field: str
     title: str
-    place: Place
+    place: CardTarget
     text: str
 
     @property
     def is_block(self) -> bool:
         """Whether it becomes a prompt block; otherwise it goes into the text of the chapter."""
-        return self.place in (Place.RULES, Place.MATERIAL)
+        return self.place in (CardTarget.RULES, CardTarget.MATERIAL)
 
 
 def offers_of(card: Card, character_id: CharacterId, name: str) -> tuple[Offer, ...]:
@@ -69,7 +69,7 @@ def _offers_of(card: Card, character_id: CharacterId, name: str) -> Iterator[Off
     greetings = 0
     for one in placements(card):
         text = expanded(one.text, character_id, name, _NO_RULES).strip()
-        if one.place is Place.GREETINGS:
+        if one.place is CardTarget.GREETINGS:
             greetings += 1
             word = GREETING if greetings == 1 else f"{GREETING}-{greetings}"
         else:
@@ -124,7 +124,7 @@ def with_offer(blocks: PromptBlocks, offer: Offer, slot: Slot, name: str, text: 
         name=_block_name(offer, name),
         text=text or offer.text,
         order=_ORDERS.get(offer.field, LEAST_ORDER),
-        place=BlockPlace.MATERIAL if offer.place is Place.MATERIAL else BlockPlace.RULES,
+        place=BlockPlace.MATERIAL if offer.place is CardTarget.MATERIAL else BlockPlace.RULES,
         slots=(slot,),
     )
     return blocks.with_block(block)

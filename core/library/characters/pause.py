@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from core.domain.errors import IllegalCommandError
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.text.cleaning import clean_line
 
 _END: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2})?", re.ASCII)
@@ -26,7 +26,7 @@ def read_end(typed: str) -> datetime | None:
         raise IllegalCommandError(EXPECTED) from error
 
 
-def pause_text(character: Character, now: datetime) -> str:
+def pause_text(character: LibraryCharacter, now: datetime) -> str:
     """Return whether a character is paused, and until when; empty for one that is not."""
     if not character.is_paused_at(now):
         return ""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from core.library.characters.character import Character, Topic
+from core.library.characters.character import LibraryCharacter, Topic
 from core.library.names import name_key
 from core.text.analysis.repetition import words_of
 
@@ -44,7 +44,7 @@ def faded(exposure: float) -> float:
 
 
 def neglected(
-    character: Character, texts: Sequence[str], touched: dict[str, datetime], now: datetime
+    character: LibraryCharacter, texts: Sequence[str], touched: dict[str, datetime], now: datetime
 ) -> tuple[Topic, ...]:
     """Return the topics that the character wants to speak about and has not for long, the least first.
 

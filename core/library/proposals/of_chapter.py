@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from core.domain.ids import ProposalId, SessionId, new_uuid
 from core.domain.proposal import Occasion, Part, Proposal
-from core.library.characters.character import Character, Topic, Trait, record_of
+from core.library.characters.character import LibraryCharacter, Topic, Trait, record_of
 from core.library.proposals.exposure import after_mentions, faded, mentions
 from core.library.proposals.merging import duplicates, merged
 from core.library.proposals.taking import change_of
@@ -15,7 +15,7 @@ Item = TypeVar("Item", Trait, Topic)
 
 
 def of_exposure(
-    character: Character, texts: Sequence[str], session_id: SessionId, now: datetime
+    character: LibraryCharacter, texts: Sequence[str], session_id: SessionId, now: datetime
 ) -> Iterator[Proposal]:
     """Yield a higher exposure for each topic that the texts mention."""
     for topic in character.topics:
@@ -27,7 +27,7 @@ def of_exposure(
 
 
 def of_fading(
-    character: Character, texts: Sequence[str], session_id: SessionId, now: datetime
+    character: LibraryCharacter, texts: Sequence[str], session_id: SessionId, now: datetime
 ) -> Iterator[Proposal]:
     """Yield a lower exposure for each topic that the texts do not mention."""
     for topic in character.topics:
@@ -37,14 +37,14 @@ def of_fading(
             yield _exposure(character, topic, exposure, why, Occasion.FADE, session_id, now)
 
 
-def of_merging(character: Character, session_id: SessionId, now: datetime) -> Iterator[Proposal]:
+def of_merging(character: LibraryCharacter, session_id: SessionId, now: datetime) -> Iterator[Proposal]:
     """Yield one trait or topic in the place of each two that say the same."""
     yield from _merged(character, Part.TRAIT, character.traits, session_id, now)
     yield from _merged(character, Part.TOPIC, character.topics, session_id, now)
 
 
 def _merged(
-    character: Character, part: Part, items: Sequence[Item], session_id: SessionId, now: datetime
+    character: LibraryCharacter, part: Part, items: Sequence[Item], session_id: SessionId, now: datetime
 ) -> Iterator[Proposal]:
     for one, other in duplicates(items):
         made = merged(one, other)
@@ -63,7 +63,7 @@ def _merged(
 
 
 def _exposure(
-    character: Character,
+    character: LibraryCharacter,
     topic: Topic,
     exposure: float,
     why: str,

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from core.domain.errors import IllegalCommandError
 from core.domain.proposal import NAME, TEXT, Part, Proposal, Record
-from core.library.characters.character import Character, Topic, Trait
+from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.library.characters.checks import cleaned, problems_of
 from core.library.names import name_key
 
@@ -34,7 +34,7 @@ def identity_mark(identity: str) -> Record:
     return {_LENGTH: len(identity), _HASH: _hashed(identity)}
 
 
-def fits(character: Character, proposal: Proposal) -> bool:
+def fits(character: LibraryCharacter, proposal: Proposal) -> bool:
     """Whether the character has the records that the proposal would replace, and room for its additions."""
     try:
         _applied(character, proposal)
@@ -43,14 +43,14 @@ def fits(character: Character, proposal: Proposal) -> bool:
     return True
 
 
-def taken(character: Character, proposal: Proposal) -> Character:
+def taken(character: LibraryCharacter, proposal: Proposal) -> LibraryCharacter:
     """Return the character with a proposal taken; raise IllegalCommandError for one that is outdated."""
     if not fits(character, proposal):
         raise IllegalCommandError(OUTDATED)
     return _applied(character, proposal)
 
 
-def taken_back(character: Character, proposal: Proposal) -> Character:
+def taken_back(character: LibraryCharacter, proposal: Proposal) -> LibraryCharacter:
     """Return the character as it was before a proposal was taken, with later changes to other parts.
 
     Raises IllegalCommandError where the taken part has changed since.
@@ -63,7 +63,7 @@ def taken_back(character: Character, proposal: Proposal) -> Character:
         raise IllegalCommandError(_NOT_AS_TAKEN) from None
 
 
-def _applied(character: Character, proposal: Proposal) -> Character:
+def _applied(character: LibraryCharacter, proposal: Proposal) -> LibraryCharacter:
     """Return the changed character; raise _MisfitError where that is not possible, or could not be stored."""
     changed = _changed(character, proposal)
     if any(problems_of(cleaned(changed))):
@@ -71,7 +71,7 @@ def _applied(character: Character, proposal: Proposal) -> Character:
     return changed
 
 
-def _changed(character: Character, proposal: Proposal) -> Character:
+def _changed(character: LibraryCharacter, proposal: Proposal) -> LibraryCharacter:
     before, after = proposal.before, proposal.after
     match proposal.part:
         case Part.SHORT_DESCRIPTION:
@@ -129,7 +129,7 @@ def _with_addition(identity: str, addition: str) -> str:
     return f"{identity}{_BETWEEN}{addition}" if identity.strip() else addition
 
 
-def _without_addition(character: Character, addition: str) -> Character:
+def _without_addition(character: LibraryCharacter, addition: str) -> LibraryCharacter:
     identity = character.identity
     added = f"{_BETWEEN}{addition}"
     if identity == addition:

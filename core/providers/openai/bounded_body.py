@@ -7,6 +7,7 @@ import httpx2
 
 from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
+from core.providers.openai.errors import URL_HINT
 
 LONGEST_LINE: Final = 8_000_000
 """Bytes of one line of a stream: a whole answer at its bound, every character escaped, is shorter."""
@@ -51,5 +52,5 @@ def _too_long() -> ProviderError:
         ErrorCode.LLM_SERVER_ERROR,
         "The model's service sent more at once than any answer has; the connection was closed and nothing is "
         "lost, retry.",
-        hint="When it happens again, check STORYENGINE_BASE_URL.",
+        hint=URL_HINT,
     )

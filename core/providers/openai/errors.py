@@ -16,6 +16,8 @@ from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError, bounded_wait
 from core.text.cleaning import clean_line
 
+KEY_HINT = "Set STORYENGINE_API_KEY, or store the key with `storyengine model key`."
+URL_HINT = "When it happens again, check STORYENGINE_BASE_URL."
 _LONGEST_QUOTE = 240
 _SHORTEST_SECRET = 6
 """Characters of a header's value; a shorter one is no secret, and may be a part of any word."""
@@ -37,7 +39,7 @@ _NO_CREDIT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Secrets:
+class RedactedValues:
     """Values of a request that must not be shown: the key, which may be empty, and extra headers."""
 
     key: str = field(default="", repr=False)
@@ -174,7 +176,7 @@ def not_a_stream(content_type: str) -> ProviderError | None:
     return ProviderError(ErrorCode.LLM_REQUEST_ERROR, message, hint=hint)
 
 
-def scrub(text: str, secrets: Secrets) -> str:
+def scrub(text: str, secrets: RedactedValues) -> str:
     """Return a service's words on one line, short, and without anything that looks like a secret."""
     line = clean_line(text)
     for header in sorted(secrets.headers, key=len, reverse=True):
@@ -186,7 +188,7 @@ def scrub(text: str, secrets: Secrets) -> str:
     return line if len(line) <= _LONGEST_QUOTE else line[:_LONGEST_QUOTE] + "…"
 
 
-def provider_error(fault: ServiceFault, secrets: Secrets) -> ProviderError:
+def provider_error(fault: ServiceFault, secrets: RedactedValues) -> ProviderError:
     """Return the error that the GM sees; `secrets` are what must not be in it."""
     code = code_of(fault)
     return ProviderError(
@@ -197,7 +199,7 @@ def provider_error(fault: ServiceFault, secrets: Secrets) -> ProviderError:
     )
 
 
-def _message(code: ErrorCode, fault: ServiceFault, secrets: Secrets) -> str:
+def _message(code: ErrorCode, fault: ServiceFault, secrets: RedactedValues) -> str:
     if code is ErrorCode.LLM_AUTH_ERROR:
         if not secrets.key:
             return "The model's service requires a key, and no key is set; nothing is lost: set it and retry."
@@ -211,7 +213,7 @@ def _message(code: ErrorCode, fault: ServiceFault, secrets: Secrets) -> str:
 def _hint(code: ErrorCode, fault: ServiceFault) -> str:
     match code:
         case ErrorCode.LLM_AUTH_ERROR:
-            return "Set STORYENGINE_API_KEY, or store the key with `storyengine model key`."
+            return KEY_HINT
         case ErrorCode.LLM_RATE_LIMITED if fault.retry_after:
             return f"The service asks for {math.ceil(fault.retry_after)} s of patience."
         case ErrorCode.LLM_REQUEST_ERROR:

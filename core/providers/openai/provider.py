@@ -20,7 +20,15 @@ from core.providers.answer import Answer, AnswerChunk, cut_off
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.openai.chunks import ChunkReader
 from core.providers.openai.dialect import Dialect, adapted, parameters, refused_fields
-from core.providers.openai.errors import Secrets, ServiceFault, not_a_stream, provider_error, read_fault
+from core.providers.openai.errors import (
+    KEY_HINT,
+    URL_HINT,
+    RedactedValues,
+    ServiceFault,
+    not_a_stream,
+    provider_error,
+    read_fault,
+)
 from core.providers.openai.roles import bridged, must_alternate
 
 if TYPE_CHECKING:
@@ -198,8 +206,8 @@ class OpenAIProvider:
             raise
 
     @property
-    def _secrets(self) -> Secrets:
-        return Secrets(self._key or "", tuple(self._headers.values()))
+    def _secrets(self) -> RedactedValues:
+        return RedactedValues(self._key or "", tuple(self._headers.values()))
 
     async def _ready_client(self) -> openai.AsyncOpenAI:
         async with self._preparing:
@@ -246,7 +254,7 @@ def _checked(key: str) -> str:
         raise ProviderError(
             ErrorCode.LLM_AUTH_ERROR,
             "The key contains characters that no key has; nothing was sent, set it again.",
-            hint="Set STORYENGINE_API_KEY, or store the key with `storyengine model key`.",
+            hint=KEY_HINT,
         )
     return key
 
@@ -271,7 +279,7 @@ async def _in_time(awaitable: Awaitable[T], deadline: float) -> T:
 
 
 @contextlib.contextmanager
-def _translated(secrets: Secrets, *, is_streaming: bool = False) -> Iterator[None]:
+def _translated(secrets: RedactedValues, *, is_streaming: bool = False) -> Iterator[None]:
     """Turn the SDK's errors into ours, but for refusals by status, which may be worth another dialect.
 
     The cause is not kept: its text, which may repeat the key, would go into the log with it.
@@ -309,5 +317,5 @@ def _unreadable() -> ProviderError:
     return ProviderError(
         ErrorCode.LLM_SERVER_ERROR,
         "The model's service sent something that is not a stream of chat chunks; nothing is lost, retry.",
-        hint="When it happens again, check STORYENGINE_BASE_URL.",
+        hint=URL_HINT,
     )

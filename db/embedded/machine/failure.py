@@ -20,10 +20,7 @@ _BY_ERRNO = {
     errno.EIO: "the disk reports an input/output error",
 }
 
-_HINTS = {
-    errno.ENOSPC: "Free some space and start again; stored data is safe.",
-    errno.EDQUOT: "Free some space and start again; stored data is safe.",
-}
+_HINTS = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Free some space and start again; stored data is safe.")
 
 _DEFAULT_HINT = "Set STORYENGINE_DATA_DIR to a directory that you can write to, or STORYENGINE_DATABASE_URL."
 MAX_PATH_CHARS = 200

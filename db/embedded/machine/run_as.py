@@ -25,6 +25,7 @@ SERVER_ACCOUNTS = ("postgres", "nobody")
 MAPPED_ACCOUNTS = ("postgres", "daemon", "bin", "nobody")
 FALLBACK_BASES = (Path("/var/lib"), Path("/srv"))
 OVERFLOW_UID = Path("/proc/sys/kernel/overflowuid")
+_USER_HINT = f"Run the program as an ordinary user. {URL_HINT}"
 _CLONE_NEWUSER = 0x10000000
 
 
@@ -144,14 +145,14 @@ def _without_namespace(home: Path) -> RunAs:
     if account is None:
         raise EmbeddedError(
             "PostgreSQL does not run as root, and there is neither an account postgres nor nobody.",
-            f"Run the program as an ordinary user. {URL_HINT}",
+            _USER_HINT,
         )
     for base in account_bases(home):
         if can_reach(base.parent, account.uid, account.gid) and os.access(base.parent, os.W_OK):
             return _run_as_account(make_private(base, account.uid), account)
     raise EmbeddedError(
         f"PostgreSQL does not run as root, and the account {account.name} can reach no directory for it.",
-        f"Run the program as an ordinary user. {URL_HINT}",
+        _USER_HINT,
     )
 
 

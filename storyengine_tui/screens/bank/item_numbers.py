@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from math import nan
 from typing import Final
 
-from core.domain.bank.checks import LAST_PROMPT
+from core.domain.bank.checks import LAST_PROMPT, NO_SHARE
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
 from core.domain.bank.matching import name_key
@@ -12,7 +12,6 @@ from core.domain.errors import IllegalCommandError
 from core.domain.ids import ItemId
 from core.text.name_list import shown_names, typed_names
 
-NO_SHARE: Final = "Importance, confidence, fading, strength and exposure are 0 to 1, a sentiment is -1 to 1."
 NO_PROMPT: Final = f"An item is recalled up to a prompt from 0 to {LAST_PROMPT:,}; without a number, always."
 NEVER: Final = "never"
 NO_ITEM: Final = (

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from core.domain.ids import SessionId
 from core.engine.engine import Engine
 from core.ledger.sums import By, Entry, Sum, sum_of, sums_by
-from core.ledger.words import cost_text, dollars
+from core.ledger.words import NO_CALL, cost_text, dollars
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.calls.calls_view import CallsView, cut, right
 
@@ -26,7 +26,7 @@ class MoneyView(CallsView):
 
     TABLE = "ledger"
     HINT = "in US dollars, the newest first"
-    EMPTY = "No model has been called yet."
+    EMPTY = NO_CALL
     HELP = (
         "b changes the grouping of the sums: call, prompt, character, agent, chapter or day; a shows all "
         "chapters, and this one again. A cost with * has prices of your own in it. `storyengine cost` prints "

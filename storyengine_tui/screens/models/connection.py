@@ -26,9 +26,9 @@ from core.domain.agent_role import AgentRole
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
-from core.domain.requests.request import TrialRequest
+from core.domain.requests.request import TestCallRequest
 from core.domain.slot import Slot
-from core.engine.kinds.trial import call_for_test, new_test, tested
+from core.engine.kinds.test_call import make_test_call, new_test_call, tested
 from core.engine.session.session_handle import SessionHandle
 from core.gateway.cancellation import Cancellation
 from core.gateway.lanes import lanes_of
@@ -232,7 +232,7 @@ async def describe_key(account: Account, typed: SecretStr | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TestCallResult:
     """Result of a test call; `note` says why it is not on record, where it is not."""
 
     result: CallResult
@@ -261,34 +261,34 @@ def _seconds(milliseconds: int | None) -> str:
     return f"{(milliseconds or 0) / 1000:.2f} s"
 
 
-async def try_out(
+async def run_test_call(
     accounts: Accounts,
     choices: ModelAssignments,
     configuration: Configuration,
     session: SessionHandle | None,
-) -> Trial:
+) -> TestCallResult:
     """Make one tiny call to the model of the characters, and store it with the calls of `session`.
 
     A call that was made is stored also when it failed, or when the caller is cancelled meanwhile. Raises
     StoryEngineError when none could be made.
     """
     cancellation = Cancellation()
-    trial = asyncio.create_task(_tried_out(accounts, choices, configuration, session, cancellation))
+    call = asyncio.create_task(_run_test_call(accounts, choices, configuration, session, cancellation))
     try:
-        return await asyncio.shield(trial)
+        return await asyncio.shield(call)
     except asyncio.CancelledError:
         cancellation.request()
-        await asyncio.wait({trial})
+        await asyncio.wait({call})
         raise
 
 
-async def _tried_out(
+async def _run_test_call(
     accounts: Accounts,
     choices: ModelAssignments,
     configuration: Configuration,
     session: SessionHandle | None,
     cancellation: Cancellation,
-) -> Trial:
+) -> TestCallResult:
     if accounts.of(tested(choices).account).provider == "openai":
         from core.providers.openai.provider import preload
 
@@ -300,22 +300,22 @@ async def _tried_out(
     lanes = lanes_of(accounts, paths, choices)
     prices = configuration.prices
     gateway = ModelGateway(provider, choices, configuration.consent, utc_now, lanes=lanes, prices=prices)
-    test = new_test(session.id if session is not None else NO_SESSION, utc_now())
+    test = new_test_call(session.id if session is not None else NO_SESSION, utc_now())
     try:
-        result = await call_for_test(gateway, test, cancellation)
+        result = await make_test_call(gateway, test, cancellation)
     finally:
         await gateway.aclose()
-    return Trial(result, await _record(session, test, result))
+    return TestCallResult(result, await _record(session, test, result))
 
 
-async def _record(session: SessionHandle | None, test: TrialRequest, result: CallResult) -> str:
+async def _record(session: SessionHandle | None, test: TestCallRequest, result: CallResult) -> str:
     """Store a test call and return why it could not be; nothing when it is stored."""
     if session is None:
         return "This test is not recorded: no chapter is open."
     if session.is_read_only:
         return "This test is not recorded: another window writes in this chapter."
     try:
-        await session.record_test(test, result)
+        await session.record_test_call(test, result)
     except StoryEngineError as error:
         return f"This test is not recorded: {error.message}"
     return ""

@@ -21,12 +21,18 @@ from core.config.sections import LONGEST_MODEL_NAME, ProviderName
 from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
-from core.engine.kinds.trial import tested
+from core.engine.kinds.test_call import tested
 from core.engine.session.session_handle import SessionHandle
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.accounts.account_draft import draft_of_server
-from storyengine_tui.screens.models.connection import Connection, connect, connection_with, find_key, try_out
+from storyengine_tui.screens.models.connection import (
+    Connection,
+    connect,
+    connection_with,
+    find_key,
+    run_test_call,
+)
 from storyengine_tui.screens.models.model_fields import ModelFields
 from storyengine_tui.screens.models.model_labels import said_of_consent, said_without_service
 from storyengine_tui.screens.models.models_here_screen import FoundModel, ModelsHereScreen
@@ -313,7 +319,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
             return
         self.begin_waiting("Waiting for an answer")
         accounts, choices = typed.accounts(self._configuration), typed.choices(self._configuration)
-        self.say_trial(await try_out(accounts, choices, self._configuration, self._session))
+        self.say_test_call(await run_test_call(accounts, choices, self._configuration, self._session))
 
     async def _connect(self) -> None:
         self.query_one(ModelFields).check()

@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from textual.screen import ScreenResultType
 
 from core.domain.errors import StoryEngineError
-from storyengine_tui.screens.models.connection import Trial
+from storyengine_tui.screens.models.connection import TestCallResult
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
@@ -67,8 +67,8 @@ class TryingScreen(OverlayScreen[ScreenResultType]):
             # The banner takes room from the fields above it.
             self.call_after_refresh(self.focused.scroll_visible, animate=False)
 
-    def say_trial(self, trial: Trial) -> None:
+    def say_test_call(self, made: TestCallResult) -> None:
         """Say what came of a test call."""
-        error = trial.result.error
-        said, hint, tone = (error.message, error.hint, Tone.ERROR) if error else (str(trial), "", Tone.INFO)
-        self.say(f"{said} {trial.note}".rstrip(), hint=hint, tone=tone)
+        error = made.result.error
+        said, hint, tone = (error.message, error.hint, Tone.ERROR) if error else (str(made), "", Tone.INFO)
+        self.say(f"{said} {made.note}".rstrip(), hint=hint, tone=tone)

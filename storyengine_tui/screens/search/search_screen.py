@@ -13,7 +13,7 @@ from textual.widgets import DataTable, Input, Static
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
 from core.engine.recall.search import Hit, excerpt_of
-from core.engine.recall.texts import Place
+from core.engine.recall.texts import HitPlace
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.list_screen import ListScreen
@@ -150,12 +150,12 @@ def place_wanted(hit: Hit) -> SessionTab.ElsewhereWanted:
     """Return what says that the GM goes to the place of a hit."""
     words = f"{hit.start}, {hit.end}"
     match hit.place:
-        case Place.TRANSCRIPT:
+        case HitPlace.TRANSCRIPT:
             tab, action = "play", f"go_to({hit.prompt}, {hit.source}, {words})"
-        case Place.MEMORY:
+        case HitPlace.MEMORY:
             tab, action = "narrative", f"go_to_block('{hit.source}', {hit.part}, {words})"
-        case Place.BANK:
+        case HitPlace.BANK:
             tab, action = "narrative", f"go_to_item('{hit.source}')"
-        case Place.DRAFT:
+        case HitPlace.DRAFT:
             tab, action = "narrative", f"go_to_version({hit.source}, {words})"
     return SessionTab.ElsewhereWanted(tab, action, hit.session_id)

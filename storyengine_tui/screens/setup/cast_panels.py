@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -30,6 +31,7 @@ from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, Help
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.one_line import LineField
 
+IDENTITY_PLACEHOLDER: Final = "Who this character is: nature, history, voice, wishes, secrets."
 _ROOM = {
     SharedField.SHORT_DESCRIPTION: LONGEST_SHORT_DESCRIPTION,
     SharedField.ALIASES: MOST_ALIASES * LONGEST_NAME,
@@ -61,7 +63,7 @@ class AgentPanel(Vertical):
         self._identity_area = CappedTextArea(
             stored.identity,
             limit=limits.identity,
-            placeholder="Who this character is: nature, history, voice, wishes, secrets.",
+            placeholder=IDENTITY_PLACEHOLDER,
             classes="identity",
         )
         self._identity_area.helped = HelpedText("identity", f"Identity of {stored.name}", slot)

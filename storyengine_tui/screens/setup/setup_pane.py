@@ -16,9 +16,9 @@ from textual.widgets import Button, Select, Static
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import Request
 from core.domain.session.limits import Limits
-from core.domain.session.state_machine import Command
+from core.domain.session.state_machine import NOTHING_TO_LOCK, Command
 from core.domain.slot import Slot, first_slots, slot_after
-from core.engine.decisions.tab1_commands import Tab1Edit
+from core.engine.decisions.tab1_commands import DOUBLE_NAME, Tab1Edit
 from storyengine_tui.screens.setup.carried_cell import CarriedCell, show_carried
 from storyengine_tui.screens.setup.cast_panels import AgentPanel, CastPanels
 from storyengine_tui.screens.setup.secrets_cell import SecretsCell
@@ -175,7 +175,7 @@ class SetupPane(SessionTab):
             self._say(double)
             return False
         if self.session.snapshot.tab1.is_blank:
-            self._say("Write a world or a chapter first; there is nothing to lock yet.")
+            self._say(NOTHING_TO_LOCK)
             self._world.focus()
             return False
         return True
@@ -185,7 +185,7 @@ class SetupPane(SessionTab):
         doubles = self._typed().doubles(self.session.snapshot) if self._is_editable else {}
         for slot, name in doubles.items():
             await self._show_panel(slot, focus_name=True)
-            return f"Two characters cannot both be called {name}; choose another name."
+            return DOUBLE_NAME.format(name)
         return ""
 
     @property

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.agents import assist
-from core.agents.assist import Asked, Field, Task, read_proposal, require_possible
+from core.agents.assist import AssistRequest, Field, Task, read_proposal, require_possible
 from core.agents.context_builder import ContextBuilder
 from core.agents.role.prompt_file import load_prompt
 from core.config.models.assignments import defaults_for
@@ -27,12 +27,12 @@ UNCLEAN = ("Cc", "Cf", "Zl", "Zp", "Cn")
 TEXT = "The lamp went out on Monday. Nobody lit it again, and the keeper is gone."
 
 
-def asked(task: Task, text: str = TEXT, **values: object) -> Asked:
+def asked(task: Task, text: str = TEXT, **values: object) -> AssistRequest:
     fields: dict[str, object] = {"field": Field.CHAPTER, "limit": 5_000, **values}
-    return Asked(task=task, text=text, **fields)  # type: ignore[arg-type]
+    return AssistRequest(task=task, text=text, **fields)  # type: ignore[arg-type]
 
 
-def context(what: Asked, provider: str = "openai", room: int | None = None) -> Context:
+def context(what: AssistRequest, provider: str = "openai", room: int | None = None) -> Context:
     choices = defaults_for(provider)  # type: ignore[arg-type]
     choice = choices[AgentRole.NARRATIVE]
     if room is not None:
@@ -108,12 +108,14 @@ def test_the_prompt_asks_for_the_text_alone_and_keeps_what_the_gm_wrote(style: P
         (asked(Task.TIGHTEN, "Short."), "too short to be tightened"),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_what_to_do(what: Asked, why: str) -> None:
+def test_what_cannot_be_done_is_refused_with_what_to_do(what: AssistRequest, why: str) -> None:
     with pytest.raises(IllegalCommandError, match=why):
         require_possible(what)
 
 
-def read(what: Asked, output: str, *, style: PromptStyle = PromptStyle.FULL, cut: bool = False) -> str:
+def read(
+    what: AssistRequest, output: str, *, style: PromptStyle = PromptStyle.FULL, cut: bool = False
+) -> str:
     return read_proposal(what, output, is_unfinished=cut, style=style).text
 
 
@@ -200,8 +202,8 @@ def test_whatever_a_model_answers_what_is_taken_fits_its_field(
 def test_what_is_asked_is_read_as_it_was_stored(
     task: Task, field: Field, text: str, slot: Slot | None
 ) -> None:
-    what = Asked(task=task, field=field, text=text, limit=5_000, note=text, slot=slot)
-    assert Asked.from_text(what.to_text()) == what
+    what = AssistRequest(task=task, field=field, text=text, limit=5_000, note=text, slot=slot)
+    assert AssistRequest.from_text(what.to_text()) == what
 
 
 @pytest.mark.parametrize(
@@ -214,4 +216,4 @@ def test_what_is_asked_is_read_as_it_was_stored(
 )  # fmt: skip
 def test_anything_else_is_refused_with_a_sentence(text: str) -> None:
     with pytest.raises(StoryEngineError, match="cannot be read"):
-        Asked.from_text(text)
+        AssistRequest.from_text(text)

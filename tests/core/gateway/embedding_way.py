@@ -12,7 +12,7 @@ from core.domain.ids import RequestId, new_uuid
 from core.domain.requests.cost import UnitPrices
 from core.domain.requests.request import Artifact, BackgroundRequest, Request, RequestState, Usage
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
-from core.engine.kinds.trial import new_test
+from core.engine.kinds.test_call import new_test_call
 from core.gateway.embedding_service import Embedded, EmbeddingPlan, EmbeddingService
 from core.gateway.lanes import Lane
 from core.gateway.model_gateway import ModelGateway
@@ -111,7 +111,7 @@ class Way:
 
 
 def asked() -> Request:
-    return new_test(SESSION_ID, NOW)
+    return new_test_call(SESSION_ID, NOW)
 
 
 def beside_the_play() -> BackgroundRequest:

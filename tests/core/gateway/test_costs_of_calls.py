@@ -15,7 +15,7 @@ from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.cost import LOCAL, PROVIDER, YOURS, Cost, UnitPrices
 from core.domain.requests.request import Request, Usage
-from core.engine.kinds.trial import new_test
+from core.engine.kinds.test_call import new_test_call
 from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import CallResult, ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
@@ -80,7 +80,7 @@ def gateway(
 
 
 def asked(session_id: SessionId = SESSION_ID) -> Request:
-    return new_test(session_id, NOW)
+    return new_test_call(session_id, NOW)
 
 
 async def call(way: ModelGateway, request: Request | None = None, number: int = 1) -> CallResult:

@@ -22,7 +22,7 @@ from core.gateway import embedding_service
 from core.gateway.cancellation import Cancellation
 from core.gateway.embedding_records import EMBEDDING_VERSION
 from core.gateway.embedding_service import Embedded, EmbeddingPlan, EmbeddingService, stored_name
-from core.gateway.places import Place
+from core.gateway.places import LanePlace
 from core.ledger.ceilings import Ceilings
 from core.providers.base import ProviderError
 from core.providers.scripted.provider import ScriptedProvider
@@ -226,7 +226,7 @@ async def test_a_batch_makes_room_for_the_play_and_keeps_what_it_made(consent: C
         way.service.embed_batch(["one", "two", "three"], beside_the_play(), 1, cancellation)
     )
     await until_still()
-    async with way.lane.turn(Place(0)):  # a call of the play
+    async with way.lane.turn(LanePlace(0)):  # a call of the play
         made = await batch
         assert cancellation.is_put_back
         assert (code_of(made), made.vectors) == (ErrorCode.LLM_CANCELLED, ((3.0, 0.0),))
@@ -241,7 +241,7 @@ async def test_a_batch_makes_room_for_the_play_and_keeps_what_it_made(consent: C
 async def test_a_batch_that_is_put_back_before_it_began_is_not_on_record(consent: Consent) -> None:
     way = Way(StepEmbedder(None), consent)
     cancellation = Cancellation()
-    async with way.lane.turn(Place(0)):
+    async with way.lane.turn(LanePlace(0)):
         batch = asyncio.create_task(way.service.embed_batch(["one"], beside_the_play(), 1, cancellation))
         await until_still()
         cancellation.request(is_put_back=True)

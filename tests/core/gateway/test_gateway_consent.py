@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from core.config.consent import Consent
 from core.config.models.assignments import defaults_for
 from core.domain.errors import ErrorCode
-from core.engine.kinds.trial import call_for_test, new_test
+from core.engine.kinds.test_call import make_test_call, new_test_call
 from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import CallResult, ModelGateway
 from core.providers.base import Completion, ModelRequest, TextDelta
@@ -42,7 +42,7 @@ class Service:
 
 async def call(provider: Service | OpenAIProvider, consent: Consent | None) -> CallResult:
     gateway = ModelGateway(provider, defaults_for("openai"), consent, lambda: datetime.now(UTC))
-    return await call_for_test(gateway, new_test(SESSION_ID, NOW), Cancellation())
+    return await make_test_call(gateway, new_test_call(SESSION_ID, NOW), Cancellation())
 
 
 @pytest.mark.parametrize("is_known", [True, False])

@@ -19,11 +19,11 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import Artifact, RequestState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.kinds.trial import call_for_test, new_test
+from core.engine.kinds.test_call import make_test_call, new_test_call
 from core.gateway.cancellation import Cancellation
 from core.gateway.lanes import Lane, Lanes, lanes_of, said_of
 from core.gateway.model_gateway import ModelGateway
-from core.gateway.places import Place
+from core.gateway.places import LanePlace
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from tests.core.faulty_store import FaultyStore
@@ -68,7 +68,7 @@ def at(account: str) -> ModelAssignments:
 
 
 async def artifact_of(gateway: ModelGateway) -> Artifact:
-    result = await call_for_test(gateway, new_test(SESSION_ID, NOW), Cancellation())
+    result = await make_test_call(gateway, new_test_call(SESSION_ID, NOW), Cancellation())
     [artifact] = result.call_records.artifacts
     return artifact
 
@@ -102,7 +102,7 @@ async def test_a_call_that_waits_for_its_place_can_be_cancelled_and_leaves_it_fr
     first = asyncio.create_task(artifact_of(gateway))
     await until_still()
     cancellation = Cancellation()
-    second = asyncio.create_task(call_for_test(gateway, new_test(SESSION_ID, NOW), cancellation))
+    second = asyncio.create_task(make_test_call(gateway, new_test_call(SESSION_ID, NOW), cancellation))
     await until_still()
     cancellation.request()
     error = (await second).error
@@ -116,7 +116,7 @@ async def test_a_call_that_waits_for_its_place_can_be_cancelled_and_leaves_it_fr
 def test_the_calls_of_all_agents_count_for_the_minute_of_their_account_and_for_no_other() -> None:
     async def play(lanes: Lanes, names: list[str]) -> None:
         for name in names:
-            async with lanes[name].turn(Place(0)):
+            async with lanes[name].turn(LanePlace(0)):
                 pass
 
     def seconds(names: list[str]) -> float:

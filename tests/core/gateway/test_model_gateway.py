@@ -11,7 +11,7 @@ from core.context.segments import Context, plain
 from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Content, Request, Usage
-from core.engine.kinds.trial import new_test
+from core.engine.kinds.test_call import new_test_call
 from core.gateway.call_records import BUG, input_contents
 from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import CallResult, ModelGateway, input_hash, model_request
@@ -72,7 +72,7 @@ def said(*words: str) -> tuple[TextDelta, ...]:
 
 
 def asked() -> Request:
-    return replace(new_test(SESSION_ID, NOW), attempts=3)
+    return replace(new_test_call(SESSION_ID, NOW), attempts=3)
 
 
 async def call(

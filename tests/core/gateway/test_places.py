@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.gateway.places import Place, Places
+from core.gateway.places import LanePlace, Places
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +21,7 @@ class Call:
         self._end = asyncio.Event()
         self.was_asked = 0
         yields: Callable[[], None] | None = self._make_room if is_background else None
-        self.place = Place(priority, yields)
+        self.place = LanePlace(priority, yields)
         self.task = asyncio.create_task(self._run())
 
     def _make_room(self) -> None:

@@ -9,7 +9,7 @@ from core.domain.requests.request_kinds import Level, RequestKind
 from core.domain.slot import Slot
 from core.engine.changes.moves import new_request
 from core.gateway.lanes import Lane
-from core.gateway.places import Place
+from core.gateway.places import LanePlace
 from tests.core.gateway.test_lanes import Busy, until_still
 from tests.core.samples import NOW, SESSION_ID
 from tests.store.in_memory.memory_queue import MemoryQueue, SharedQueue
@@ -29,7 +29,7 @@ async def test_a_call_that_waits_for_another_window_holds_up_none_that_is_more_u
         return BackgroundRequest(kind=RequestKind.ASSIST, priority=level.first, **new)
 
     async def take(name: str, request: Request) -> None:
-        async with lane.turn(Place(request.priority), request):
+        async with lane.turn(LanePlace(request.priority), request):
             began.append(name)
 
     elsewhere, low, normal = work(Level.NORMAL), work(Level.LOW), work(Level.NORMAL)
@@ -69,13 +69,13 @@ async def test_work_that_made_room_for_a_prompt_is_not_begun_again_before_the_pr
         """Hold the place until it is wanted, and ask for it again at once, as a worker does."""
         for attempt in ("work", "work again"):
             wanted = asyncio.Event()
-            async with lane.turn(Place(9, wanted.set), of_work):
+            async with lane.turn(LanePlace(9, wanted.set), of_work):
                 began.append(attempt)
                 if attempt == "work":
                     await wanted.wait()
 
     async def play() -> None:
-        async with lane.turn(Place(0), of_play):
+        async with lane.turn(LanePlace(0), of_play):
             began.append("prompt")
 
     working = asyncio.create_task(work())

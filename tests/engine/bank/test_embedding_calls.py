@@ -9,7 +9,7 @@ from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
-from core.engine.kinds.trial import new_test
+from core.engine.kinds.test_call import new_test_call
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import from_json, read_body, to_json
 from core.gateway.embedding_records import EMBEDDING_VERSION
@@ -35,7 +35,7 @@ def service() -> EmbeddingService:
 
 async def test_its_record_is_stored_shown_and_goes_into_exports_and_out_of_them(store: PostgresStore) -> None:
     async with chapter(store) as session:
-        request = new_test(session.id, utc_now())
+        request = new_test_call(session.id, utc_now())
         made = await service().embed_batch(TEXTS, request)
         records = made.call_records
         await session._writer.apply(

@@ -17,7 +17,7 @@ from core.engine.engine import Engine
 from core.library.cards.card import CardVersion, version_of
 from core.library.cards.card_file import CardFormat, read_card
 from core.library.cards.png import plain_picture
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.library.characters.from_card import tags_of
 from core.library.characters.offers import chosen_of, offers_of
 from core.storage.snapshot import Snapshot
@@ -72,14 +72,14 @@ async def test_a_character_kept_from_a_slot_has_a_picture_in_its_colour(
     assert document["data"]["description"] == "Afraid."
 
 
-async def chapter_with(engine: Engine, content: bytes) -> tuple[SessionId, Character]:
+async def chapter_with(engine: Engine, content: bytes) -> tuple[SessionId, LibraryCharacter]:
     """Return a chapter in which two slots have somebody, and a character of a card."""
     session = await begun(engine)
     await session.aclose()
     return session.id, (await engine.library.characters.import_card(content, "kara.json")).character
 
 
-async def take(engine: Engine, session_id: SessionId, one: Character, words: str) -> Snapshot:
+async def take(engine: Engine, session_id: SessionId, one: LibraryCharacter, words: str) -> Snapshot:
     """Take a character as the command line does."""
     where = slot_for(await engine.reader(session_id).load(), one, None)
     found = (await engine.library.characters.card(one)).card

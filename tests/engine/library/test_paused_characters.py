@@ -15,7 +15,7 @@ from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.services.library.characters import CharacterLibrary
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from tests.engine.windows import Recorder, create, done, failing, scripted, window
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 RED, ORANGE = Slot.RED, Slot.ORANGE
 
 
-async def taken(session: SessionHandle, *characters: Character) -> None:
+async def taken(session: SessionHandle, *characters: LibraryCharacter) -> None:
     """Take characters of the library into the first slots of a chapter that is set up."""
     slots = dict(zip(Slot, characters, strict=False))
     await session.edits.edit_tab1(
@@ -41,7 +41,7 @@ async def locked(session: SessionHandle) -> None:
     await done(session, await session.lock())
 
 
-async def two_of(store: PostgresStore) -> tuple[CharacterLibrary, Character, Character]:
+async def two_of(store: PostgresStore) -> tuple[CharacterLibrary, LibraryCharacter, LibraryCharacter]:
     library = CharacterLibrary(store.library, utc_now)
     return library, await library.create("Kara"), await library.create("Joss")
 

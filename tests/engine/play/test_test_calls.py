@@ -8,7 +8,7 @@ from core.domain.requests.request import Artifact, Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
-from core.engine.kinds.trial import TEST_PROMPT, TEST_VERSION
+from core.engine.kinds.test_call import TEST_PROMPT, TEST_VERSION
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.exchange.session_copy import as_new_session
@@ -22,7 +22,7 @@ from tests.engine.windows import (
     failing,
     listening,
     play,
-    record_test,
+    record_test_call,
     scripted,
     set_up,
     window,
@@ -41,7 +41,7 @@ async def stored_tests(session: SessionHandle) -> list[tuple[Request, Artifact]]
 async def test_a_test_call_is_on_record_with_what_went_out_and_what_came_back(store: PostgresStore) -> None:
     async with chapter(store) as session:
         before = session.snapshot
-        await record_test(session)
+        await record_test_call(session)
         assert session.snapshot == before
         [(request, artifact)] = await stored_tests(session)
         assert request.state is RequestState.DONE
@@ -56,7 +56,7 @@ async def test_a_test_call_is_on_record_with_what_went_out_and_what_came_back(st
 async def test_a_test_call_that_failed_is_on_record_with_its_error_and_is_over(store: PostgresStore) -> None:
     async with chapter(store) as session:
         before = session.snapshot
-        await record_test(session, scripted(failing(RequestKind.REPLY, Fault.SERVER_ERROR)))
+        await record_test_call(session, scripted(failing(RequestKind.REPLY, Fault.SERVER_ERROR)))
         [(request, artifact)] = await stored_tests(session)
         assert (request.state, request.error_code) == (RequestState.CANCELLED, ErrorCode.LLM_SERVER_ERROR)
         assert artifact.error_code is ErrorCode.LLM_SERVER_ERROR
@@ -68,7 +68,7 @@ async def test_a_test_call_that_failed_is_on_record_with_its_error_and_is_over(s
 
 async def test_a_test_call_waits_for_nothing_and_disturbs_nothing(store: PostgresStore) -> None:
     async with window(store) as session:
-        await record_test(session)
+        await record_test_call(session)
         assert session.snapshot.session.state is SessionState.DRAFT_TAB1
         await set_up(session)
         await done(session, await session.lock())
@@ -77,7 +77,7 @@ async def test_a_test_call_waits_for_nothing_and_disturbs_nothing(store: Postgre
     async with window(store, model, session_id) as session, listening(session) as ears:
         asked = await session.submit_prompt(Slot.RED, "One")
         await ears.hear(TextArrived)
-        await record_test(session)
+        await record_test_call(session)
         model.gate.set()
         await done(session, asked)
         await play(session, 6)
@@ -89,14 +89,14 @@ async def test_a_window_that_reads_along_stores_no_test_call(store: PostgresStor
     async with chapter(store) as session, window(store, None, session.id, label="second") as reader:
         assert reader.is_read_only
         with pytest.raises(SessionLockedError):
-            await record_test(reader)
+            await record_test_call(reader)
         assert await stored_tests(reader) == []
 
 
 async def test_test_calls_are_exported_and_imported_as_they_are(store: PostgresStore) -> None:
     async with window(store) as session:
-        await record_test(session)
-        await record_test(session, scripted(failing(RequestKind.REPLY, Fault.RATE_LIMITED)))
+        await record_test_call(session)
+        await record_test_call(session, scripted(failing(RequestKind.REPLY, Fault.RATE_LIMITED)))
         document = to_json(await read_body(store, session.id))
     copy = SessionId(new_uuid())
     await store.create(as_new_session(from_json(document), copy))

@@ -32,7 +32,7 @@ from tests.engine.windows import (
     done,
     listening,
     play,
-    record_test,
+    record_test_call,
     window,
 )
 from tests.store.chapters import PROMPT_BLOCKS, taken
@@ -188,7 +188,7 @@ async def _plays_on(store: PostgresStore, session_id: SessionId) -> None:
         await session.edits.correct_canon(CORRECTION)
         await play(session, 1)
         assert session.snapshot.session.prompt_index == 2
-        await record_test(session)
+        await record_test_call(session)
         assert [one.kind for one in await session.reads.requests()] == [RequestKind.REPLY, RequestKind.TEST]
     assert CORRECTION in str(model.calls[0].messages)
     async with window(store, None, session_id) as session:

@@ -14,7 +14,7 @@ from core.domain.ids import SessionId
 from core.domain.session.language import Language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.recall.asking import Asked
+from core.engine.recall.asking import RecallRequest
 from core.engine.recall.reading import BankReader
 from core.engine.recall.search import search
 from core.storage.changes import Changes
@@ -148,7 +148,7 @@ async def test_a_misspelled_name_is_found_beside_forms_of_words_in_one_recall(st
     name = replace(fact(3, session_id=session.id, prompt_index=1), name="Wilhelmine", text="Sie ist alt.")
     name = replace(name, details=PersonDetails(), evidence=(replace(name.evidence[0], words="alt"),))
     await store.bank.put([name])
-    asked = Asked(text="Sah Wilhelmiene das Haus?", recent_from=9)
+    asked = RecallRequest(text="Sah Wilhelmiene das Haus?", recent_from=9)
     reader = BankReader(store, longest_wait=60.0)  # seconds, on a machine that is busy too
     found = (await reader.read(await store.load(session.id), Slot.RED, asked)).recalled
     assert {(one.found.item.id.int, one.words) for one in found} == {

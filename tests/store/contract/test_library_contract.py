@@ -13,7 +13,7 @@ from core.domain.session.session import Tab1Inputs
 from core.engine.services.library import characters as characters_of_library
 from core.engine.services.library.characters import CharacterLibrary
 from core.library.book import Book
-from core.library.characters.character import Character, Imported, KeptFile, Topic, Trait
+from core.library.characters.character import Imported, KeptFile, LibraryCharacter, Topic, Trait
 from core.library.lore.kept import KeptLorebook
 from core.storage.library_store import LibraryCounts
 from core.storage.session_store import SessionStore
@@ -25,8 +25,8 @@ NOW = datetime(2026, 11, 25, 4, tzinfo=UTC)
 CARD = KeptFile("mira.json", b'{"name": "Mira", "first_mes": "\\u00e9"}')
 
 
-def mira() -> Character:
-    return Character(
+def mira() -> LibraryCharacter:
+    return LibraryCharacter(
         id=CharacterId(new_uuid()),
         name="Mira",
         aliases=("The Keeper", "Straße"),

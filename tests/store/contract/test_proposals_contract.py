@@ -8,7 +8,7 @@ import pytest
 from core.domain.errors import StorageError
 from core.domain.ids import CharacterId, ProposalId, RequestId, SessionId, new_uuid
 from core.domain.proposal import Occasion, Part, Proposal, ProposalState
-from core.library.characters.character import Character, Trait
+from core.library.characters.character import LibraryCharacter, Trait
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
 from tests.store import chapters
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 11, 25, 4, tzinfo=UTC)
 
 
-def mira() -> Character:
-    return Character(id=CharacterId(new_uuid()), name="Mira", created_at=NOW, updated_at=NOW)
+def mira() -> LibraryCharacter:
+    return LibraryCharacter(id=CharacterId(new_uuid()), name="Mira", created_at=NOW, updated_at=NOW)
 
 
-def proposal(character: Character, session_id: SessionId) -> Proposal:
+def proposal(character: LibraryCharacter, session_id: SessionId) -> Proposal:
     return Proposal(
         id=ProposalId(new_uuid()),
         character_id=character.id,
@@ -38,7 +38,7 @@ def proposal(character: Character, session_id: SessionId) -> Proposal:
     )
 
 
-async def proposed(store: SessionStore, count: int = 1) -> tuple[Character, list[Proposal]]:
+async def proposed(store: SessionStore, count: int = 1) -> tuple[LibraryCharacter, list[Proposal]]:
     """Store a character, and as many proposals for it with a commit of a chapter."""
     character = mira()
     await store.library.put_character(character)

@@ -9,13 +9,13 @@ from core.domain.errors import ChangedElsewhereError, ErrorCode, StorageError
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
 from core.domain.proposal import Proposal
 from core.library.book import Book
-from core.library.characters.character import Character, KeptFile
+from core.library.characters.character import KeptFile, LibraryCharacter
 from core.library.lore.kept import KeptLorebook
 from core.library.names import name_key
 from core.storage.changes import Changes
 from core.storage.library_store import DECIDED, LibraryCounts
 
-Kept = TypeVar("Kept", Character, KeptLorebook, Book)
+Kept = TypeVar("Kept", LibraryCharacter, KeptLorebook, Book)
 
 
 @dataclass
@@ -23,7 +23,7 @@ class MemoryLibrary:
     """Characters, lorebooks and books, by their ids; `create` stores a new chapter."""
 
     create: Callable[[Changes], None]
-    _characters: dict[UUID, Character] = field(default_factory=dict)
+    _characters: dict[UUID, LibraryCharacter] = field(default_factory=dict)
     _lorebooks: dict[UUID, KeptLorebook] = field(default_factory=dict)
     _books: dict[UUID, Book] = field(default_factory=dict)
     _files: dict[UUID, KeptFile] = field(default_factory=dict)
@@ -33,13 +33,13 @@ class MemoryLibrary:
         kept = (self._books, self._characters, self._lorebooks)
         return LibraryCounts(*(sum(one.archived_at is None for one in kind.values()) for kind in kept))
 
-    async def characters(self, *, is_archived: bool = False) -> Sequence[Character]:
+    async def characters(self, *, is_archived: bool = False) -> Sequence[LibraryCharacter]:
         return _listed(self._characters, is_archived)
 
     async def card_of(self, character_id: CharacterId) -> KeptFile | None:
         return self._files.get(character_id)
 
-    async def put_character(self, character: Character, *, card: KeptFile | None = None) -> None:
+    async def put_character(self, character: LibraryCharacter, *, card: KeptFile | None = None) -> None:
         _put(self._characters, character)
         if card is not None:
             self._files[character.id] = card
@@ -62,7 +62,7 @@ class MemoryLibrary:
         return sorted((one for one in found if one.is_open or not is_open), key=lambda one: one.id)
 
     async def settle_proposals(
-        self, proposals: Sequence[Proposal], *, character: Character | None = None
+        self, proposals: Sequence[Proposal], *, character: LibraryCharacter | None = None
     ) -> None:
         if any(self._proposals[one.id].state is one.state for one in proposals):
             raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, DECIDED, is_transient=False)
@@ -106,10 +106,14 @@ class MemoryLibrary:
         _purge(self._books, book_id)
 
 
-def _names(one: Character | KeptLorebook | Book) -> set[str]:
+def _names(one: LibraryCharacter | KeptLorebook | Book) -> set[str]:
     if one.archived_at is not None:
         return set()
-    names = one.names if isinstance(one, Character) else (one.title if isinstance(one, Book) else one.name,)
+    names = (
+        one.names
+        if isinstance(one, LibraryCharacter)
+        else (one.title if isinstance(one, Book) else one.name,)
+    )
     return set(map(name_key, names))
 
 
@@ -118,7 +122,7 @@ def _listed(kept: dict[UUID, Kept], is_archived: bool) -> list[Kept]:
     return sorted(found, key=lambda one: (_title(one).casefold(), one.id))
 
 
-def _title(one: Character | KeptLorebook | Book) -> str:
+def _title(one: LibraryCharacter | KeptLorebook | Book) -> str:
     return one.title if isinstance(one, Book) else one.name
 
 

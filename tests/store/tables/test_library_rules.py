@@ -10,7 +10,7 @@ from psycopg import errors, sql
 
 from core.domain.ids import CharacterId, LorebookId, ProposalId, SessionId, new_uuid
 from core.domain.proposal import Occasion, Part, Proposal
-from core.library.characters.character import Character, KeptFile, Topic, Trait
+from core.library.characters.character import KeptFile, LibraryCharacter, Topic, Trait
 from core.library.lore.kept import KeptLorebook
 from core.storage.changes import Changes
 from db.store import open_store
@@ -28,7 +28,7 @@ def chapter(url: str) -> SessionId:
 
     async def fill() -> SessionId:
         store = await open_store(url)
-        character = Character(
+        character = LibraryCharacter(
             id=WHO,
             name="Mira",
             traits=(Trait(name="Patient"),),

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
-from core.agents.assist import Asked, Field, Proposal, Task
+from core.agents.assist import AssistRequest, Field, SuggestedText, Task
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import new_uuid
 from core.domain.requests.request import ReplyRequest, Request, RequestState
@@ -98,8 +98,8 @@ async def _make_room(engine: Engine, session: SessionHandle) -> None:
 
 
 @asynccontextmanager
-async def _proposed(session: SessionHandle, text: str) -> AsyncIterator["asyncio.Task[Proposal]"]:
-    asked = Asked(task=Task.CONTINUE, field=Field.WORLD, text=text, limit=5_000)
+async def _proposed(session: SessionHandle, text: str) -> AsyncIterator["asyncio.Task[SuggestedText]"]:
+    asked = AssistRequest(task=Task.CONTINUE, field=Field.WORLD, text=text, limit=5_000)
     task = asyncio.create_task(session.assist.propose(session.assist.new(asked), _Watcher()))
     try:
         yield task

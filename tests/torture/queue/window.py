@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from core.agents.assist import Asked, Field, Task
+from core.agents.assist import AssistRequest, Field, Task
 from core.config.models.assignments import ModelAssignments
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId, SessionId
@@ -190,7 +190,7 @@ class Gm:
         await self._confirm(await self._session.submit_prompt(slot, text, is_typed=False))
 
     async def _ask_for_help(self) -> None:
-        asked = Asked(task=Task.SUGGEST, field=Field.WORLD, text="A sea of glass.", limit=4_000)
+        asked = AssistRequest(task=Task.SUGGEST, field=Field.WORLD, text="A sea of glass.", limit=4_000)
         request = self._session.assist.new(asked)
         level = self._chance.choice((Level.NORMAL, Level.NORMAL, Level.LOW))
         await self._session.background.add(replace(request, priority=level.first))

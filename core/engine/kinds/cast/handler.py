@@ -26,7 +26,7 @@ from core.engine.kinds.cast.proposed import Maker
 from core.engine.kinds.cast.work import Work, sheet_of
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.analysis.repetition import Source, first_repeated
@@ -70,7 +70,7 @@ class CastHandler(BackgroundHandler[ProposalsMade]):
         return Changes(session_id=snapshot.session.id, requests=(done,), proposals=made.proposals)
 
 
-async def _character(job: Job, work: Work, now: datetime) -> Character | None:
+async def _character(job: Job, work: Work, now: datetime) -> LibraryCharacter | None:
     """Return the character, if the program may propose changes of it."""
     for one in await job.store.library.characters():
         if one.id == work.character_id:

@@ -9,7 +9,7 @@ from core.agents.proposals.asking import About
 from core.agents.proposals.reading import FoundChange, FoundGaps, Value
 from core.domain.ids import ProposalId, RequestId, SessionId, new_uuid
 from core.domain.proposal import LONGEST_WHY, TEXT, Occasion, Part, Proposal, Record
-from core.library.characters.character import Character, Topic, Trait, record_of
+from core.library.characters.character import LibraryCharacter, Topic, Trait, record_of
 from core.library.characters.checks import LONGEST_TEXT
 from core.library.names import name_key
 from core.library.proposals.taking import change_of, fits, identity_mark
@@ -23,7 +23,7 @@ Records = tuple[Record, ...]
 class Maker:
     """Makes proposals for one character, of one request."""
 
-    character: Character
+    character: LibraryCharacter
     session_id: SessionId
     request_id: RequestId
     now: datetime

@@ -7,7 +7,7 @@ from uuid import UUID
 from core.agents.proposals.asking import Question, Sheet
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import CharacterId
-from core.library.characters.character import Character, Topic, Trait
+from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.text.canonical_json import canonical
 from core.text.cleaning import clean_line
 
@@ -47,7 +47,7 @@ class Work:
             raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, _UNREADABLE) from error
 
 
-def sheet_of(character: Character) -> Sheet:
+def sheet_of(character: LibraryCharacter) -> Sheet:
     """Return a character as a model reads it."""
     lines = [
         f"Name: {character.name}",

@@ -16,20 +16,22 @@ from core.storage.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HeartbeatOutcome:
     """The character was asked, or no longer needs to be."""
 
 
-class HeartbeatHandler(BackgroundHandler[Asked]):
+class HeartbeatHandler(BackgroundHandler[HeartbeatOutcome]):
     """Handles heartbeats; the request's text is the number of the prompt of the character's last reply."""
 
-    async def run(self, job: Job, request: BackgroundRequest) -> tuple[Asked | Failed, CallRecords]:
+    async def run(
+        self, job: Job, request: BackgroundRequest
+    ) -> tuple[HeartbeatOutcome | Failed, CallRecords]:
         """Make the one call, if the character is still in the scene and silent."""
         slot = request.slot
         last = int(request.text) if request.text.isdecimal() else 0
         session = job.snapshot.session
         if slot is None or slot not in session.here or _has_spoken(job.snapshot, slot, last):
-            return Asked(), CallRecords()
+            return HeartbeatOutcome(), CallRecords()
         choice, builder = called_with(job, AgentRole.CHARACTER, slot, request.model)
         asked = unasked.heartbeat(choice.style, max(1, session.prompt_index - last))
         known = await job.known_to(slot, "")
@@ -37,8 +39,8 @@ class HeartbeatHandler(BackgroundHandler[Asked]):
         question = replace(question, schema=unasked.HEARTBEAT)
         answer = await job.calls.make(asked.marked(question), choice)
         if answer.error is not None:
-            return failure_unasked(answer) or Asked(), answer.call_records
-        return Asked(), answer.call_records
+            return failure_unasked(answer) or HeartbeatOutcome(), answer.call_records
+        return HeartbeatOutcome(), answer.call_records
 
 
 def _has_spoken(snapshot: Snapshot, slot: Slot, last: int) -> bool:

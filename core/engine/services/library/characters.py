@@ -13,7 +13,7 @@ from core.library.cards.card import CardVersion
 from core.library.cards.card_file import CardFile, CardFormat, has_both_copies, read_card
 from core.library.cards.report import report
 from core.library.cards.writing import Colour, WrittenCard, new_file, write_card
-from core.library.characters.character import Character, KeptFile
+from core.library.characters.character import KeptFile, LibraryCharacter
 from core.library.characters.checks import cleaned, merged, problems_of
 from core.library.characters.from_card import (
     brought_by,
@@ -22,7 +22,7 @@ from core.library.characters.from_card import (
     claims_of,
     other_names_of,
 )
-from core.library.names import find, free_name, name_key
+from core.library.names import already_here, find, free_name, name_key
 from core.library.refusal import FileRefusedError
 from core.storage.library_store import LibraryStore
 from core.text.cleaning import clean_line, is_blank
@@ -37,7 +37,7 @@ NOT_TAKEN = "None of that was taken; d in the list of the cast (F5, 3) or `story
 class CardImport:
     """Result of a card's import. `is_new` is False where the same file was imported before."""
 
-    character: Character
+    character: LibraryCharacter
     report: tuple[str, ...]
     is_new: bool = True
     not_taken: str = ""
@@ -51,11 +51,11 @@ class CharacterLibrary:
         self._store = store
         self._clock = clock
 
-    async def listed(self, *, is_archived: bool = False) -> Sequence[Character]:
+    async def listed(self, *, is_archived: bool = False) -> Sequence[LibraryCharacter]:
         """Return the characters by their names."""
         return await self._store.characters(is_archived=is_archived)
 
-    async def find(self, name: str, *, is_archived: bool = False) -> Character:
+    async def find(self, name: str, *, is_archived: bool = False) -> LibraryCharacter:
         """Return the character that a name, another name or the beginning of an id means.
 
         Raises StoryEngineError for any other.
@@ -67,7 +67,7 @@ class CharacterLibrary:
             name, kept, names_of=lambda one: one.names, id_of=lambda one: one.id, what=what, hint=hint
         )
 
-    async def known_as(self, name: str, character_id: CharacterId | None = None) -> Character | None:
+    async def known_as(self, name: str, character_id: CharacterId | None = None) -> LibraryCharacter | None:
         """Return the character that one of a chapter was taken from, else the one with its name, or None."""
         key = name_key(name)
         kept = await self._store.characters()
@@ -86,20 +86,20 @@ class CharacterLibrary:
         file_hash = await asyncio.to_thread(lambda: kept.sha256)
         for one in present:
             if one.imported is not None and one.imported.file_hash == file_hash:
-                return CardImport(one, (f"It is in the library already, as “{one.name}”.",), is_new=False)
+                return CardImport(one, (already_here(one.name),), is_new=False)
         character, lines = await asyncio.to_thread(
             _made, file, present, file_hash, self._clock, is_trusted=is_trusted
         )
         await self._store.put_character(character, card=kept)
         return CardImport(character, lines, not_taken="" if is_trusted else claims_of(file.card))
 
-    async def card(self, character: Character) -> CardFile:
+    async def card(self, character: LibraryCharacter) -> CardFile:
         """Return the card of a character with the GM's changes, in the file that it came in."""
         kept = await self._store.card_of(character.id)
         return await asyncio.to_thread(_card_file, character, kept)
 
     async def export_card(
-        self, character: Character, format_: CardFormat, version: CardVersion | None = None
+        self, character: LibraryCharacter, format_: CardFormat, version: CardVersion | None = None
     ) -> WrittenCard:
         """Return the card of a character as a file; unchanged and in its own format, the file as it came.
 
@@ -116,14 +116,14 @@ class CharacterLibrary:
 
     async def create(
         self, name: str, identity: str = "", profile: Profile = NO_PROFILE, colour: Colour | None = None
-    ) -> Character:
+    ) -> LibraryCharacter:
         """Store a new character that came from no card, and return it.
 
         Its other names are left out that someone else has. With a `colour` it has a plain picture in it.
         """
         taken = _taken(await self._store.characters())
         now = self._clock()
-        character = Character(
+        character = LibraryCharacter(
             id=CharacterId(new_uuid()),
             name=free_name(name, taken),
             aliases=tuple(one for one in profile.aliases if name_key(one) not in taken),
@@ -140,7 +140,7 @@ class CharacterLibrary:
         await self._store.put_character(character, card=picture)
         return character
 
-    async def save(self, character: Character) -> Character:
+    async def save(self, character: LibraryCharacter) -> LibraryCharacter:
         """Store what the GM changed of a character, and return it as it is stored.
 
         Raises StorageError where it was changed elsewhere meanwhile, or where a name is someone else's.
@@ -148,14 +148,16 @@ class CharacterLibrary:
         await self._check_groups(cleaned(character))
         return await self._put(replace(character, updated_at=self._clock()))
 
-    async def by_id(self, character_id: CharacterId) -> Character:
+    async def by_id(self, character_id: CharacterId) -> LibraryCharacter:
         """Return a character as it is stored; raise ChangedElsewhereError for one that is not on the list."""
         for one in await self._store.characters():
             if one.id == character_id:
                 return one
         raise ChangedElsewhereError
 
-    async def change(self, character_id: CharacterId, change: Callable[[Character], Character]) -> Character:
+    async def change(
+        self, character_id: CharacterId, change: Callable[[LibraryCharacter], LibraryCharacter]
+    ) -> LibraryCharacter:
         """Read a character again, store what `change` makes of it, and return it as it is stored.
 
         What else was changed of it meanwhile stays. `change` raises ChangedElsewhereError where its own field
@@ -167,11 +169,11 @@ class CharacterLibrary:
             # Once more: it may have been stored between reading and storing.
             return await self.save(change(await self.by_id(character_id)))
 
-    async def edit(self, begun: Character, made: Character) -> Character:
+    async def edit(self, begun: LibraryCharacter, made: LibraryCharacter) -> LibraryCharacter:
         """Store the fields in which `made` differs from `begun`, as `change` does."""
         return await self.change(begun.id, lambda now: merged(begun, made, now))
 
-    async def pause(self, character: Character, until: datetime | None = None) -> Character:
+    async def pause(self, character: LibraryCharacter, until: datetime | None = None) -> LibraryCharacter:
         """Pause a character until a time, or until it is resumed, and return it as it is stored.
 
         A chapter that is locked while it is paused has it away until then. Raises IllegalCommandError for an
@@ -181,28 +183,28 @@ class CharacterLibrary:
             raise IllegalCommandError("A pause ends later than now; choose another time. Nothing was stored.")
         return await self.save(replace(character, is_paused=True, paused_until=until))
 
-    async def resume(self, character: Character) -> Character:
+    async def resume(self, character: LibraryCharacter) -> LibraryCharacter:
         """End the pause of a character, and return it as it is stored."""
         if not character.is_paused_at(self._clock()):
             raise IllegalCommandError(f"“{character.name}” is not paused; nothing was changed.")
         return await self.save(replace(character, is_paused=False, paused_until=None))
 
-    async def archive(self, character: Character) -> None:
+    async def archive(self, character: LibraryCharacter) -> None:
         """Take a character off the list; its names are free again."""
         await self._put(replace(character, archived_at=self._clock()))
 
-    async def restore(self, character: Character) -> Character:
+    async def restore(self, character: LibraryCharacter) -> LibraryCharacter:
         """Bring an archived character back; with a number behind its name where that is taken now."""
         taken = _taken(await self._store.characters())
         aliases = tuple(one for one in character.aliases if name_key(one) not in taken)
         name = free_name(character.name, taken)
         return await self._put(replace(character, name=name, aliases=aliases, archived_at=None))
 
-    async def purge(self, character: Character) -> None:
+    async def purge(self, character: LibraryCharacter) -> None:
         """Delete an archived character for good, with its card."""
         await self._store.purge_character(character.id)
 
-    async def _check_groups(self, character: Character) -> None:
+    async def _check_groups(self, character: LibraryCharacter) -> None:
         """Raise IllegalCommandError for a new group with a name that no line of groups can show."""
         groups = (character.group, *character.groups_visible)
         if any(problems_of_groups(groups, ())):
@@ -211,7 +213,7 @@ class CharacterLibrary:
             for problem in problems_of_groups(groups, before):
                 raise IllegalCommandError(f"{problem} Nothing was stored.")
 
-    async def _put(self, character: Character) -> Character:
+    async def _put(self, character: LibraryCharacter) -> LibraryCharacter:
         character = _valid(character)
         try:
             await self._store.put_character(character)
@@ -223,7 +225,7 @@ class CharacterLibrary:
             raise StorageError(error.code, taken, "Choose another name.", is_transient=False) from error
         return replace(character, version=character.version + 1)
 
-    async def _taken_from(self, character: Character) -> str:
+    async def _taken_from(self, character: LibraryCharacter) -> str:
         """Return which name of a character is someone else's, in a sentence; nothing where all are free."""
         for other in await self._store.characters():
             theirs = set(map(name_key, other.names)) if other.id != character.id else set()
@@ -233,7 +235,7 @@ class CharacterLibrary:
         return ""
 
 
-def _valid(character: Character) -> Character:
+def _valid(character: LibraryCharacter) -> LibraryCharacter:
     """Return a character as it is stored; raise IllegalCommandError for one that cannot be."""
     character = cleaned(character)
     for problem in problems_of(character):
@@ -241,13 +243,13 @@ def _valid(character: Character) -> Character:
     return character
 
 
-def _taken(characters: Sequence[Character]) -> frozenset[str]:
+def _taken(characters: Sequence[LibraryCharacter]) -> frozenset[str]:
     return frozenset(name_key(name) for one in characters for name in one.names)
 
 
 def _made(
-    file: CardFile, present: Sequence[Character], file_hash: str, clock: Clock, *, is_trusted: bool
-) -> tuple[Character, tuple[str, ...]]:
+    file: CardFile, present: Sequence[LibraryCharacter], file_hash: str, clock: Clock, *, is_trusted: bool
+) -> tuple[LibraryCharacter, tuple[str, ...]]:
     """Return the character in a card and the report of its import; blocking.
 
     Raises FileRefusedError for one that cannot be stored.
@@ -278,7 +280,7 @@ def _made(
     return character, lines
 
 
-def _card_file(character: Character, kept: KeptFile | None) -> CardFile:
+def _card_file(character: LibraryCharacter, kept: KeptFile | None) -> CardFile:
     if kept is None:
         return new_file(card_with(character, None))
     file = read_card(kept.content, kept.name)
@@ -286,7 +288,7 @@ def _card_file(character: Character, kept: KeptFile | None) -> CardFile:
     return file if card is file.card else replace(file, card=card)
 
 
-def _picture_of(character: Character, colour: Colour) -> KeptFile:
+def _picture_of(character: LibraryCharacter, colour: Colour) -> KeptFile:
     """Return the card of a new character in a plain picture; blocking."""
     file = new_file(card_with(character, None))
     written = write_card(file, file.card, CardFormat.PNG, colour=colour)
@@ -294,7 +296,7 @@ def _picture_of(character: Character, colour: Colour) -> KeptFile:
 
 
 def _exported(
-    character: Character, kept: KeptFile | None, format_: CardFormat, version: CardVersion | None
+    character: LibraryCharacter, kept: KeptFile | None, format_: CardFormat, version: CardVersion | None
 ) -> WrittenCard:
     if kept is None:
         file = new_file(card_with(character, None))

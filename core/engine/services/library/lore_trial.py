@@ -9,7 +9,7 @@ from core.context.tokens import estimate_tokens
 from core.library.card_lore import LoreFile
 from core.library.lore.activation.result import Outcome, Reason
 from core.library.lore.activation.scanner import Activation, LoreScanner
-from core.library.lore.activation.scene import Message, ScannedBook, ScanSettings, Scene
+from core.library.lore.activation.scene import ActivationInput, Message, ScannedBook, ScanSettings
 from core.library.lore.book import MATCHES, LoreEntry
 from core.library.macros import MacroNames
 from core.text.cleaning import clean
@@ -28,7 +28,7 @@ _PARAGRAPHS = re.compile(r"\n\s*\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class LoreTrialInput:
     """Input of a trial. Each paragraph of the text is a message, and the last is the newest."""
 
     text: str
@@ -52,13 +52,13 @@ class LoreTrials:
     def __init__(self) -> None:
         self._scanner = LoreScanner(estimate_tokens)
 
-    def activate(self, file: LoreFile, trial: Trial) -> Activation:
+    def activate(self, file: LoreFile, trial: LoreTrialInput) -> Activation:
         """Return what a text activates in the book of a file; blocking."""
         messages = trial.messages
         names, character = MacroNames(), ""
         if file.card is not None and file.card.called:
             names, character = MacroNames(char=file.card.called), file.card.name
-        scene = Scene(messages=messages, seed=trial.seed, names=names, character=character)
+        scene = ActivationInput(messages=messages, seed=trial.seed, names=names, character=character)
         depth = len(messages) if trial.depth is None else trial.depth
         settings = ScanSettings(scan_depth=depth, budget=trial.budget)
         return self._scanner.activate([ScannedBook(file.book)], scene, settings)

@@ -26,7 +26,7 @@ from core.library.lore.edits import with_known
 from core.library.lore.kept import KeptLorebook, cleaned, problems_of
 from core.library.lore.writers import WRITTEN, write_lorebook
 from core.library.lore_copy import as_copy
-from core.library.names import find, free_name, name_key
+from core.library.names import already_here, find, free_name, name_key
 from core.library.refusal import FileRefusedError
 from core.storage.library_store import LibraryStore
 from core.text.cleaning import is_blank
@@ -86,7 +86,7 @@ class LoreLibrary:
         present = await self._store.lorebooks()
         for one in present:
             if one.file_hash == file_hash:
-                return LoreImport(one, (f"It is in the library already, as “{one.name}”.",), is_new=False)
+                return LoreImport(one, (already_here(one.name),), is_new=False)
         taken = {name_key(one.name) for one in present}
         wanted = _stem(file.name) if is_blank(file.book.name) else file.book.name
         now = self._clock()

@@ -7,7 +7,7 @@ from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import CharacterId, SessionId
 from core.domain.proposal import Proposal, ProposalState
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.library.characters.checks import cleaned
 from core.library.proposals.taking import fits, taken, taken_back
 from core.storage.library_store import LibraryStore
@@ -21,7 +21,7 @@ class Offered:
     """A proposal that is open, and whether the character still has what it is for."""
 
     proposal: Proposal
-    character: Character
+    character: LibraryCharacter
     is_outdated: bool
 
 
@@ -49,7 +49,7 @@ class ProposalLibrary:
             if session_id is None or one.is_after(session_id)
         ]
 
-    async def accept(self, proposal: Proposal) -> Character:
+    async def accept(self, proposal: Proposal) -> LibraryCharacter:
         """Make the change that is proposed, and return the character as it is stored.
 
         Raises IllegalCommandError where the character has changed so that it does not fit any more.
@@ -99,7 +99,7 @@ class ProposalLibrary:
         await self._store.settle_proposals([again], character=changed)
         return again
 
-    async def _accept(self, character: Character, proposals: Sequence[Proposal]) -> Character:
+    async def _accept(self, character: LibraryCharacter, proposals: Sequence[Proposal]) -> LibraryCharacter:
         now, changed = self._clock(), character
         for one in proposals:
             changed = taken(changed, one)
@@ -108,10 +108,10 @@ class ProposalLibrary:
         await self._store.settle_proposals(settled, character=changed)
         return replace(changed, version=changed.version + 1)
 
-    def _now(self, character: Character) -> Character:
+    def _now(self, character: LibraryCharacter) -> LibraryCharacter:
         return replace(cleaned(character), updated_at=self._clock())
 
-    async def _character(self, character_id: CharacterId) -> Character:
+    async def _character(self, character_id: CharacterId) -> LibraryCharacter:
         for character in await self._store.characters():
             if character.id == character_id:
                 return character

@@ -7,7 +7,7 @@ from datetime import datetime
 from core.context.canon_locks import has_lock
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.item import Item
-from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
+from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId
 from core.domain.session.absence import read_away
 from core.domain.session.session import title_from
@@ -20,7 +20,7 @@ from core.engine.services.bank.copies import bank_of, with_readings
 from core.engine.services.save_points.service import title_with
 from core.engine.sync.lore_reading import copies_of_lore
 from core.exchange.session_copy import beginning_of
-from core.exchange.session_export import SessionBody
+from core.exchange.session_export import SessionBody, changes_too_fast
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 
@@ -49,11 +49,7 @@ async def read_branch(store: SessionStore, session_id: SessionId, at: int, now: 
             body = branch_at(before, events, blocks, at, now, history)
             body = with_readings(body, events, readings, now)
             return replace(body, contents=await copies_of_lore(store, session_id, before.lore))
-    raise StorageError(
-        ErrorCode.STORAGE_LOAD_FAILED,
-        "The chapter changes faster than it can be read; nothing was stored.",
-        "Try again when the call that runs there has ended.",
-    )
+    raise changes_too_fast("stored")
 
 
 def branch_at(

@@ -18,7 +18,7 @@ from core.domain.ids import BlockId, RequestId, new_uuid
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest, Request, RequestState, SummaryRequest
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
-from core.domain.session.state_machine import Command
+from core.domain.session.state_machine import NOTHING_PLAYED, Command
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
@@ -47,7 +47,7 @@ def newest(snapshot: Snapshot) -> tuple[Event, tuple[Event, ...]]:
     """Return the GM's text and the replies of the newest prompt; raise IllegalCommandError if none."""
     events = newest_events(snapshot)
     if not (events and snapshot.session.prompt_index):
-        raise IllegalCommandError("No prompt was played yet; send one first.")
+        raise IllegalCommandError(NOTHING_PLAYED)
     return events[0], tuple(event for event in events if event.role is Role.AGENT)
 
 

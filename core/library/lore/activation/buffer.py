@@ -8,7 +8,7 @@ from typing import Final
 
 from core.library.lore.activation.compiled import CompiledEntry, CompiledKey
 from core.library.lore.activation.keys import SECONDS, Expression, place_of
-from core.library.lore.activation.scene import ScanSettings, Scene
+from core.library.lore.activation.scene import ActivationInput, ScanSettings
 from core.library.lore.activation.term_index import SearchedText, TermIndex
 
 ALL_EXPRESSIONS: Final = 0.5
@@ -45,7 +45,9 @@ class Remembered:
 class ScanBuffer:
     """Everything that is scanned in one activation. Messages are added on demand, newest first."""
 
-    def __init__(self, scene: Scene, settings: ScanSettings, index: TermIndex, known: Remembered) -> None:
+    def __init__(
+        self, scene: ActivationInput, settings: ScanSettings, index: TermIndex, known: Remembered
+    ) -> None:
         self._index = index
         self._known = known
         self._newest = scene.messages[::-1]

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from core.library.lore.activation.keys import Expression, Term, needed_terms, read_key
-from core.library.lore.activation.result import Place
+from core.library.lore.activation.result import InputPosition
 from core.library.lore.activation.scene import Origin, ScannedBook, ScanSettings, Strategy, digest_of
 from core.library.lore.activation.term_index import TermIndex
 from core.library.lore.book import LoreEntry, Position, Role
@@ -64,7 +64,7 @@ class CompiledEntry:
     depth: int
     is_recursive: bool
     fields: tuple[str, ...]
-    place: Place
+    place: InputPosition
     is_always_considered: bool
     """Whether it can be activated without one of its terms in a text."""
     is_dropped_first: bool
@@ -163,7 +163,7 @@ class Compiler:
 
 
 # Entries of a book go to few places.
-_place = lru_cache(_PLACES)(Place)
+_place = lru_cache(_PLACES)(InputPosition)
 
 
 def _lasts(entry: LoreEntry, decorators: Decorators) -> bool:

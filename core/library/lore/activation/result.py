@@ -58,8 +58,8 @@ _SENTENCES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Place of a text; `depth` counts messages from the newest one."""
+class InputPosition:
+    """Position of a text in an input; `depth` counts messages from the newest one."""
 
     position: Position
     depth: int
@@ -113,5 +113,5 @@ class ActiveEntry:
 
     outcome: Outcome
     text: str
-    place: Place
+    place: InputPosition
     order: int

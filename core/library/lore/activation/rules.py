@@ -8,7 +8,7 @@ from typing import Final
 from core.library.lore.activation.buffer import Hit, ScanBuffer
 from core.library.lore.activation.compiled import CompiledEntry, CompiledKey
 from core.library.lore.activation.result import Reason
-from core.library.lore.activation.scene import Scene
+from core.library.lore.activation.scene import ActivationInput
 from core.library.lore.activation.timers import Timer
 from core.library.lore.book import Logic
 
@@ -53,7 +53,7 @@ class Verdict:
 class Rules:
     """The rules for one scene. `state`, `level` and `widened` change from pass to pass."""
 
-    def __init__(self, buffer: ScanBuffer, scene: Scene) -> None:
+    def __init__(self, buffer: ScanBuffer, scene: ActivationInput) -> None:
         self._buffer = buffer
         self._scene = scene
         self._length = scene.message_count

@@ -18,7 +18,7 @@ from core.library.lore.activation.compiled import LASTING, CompiledEntry
 from core.library.lore.activation.groups import Candidate, losers, score
 from core.library.lore.activation.result import ActiveEntry, Outcome, Reason
 from core.library.lore.activation.rules import Rules, State, Verdict
-from core.library.lore.activation.scene import ScanSettings, Scene
+from core.library.lore.activation.scene import ActivationInput, ScanSettings
 from core.library.lore.activation.timers import NO_TIMER, Timer, activations, timer_of
 from core.library.macros import Draws, drawn, expand
 
@@ -60,7 +60,7 @@ class Scan:
     def run(
         self,
         buffer: ScanBuffer,
-        scene: Scene,
+        scene: ActivationInput,
         settings: ScanSettings,
         count_tokens: Callable[[str], int],
         ranks: Mapping[tuple[str, str], int],
@@ -86,7 +86,7 @@ class Scan:
             self._feed(new)
             self._rules.state = State.RECURSION if after is _Next.RECURSION else State.MORE_MESSAGES
 
-    def _timers_at(self, scene: Scene, ranks: Mapping[tuple[str, str], int]) -> dict[int, Timer]:
+    def _timers_at(self, scene: ActivationInput, ranks: Mapping[tuple[str, str], int]) -> dict[int, Timer]:
         """Return the timers of entries, by their ranks, as far as they say something now."""
         found = {}
         for place, history in activations(scene.log, scene.message_count).items():

@@ -9,7 +9,7 @@ from core.library.lore.activation.buffer import Remembered, ScanBuffer
 from core.library.lore.activation.compiled import CompiledEntry, Compiler, ranked
 from core.library.lore.activation.result import ActiveEntry, Outcome
 from core.library.lore.activation.scan import Scan
-from core.library.lore.activation.scene import Activated, ScannedBook, ScanSettings, Scene
+from core.library.lore.activation.scene import Activated, ActivationInput, ScannedBook, ScanSettings
 from core.library.lore.activation.term_index import MOST_TEXTS, TermIndex
 
 _SPARE: Final = 1_000
@@ -79,7 +79,7 @@ class LoreScanner:
         self._remembered = Remembered()
 
     def activate(
-        self, books: Sequence[ScannedBook], scene: Scene, settings: ScanSettings | None = None
+        self, books: Sequence[ScannedBook], scene: ActivationInput, settings: ScanSettings | None = None
     ) -> Activation:
         """Return which entries of `books` are active in a scene, and why; blocking."""
         settings = settings or ScanSettings()
@@ -92,7 +92,9 @@ class LoreScanner:
         scan.run(buffer, scene, settings, self._count_tokens, prepared.ranks)
         return Activation(scan, prepared, scene.message_count)
 
-    def _prepare(self, books: Sequence[ScannedBook], scene: Scene, settings: ScanSettings) -> Prepared:
+    def _prepare(
+        self, books: Sequence[ScannedBook], scene: ActivationInput, settings: ScanSettings
+    ) -> Prepared:
         names = (scene.names.char, scene.names.user)
         for_now: tuple[object, ...] = (
             *(*names, settings.scan_depth, settings.case_sensitive, settings.whole_words),

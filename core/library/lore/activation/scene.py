@@ -115,8 +115,8 @@ class ScanSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
-    """The place in the story at which entries are activated."""
+class ActivationInput:
+    """Input of an activation: the messages of a story, and what else is scanned or decides."""
 
     messages: Sequence[Message] = ()
     """Oldest first."""

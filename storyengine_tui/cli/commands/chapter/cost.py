@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.ledger.sums import By, Sum, sum_of, sums_by
-from core.ledger.words import cost_text
+from core.ledger.words import NO_CALL, cost_text
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import find_session
 from storyengine_tui.cli.gate import unlocked
@@ -89,7 +89,7 @@ def _cell(name: str) -> str:
 
 def _print(by: By, groups: Sequence[tuple[str, Sum]], total: Sum) -> None:
     if not groups:
-        say("No model has been called yet.")
+        say(NO_CALL)
         return
     if console.is_terminal:
         table = Table()

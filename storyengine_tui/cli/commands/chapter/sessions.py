@@ -33,7 +33,7 @@ from core.engine.catalog import SessionCatalog
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog, running_engine
-from storyengine_tui.cli.asking import confirm
+from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.shared.kept_text import KeptText
@@ -317,10 +317,7 @@ async def purge(
     configuration = await unlocked()
     async with running_catalog(configuration) as catalog:
         session_id = await find_session(catalog, session, is_archived=True)
-        if not yes and not confirm(
-            f"Delete {session_id} for good? It cannot be brought back.", otherwise="Add --yes to delete it."
-        ):
-            say("Nothing was deleted.")
+        if not may_delete(f"{session_id}", is_sure=yes):
             return
         await catalog.purge(session_id)
         KeptText.forget_all_of(session_id, configuration.paths.data)

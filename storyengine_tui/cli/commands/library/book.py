@@ -13,7 +13,7 @@ from core.domain.session.session import SessionSummary
 from core.engine.catalog import SessionCatalog
 from core.library.book import Book
 from storyengine_tui.bootstrap import running_catalog
-from storyengine_tui.cli.asking import confirm
+from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import command
@@ -24,7 +24,9 @@ app = typer.Typer(help="Books: chapters in order. `storyengine next` begins the 
 Title = Annotated[str, typer.Argument(metavar="BOOK", help="Its title, or the beginning of its id.")]
 Author = Annotated[str | None, typer.Option(help="The name of its author.", show_default=False)]
 Description = Annotated[str | None, typer.Option(help="What it is about.", show_default=False)]
-Place = Annotated[int | None, typer.Option("--as", min=1, help="As which chapter; the last, if not given.")]
+ChapterNumber = Annotated[
+    int | None, typer.Option("--as", min=1, help="As which chapter; the last, if not given.")
+]
 
 
 @app.callback()
@@ -113,7 +115,7 @@ async def _summaries(catalog: SessionCatalog) -> dict[SessionId, SessionSummary]
 
 
 @command(app)
-async def add(name: Title, session: SessionArgument, number: Place = None) -> None:
+async def add(name: Title, session: SessionArgument, number: ChapterNumber = None) -> None:
     """Put a chapter into a book; it leaves the book that it was in."""
     async with running_catalog(await unlocked()) as catalog:
         session_id = await find_session(catalog, session)
@@ -154,9 +156,9 @@ async def purge(name: Title, yes: Annotated[bool, typer.Option("--yes", help="Do
     async with running_catalog(await unlocked()) as catalog:
         books = catalog.library.books
         found = await books.find(name, is_archived=True)
-        question = f"Delete the book “{found.title}” for good? Its chapters are kept, in no book."
-        if not yes and not confirm(question, otherwise="Add --yes to delete it."):
-            say("Nothing was deleted.")
+        if not may_delete(
+            f"the book “{found.title}”", is_sure=yes, effect="Its chapters are kept, in no book."
+        ):
             return
         await books.purge(found)
     say(f"Deleted “{found.title}”.")

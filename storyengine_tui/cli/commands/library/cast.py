@@ -15,8 +15,8 @@ from core.domain.slot import Slot
 from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.cards.card import CardVersion
 from core.library.cards.card_file import CardFile, read_card
-from core.library.cards.report import Place, placements, report
-from core.library.characters.character import Character
+from core.library.cards.report import CardTarget, placements, report
+from core.library.characters.character import LibraryCharacter
 from core.library.characters.from_card import brought_by, tags_of
 from core.library.characters.nature import TITLES, Nature, is_number, items_of, kind_of, texts_of
 from core.library.characters.offers import LORE, chosen_of, offers_of
@@ -25,7 +25,7 @@ from core.library.refusal import LARGEST_FILE
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from storyengine_tui.bootstrap import running_catalog
-from storyengine_tui.cli.asking import confirm
+from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
 from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
@@ -36,6 +36,7 @@ from storyengine_tui.cli.words import console, say
 app = typer.Typer(help="Characters: cards of version 1 to 3, as JSON, PNG or CHARX, and the library of them.")
 _SHOWN = 200
 """Characters of a text that are shown."""
+_CLEARS = "A blank one clears them."
 Name = Annotated[str, typer.Argument(help="A name of the character, or the beginning of its id.")]
 
 
@@ -71,7 +72,7 @@ async def list_(
     console.print(table)
 
 
-def _cells(one: Character) -> tuple[str, ...]:
+def _cells(one: LibraryCharacter) -> tuple[str, ...]:
     about = one.short_description or clean_line(one.identity)
     said = " · ".join(filter(None, (pause_text(one, utc_now()), about)))
     return (one.name, ", ".join(one.aliases), one.group, head(said, _SHOWN), str(one.id))
@@ -146,7 +147,7 @@ async def show(
             say(line)
 
 
-def _described(one: Character) -> list[str]:
+def _described(one: LibraryCharacter) -> list[str]:
     about = [
         one.name,
         f"Other names: {', '.join(one.aliases)}" if one.aliases else "",
@@ -233,7 +234,7 @@ async def take(
     for one in chosen:
         say(f"{one.title} → {one.place}.")
     if taken.lore is not None:
-        say(f"Lore → {Place.LORE}.")
+        say(f"Lore → {CardTarget.LORE}.")
     left = [one.word for one in offers if one not in chosen]
     left += [LORE] if lore is not None and taken.lore is None else []
     if left:
@@ -245,12 +246,10 @@ async def set_(
     name: Name,
     new_name: Annotated[str | None, typer.Option("--name", help="The name that it has from now on.")] = None,
     short: Annotated[str | None, typer.Option("--short", help="What the others on stage are told.")] = None,
-    alias: Annotated[
-        list[str] | None, typer.Option(help="Another name; give each. A blank one clears them.")
-    ] = None,
+    alias: Annotated[list[str] | None, typer.Option(help=f"Another name; give each. {_CLEARS}")] = None,
     group: Annotated[str | None, typer.Option(help="The group that it belongs to.")] = None,
     sees: Annotated[
-        list[str] | None, typer.Option(help="A group that it sees; give each. A blank one clears them.")
+        list[str] | None, typer.Option(help=f"A group that it sees; give each. {_CLEARS}")
     ] = None,
     static: Annotated[bool | None, typer.Option(help="Only you change it, never the program.")] = None,
     model: Annotated[
@@ -322,9 +321,7 @@ async def purge(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Do 
     async with running_catalog(await unlocked()) as catalog:
         characters = catalog.library.characters
         character = await characters.find(name, is_archived=True)
-        question = f"Delete “{character.name}” and its card for good? It cannot be brought back."
-        if not yes and not confirm(question, otherwise="Add --yes to delete it."):
-            say("Nothing was deleted.")
+        if not may_delete(f"“{character.name}” and its card", is_sure=yes):
             return
         await characters.purge(character)
     say(f"Deleted “{character.name}”.")

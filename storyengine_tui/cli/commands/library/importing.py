@@ -5,6 +5,7 @@ from pathlib import Path
 
 import typer
 
+from core.exchange.library.library_files import NO_FILE
 from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.cli.commands.library.files import PASTE, read_any
 from storyengine_tui.cli.exit_codes import ExitCode
@@ -32,6 +33,6 @@ async def import_each(files: Sequence[Path], import_one: ImportOne) -> None:
         for line in lines:
             say(f"  {line}")
     if not files:
-        say("No file there can be imported here.")
+        say(NO_FILE)
     if refused:
         raise typer.Exit(ExitCode.BAD_FILE)

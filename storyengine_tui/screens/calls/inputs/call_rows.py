@@ -15,7 +15,7 @@ from core.domain.requests.request import (
     ReplyRequest,
     Request,
     SummaryRequest,
-    TrialRequest,
+    TestCallRequest,
 )
 from core.domain.session.session import Session
 from core.gateway.embedding_records import EMBEDDING_VERSION
@@ -123,7 +123,7 @@ def facts_of(call: CallRow, session: Session) -> str:
     artifact, usage = call.artifact, call.artifact.usage
     kind = call.request.kind.value if call.request else UNKNOWN
     purpose = f"{kind}, prompt {prompt_of(call)}"
-    if isinstance(call.request, TrialRequest):
+    if isinstance(call.request, TestCallRequest):
         purpose = "test call, no part of the story"
     elif isinstance(call.request, BackgroundRequest):
         purpose = f"{call.request.kind}, no part of the story"

@@ -16,6 +16,7 @@ from core.domain.slot import Slot
 from core.engine.queue.entries import QueueEntry
 from core.text.cleaning import clean, clean_line
 
+NOTHING_WAITS: Final = "Nothing waits for a model, and nothing has failed."
 LONGEST_START: Final = 200
 """Characters of a prompt that a row takes at most."""
 

@@ -18,7 +18,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.calls.calls_view import CallsView, cut, right
-from storyengine_tui.screens.calls.queue.queue_rows import purpose_of, state_of, totals_of
+from storyengine_tui.screens.calls.queue.queue_rows import NOTHING_WAITS, purpose_of, state_of, totals_of
 
 OTHER_COLUMNS: Final = 5 + 14 + 14 + 4
 """Cells of the number, the chapter and the model, and between the columns."""
@@ -29,7 +29,7 @@ class QueueView(CallsView):
 
     TABLE = "queue"
     HINT = "all chapters, the next one first"
-    EMPTY = "Nothing waits for a model, and nothing has failed."
+    EMPTY = NOTHING_WAITS
     HELP = (
         "p pauses the queue: running calls finish, and nothing new begins; p again resumes it. s stops the "
         "call under the cursor, Ctrl+R retries a failed one, d drops it, u moves it up, e edits a waiting "

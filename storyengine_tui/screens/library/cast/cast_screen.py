@@ -13,7 +13,7 @@ from core.domain.errors import IllegalCommandError
 from core.domain.ids import CharacterId
 from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.library.characters.pause import pause_text, read_end
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
@@ -33,7 +33,7 @@ _SHOWN = 200
 NO_CHAPTER = "Open a chapter first (F5, then 2): the call is recorded in it."
 
 
-class CastScreen(KeptShelf[Character]):
+class CastScreen(KeptShelf[LibraryCharacter]):
     """Lists the characters."""
 
     SHELF = "cast"
@@ -68,7 +68,7 @@ class CastScreen(KeptShelf[Character]):
         names = max(16, min(30, self.size.width // 4))
         return {"Name": names, "Group": 10, "What it is": max(20, self.size.width - names - 18)}
 
-    def cells_of(self, row: Character) -> tuple[Text, Text, Text]:
+    def cells_of(self, row: LibraryCharacter) -> tuple[Text, Text, Text]:
         """Return name, group and description."""
         about = row.short_description or clean_line(head(row.identity, _SHOWN))
         proposed = f"{count:,} proposed (c)" if (count := self._proposed[row.id]) else ""
@@ -79,7 +79,7 @@ class CastScreen(KeptShelf[Character]):
             Text(about, no_wrap=True, overflow="ellipsis"),
         )
 
-    def words_of(self, row: Character) -> str:
+    def words_of(self, row: LibraryCharacter) -> str:
         """Return names, group and description."""
         return " ".join((*row.names, row.group, row.short_description, head(row.identity, _SHOWN)))
 
@@ -87,7 +87,7 @@ class CastScreen(KeptShelf[Character]):
     def _characters(self) -> "CharacterLibrary":
         return self._workspace.require_engine().library.characters
 
-    async def read(self, *, is_archived: bool) -> Sequence[Character]:
+    async def read(self, *, is_archived: bool) -> Sequence[LibraryCharacter]:
         """Return the characters, and count what is proposed for each."""
         listed = await self._characters.listed(is_archived=is_archived)
         offered = await self._workspace.require_engine().library.proposals.offered() if listed else []
@@ -99,7 +99,7 @@ class CastScreen(KeptShelf[Character]):
         done = await self._characters.import_card(content, name)
         return done.is_new, bool(done.not_taken)
 
-    async def written(self, row: Character, format_: CardFormat) -> WrittenCard:
+    async def written(self, row: LibraryCharacter, format_: CardFormat) -> WrittenCard:
         """Return the card of a character."""
         return await self._characters.export_card(row, format_)
 
@@ -108,19 +108,19 @@ class CastScreen(KeptShelf[Character]):
         character = await self._characters.create(name)
         return f"Made “{character.name}”; Enter writes its identity"
 
-    async def rename(self, row: Character, name: str) -> None:
+    async def rename(self, row: LibraryCharacter, name: str) -> None:
         """Store another name."""
         await self._characters.edit(row, replace(row, name=name))
 
-    async def put_away(self, row: Character) -> None:
+    async def put_away(self, row: LibraryCharacter) -> None:
         """Archive a character."""
         await self._characters.archive(row)
 
-    async def bring_back(self, row: Character) -> None:
+    async def bring_back(self, row: LibraryCharacter) -> None:
         """Restore a character."""
         await self._characters.restore(row)
 
-    async def delete(self, row: Character) -> None:
+    async def delete(self, row: LibraryCharacter) -> None:
         """Delete an archived character."""
         await self._characters.purge(row)
         KeptText.identity_of(row.id, self._workspace.paths.data).forget()
@@ -149,7 +149,7 @@ class CastScreen(KeptShelf[Character]):
         if row is None:
             return
 
-        async def store(changed: Character) -> None:
+        async def store(changed: LibraryCharacter) -> None:
             await self._characters.edit(row, changed)
 
         def reload(is_stored: bool | None) -> None:
@@ -182,11 +182,11 @@ class CastScreen(KeptShelf[Character]):
         else:
             self.app.push_screen(PauseModal(""), pause)
 
-    async def _pause(self, row: Character, typed: str) -> None:
+    async def _pause(self, row: LibraryCharacter, typed: str) -> None:
         paused = await self._characters.pause(row, read_end(typed))
         self._outcome = f"“{paused.name}” is {pause_text(paused, utc_now())}; u resumes it"
 
-    async def _resume(self, row: Character) -> None:
+    async def _resume(self, row: LibraryCharacter) -> None:
         await self._characters.resume(row)
         self._outcome = f"“{row.name}” is no longer paused"
         if self._workspace.session is not None:
@@ -197,7 +197,7 @@ class CastScreen(KeptShelf[Character]):
         if self.chosen is not None:
             self._show_proposals(self.chosen)
 
-    def _show_proposals(self, row: Character) -> None:
+    def _show_proposals(self, row: LibraryCharacter) -> None:
         library = self._workspace.require_engine().library.proposals
 
         def reload(_: None) -> None:
@@ -210,7 +210,7 @@ class CastScreen(KeptShelf[Character]):
         if self.chosen is not None:
             self.do(self._fill_gaps(self.chosen))
 
-    async def _fill_gaps(self, row: Character) -> None:
+    async def _fill_gaps(self, row: LibraryCharacter) -> None:
         session = self._workspace.session
         if session is None:
             raise IllegalCommandError(NO_CHAPTER)

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 
 from core.domain.session.limits import LONGEST_NAME
 from core.domain.session.profile import LONGEST_MODEL, LONGEST_SHORT_DESCRIPTION, MOST_ALIASES, MOST_GROUPS
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.text.name_list import shown_names, typed_names
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
@@ -27,7 +27,7 @@ class PauseModal(LineModal):
     SAVE = "Pause"
 
 
-class DetailsModal(FormModal[bool, Character]):
+class DetailsModal(FormModal[bool, LibraryCharacter]):
     """Ends with True once what was typed is stored."""
 
     AUTO_FOCUS = "LineField"
@@ -38,7 +38,9 @@ class DetailsModal(FormModal[bool, Character]):
         "plays this character in every chapter that takes it, unless F6 sets another one for its slot."
     )
 
-    def __init__(self, character: Character, store: Callable[[Character], Awaitable[None]]) -> None:
+    def __init__(
+        self, character: LibraryCharacter, store: Callable[[LibraryCharacter], Awaitable[None]]
+    ) -> None:
         super().__init__()
         self._character = character
         self._store = store
@@ -63,7 +65,7 @@ class DetailsModal(FormModal[bool, Character]):
         yield field_row("Changed by", choice)
 
     @property
-    def typed(self) -> Character:
+    def typed(self) -> LibraryCharacter:
         """The character with the values of the fields."""
 
         def text(name: str) -> str:
@@ -79,7 +81,7 @@ class DetailsModal(FormModal[bool, Character]):
             is_static=self.query_one("#static", GuardedSelect).value is True,
         )
 
-    async def store(self, typed: Character) -> bool:
+    async def store(self, typed: LibraryCharacter) -> bool:
         """Store the character."""
         await self._store(typed)
         return True

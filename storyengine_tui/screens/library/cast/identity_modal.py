@@ -5,8 +5,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from core.domain.errors import ChangedElsewhereError
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.library.characters.checks import LONGEST_IDENTITY
+from storyengine_tui.screens.library.shelf.kept_shelf import COPIES_STAY
+from storyengine_tui.screens.setup.cast_panels import IDENTITY_PLACEHOLDER
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
@@ -28,12 +30,12 @@ class IdentityModal(StoredTextModal):
     `kept` holds what is typed until it is stored or discarded, for the program may be killed.
     """
 
-    HELP = "The identity of a character in the library. Chapters keep the copies that they took."
-    EFFECT = "Chapters keep the copies that they took. A chapter has room for 5,000 characters."
-    PLACEHOLDER = "Who this character is: nature, history, voice, wishes, secrets."
+    HELP = f"The identity of a character in the library. {COPIES_STAY}"
+    EFFECT = f"{COPIES_STAY} A chapter has room for 5,000 characters."
+    PLACEHOLDER = IDENTITY_PLACEHOLDER
     LOSS = ("Discard the changes?", "Your changes of the identity are not stored, and will be lost.")
 
-    def __init__(self, library: "CharacterLibrary", character: Character, kept: KeptText) -> None:
+    def __init__(self, library: "CharacterLibrary", character: LibraryCharacter, kept: KeptText) -> None:
         typed = kept.read()
         super().__init__(self._store_identity, LONGEST_IDENTITY, typed or character.identity)
         self._library = library
@@ -67,7 +69,7 @@ class IdentityModal(StoredTextModal):
                 self._ask(now)
             raise
 
-    def _ask(self, now: Character) -> None:
+    def _ask(self, now: LibraryCharacter) -> None:
         """Ask what holds, the other identity or this one."""
 
         def store(is_over: bool | None) -> None:

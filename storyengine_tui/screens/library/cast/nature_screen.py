@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
-from core.library.characters.character import Character, Topic, Trait
+from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.library.characters.nature import (
     TITLES,
     Nature,
@@ -50,7 +50,7 @@ class NatureScreen(ListScreen[None, Nature]):
         Binding("escape", "close", "Back"),
     ]
 
-    def __init__(self, library: "CharacterLibrary", character: Character) -> None:
+    def __init__(self, library: "CharacterLibrary", character: LibraryCharacter) -> None:
         super().__init__()
         self._library = library
         self._character = character

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from core.domain.errors import StoryEngineError
-from core.engine.services.library.lore_trial import LEFT_OUT, LoreTrials, Trial, in_order, not_tried
+from core.engine.services.library.lore_trial import LEFT_OUT, LoreTrialInput, LoreTrials, in_order, not_tried
 from core.library.card_lore import LoreFile
 from core.library.lore.activation.result import Outcome
 from core.text.numbers import read_count
@@ -98,8 +98,8 @@ class TryScreen(LorebookEditorScreen):
         self._asked.set()
 
     @property
-    def _trial(self) -> Trial:
-        return Trial(
+    def _trial(self) -> LoreTrialInput:
+        return LoreTrialInput(
             text=self.query_one("#text", CappedTextArea).text,
             depth=read_count(self._value("depth")),
             budget=read_count(self._value("budget")) or None,
@@ -129,7 +129,7 @@ class TryScreen(LorebookEditorScreen):
                 log.exception("a text could not be tried on a lorebook")
                 self.query_one("#sum", Static).update(FAILED)
 
-    def _outcomes(self, file: LoreFile, trial: Trial) -> tuple[Sequence[Outcome], str]:
+    def _outcomes(self, file: LoreFile, trial: LoreTrialInput) -> tuple[Sequence[Outcome], str]:
         """Return every outcome, and what is not tried; blocking."""
         return in_order(self._trials.activate(file, trial)), not_tried(file)
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from core.domain.clock import utc_now
 from core.exchange.arrivals import Arrival, ArrivalKind, arrival_of, dropped_paths
-from core.exchange.library.library_files import files_in, read_file
+from core.exchange.library.library_files import NO_FILE, files_in, read_file
 from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.shared.list_screen import ListScreen
@@ -108,7 +108,7 @@ class DropImport:
     def _offer_each(self, files: Sequence[Path]) -> None:
         """Ask whether these files are wanted, by their names."""
         if not files:
-            self._say("No file there can be imported here.")
+            self._say(NO_FILE)
             return
         names = [file.name for file in files[:_NAMED]]
         more = [f"… and {len(files) - _NAMED:,} more"] if len(files) > _NAMED else []

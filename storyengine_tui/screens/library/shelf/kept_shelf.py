@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,14 +15,16 @@ from textual.widgets import DataTable
 from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.library.lore.kept import KeptLorebook
 from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.screens.library.shelf.arriving import outcome_of
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
 from storyengine_tui.screens.library.shelf.title_modal import ExportModal, FileModal
 
-Kept = TypeVar("Kept", Character, KeptLorebook)
+Kept = TypeVar("Kept", LibraryCharacter, KeptLorebook)
+
+COPIES_STAY: Final = "Chapters keep the copies that they took."
 
 
 class KeptShelf(ShelfScreen[Kept]):
@@ -181,7 +183,7 @@ class KeptShelf(ShelfScreen[Kept]):
         """Delete the row under the cursor for good, if the GM confirms it."""
         row = self.chosen
         if row is not None:
-            text = f"“{row.name}” is deleted with its file. Chapters keep the copies that they took."
+            text = f"“{row.name}” is deleted with its file. {COPIES_STAY}"
             self.ask_to_delete(f"Purge this {self.WHAT} for good?", text, partial(self.delete, row))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -14,7 +14,7 @@ from textual.widgets import Button, Input, Select, Static
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.accounts.account_draft import AccountDraft, draft_of, said_of_key
-from storyengine_tui.screens.models.connection import try_out
+from storyengine_tui.screens.models.connection import run_test_call
 from storyengine_tui.screens.models.permission.call_permission import ask
 from storyengine_tui.screens.models.trying_screen import NOTHING_SENT, TryingScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
@@ -159,7 +159,7 @@ class AccountsScreen(TryingScreen[Configuration | None]):
             self.say(NOTHING_SENT)
             return
         self.begin_waiting("Waiting for an answer")
-        self.say_trial(await try_out(accounts, choices, self._configuration, self._session))
+        self.say_test_call(await run_test_call(accounts, choices, self._configuration, self._session))
 
     async def _save(self) -> None:
         typed = self._typed

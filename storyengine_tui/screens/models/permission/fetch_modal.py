@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from core.providers.local.catalogue import CatalogueEntry
 
 SMALL_MODEL = "the small local model"
+_PLAYS = "It plays the characters on this machine, without a key and without sending anything."
 WHY = (
-    "It plays the characters on this machine, without a key and without sending anything. Its weights are "
+    f"{_PLAYS} Its weights are "
     "not here yet: {size} MB from {source}, kept in\n{folder}\n\n"
     "Without them nothing can be locked or played. Another model can be connected instead (F6)."
 )
 WHY_BETTER = (
-    "It plays the characters on this machine, without a key and without sending anything. It needs about "
+    f"{_PLAYS} It needs about "
     "{memory:,} MB of memory while it answers; licence {licence}.\n\n"
     "{size} MB come from {source}, are checked against the hash of the published file, and are kept in\n"
     "{folder}\n\nAfter a stop or a failure the next try goes on from there."

@@ -31,7 +31,7 @@ EMPTY_TEXT = (
     "Nothing yet. The first block comes when world, chapter and cast are locked; then one every {} prompts."
 )
 LOADING_TEXT = "Reading the memory …"
-Place = tuple[SourcePos, SourcePos]
+SourceRange = tuple[SourcePos, SourcePos]
 """The beginning and the end of words in a view."""
 
 
@@ -146,7 +146,7 @@ class BlockReader:
         self.pages.show(len(self.blocks) - 1)
         self.show(-1)
 
-    def go_to(self, number: int, find: Callable[[Sequence[Paragraph]], Place | None]) -> None:
+    def go_to(self, number: int, find: Callable[[Sequence[Paragraph]], SourceRange | None]) -> None:
         """Show a block, counted within all, and select the place in its paragraphs that `find` returns."""
         self.pages.show(number)
         self.show()

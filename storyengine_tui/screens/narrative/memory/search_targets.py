@@ -9,7 +9,7 @@ from core.engine.recall.texts import texts_of
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
 from storyengine_tui.screens.narrative.memory.bank_part import BankPart
-from storyengine_tui.screens.narrative.memory.block_reader import Place
+from storyengine_tui.screens.narrative.memory.block_reader import SourceRange
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory.memory_loader import MemoryLoader
 from storyengine_tui.screens.shared.session_tab import SessionTab
@@ -70,7 +70,7 @@ class SearchTargets:
         self._page.set_focus(cell.view, scroll_visible=True)
 
 
-def place_of(paragraphs: Sequence[Paragraph], text: str, start: int, end: int) -> Place | None:
+def place_of(paragraphs: Sequence[Paragraph], text: str, start: int, end: int) -> SourceRange | None:
     """Return where a part of a text is in paragraphs, of which one may have all of the text."""
     words = clean(text[start:end]).split()
     if not words:

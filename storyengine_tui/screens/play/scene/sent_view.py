@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
+from core.domain.ids import LogPlace
 from core.domain.session.session import Session
 from core.domain.story.context_status import (
     ContextStatus,
-    LogPlace,
     Statuses,
     place_of,
     status_of,

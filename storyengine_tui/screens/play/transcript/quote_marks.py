@@ -4,10 +4,9 @@ from collections.abc import Iterable
 
 from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
-from core.domain.ids import EventId
+from core.domain.ids import EventId, LogPlace
 from core.domain.story.event import Event
 
-Place = tuple[int, int, int]
 Parts = tuple[tuple[int, int], ...]
 
 
@@ -15,12 +14,12 @@ class QuoteMarks:
     """The words of quotes, by the place of the event that they are in."""
 
     def __init__(self) -> None:
-        self._words: dict[Place, tuple[str, ...]] = {}
+        self._words: dict[LogPlace, tuple[str, ...]] = {}
         self._found: dict[tuple[EventId, str], Parts] = {}
 
     def learn(self, quotes: Iterable[Item]) -> bool:
         """Know these quotes and no others; return whether anything is different."""
-        words: dict[Place, tuple[str, ...]] = {}
+        words: dict[LogPlace, tuple[str, ...]] = {}
         for quote in quotes:
             for one in quote.evidence:
                 words[one.place] = (*words.get(one.place, ()), one.words)

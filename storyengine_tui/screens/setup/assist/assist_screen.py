@@ -10,7 +10,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from core.agents.assist import LONGEST_NOTE, Asked, Field, Proposal, Task
+from core.agents.assist import LONGEST_NOTE, AssistRequest, Field, SuggestedText, Task
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest, Request
 from core.engine.session.session_handle import SessionHandle
@@ -32,7 +32,7 @@ NOTHING_YET = "Choose a kind of proposal below. Your text stays as it is until y
 class Taken:
     """A proposal that the GM took."""
 
-    asked: Asked
+    asked: AssistRequest
     proposal: str
 
 
@@ -71,8 +71,8 @@ class AssistScreen(OverlayScreen[Taken]):
         self._helped = area.helped
         self._text = area.text
         self._limit: int = getattr(session.snapshot.session.limits, self._helped.field)
-        self._asked: Asked | None = None
-        self._proposal: Proposal | None = None
+        self._asked: AssistRequest | None = None
+        self._proposal: SuggestedText | None = None
         self._request: BackgroundRequest | None = None
         """The request that is in the queue, or has failed."""
         self._failed: BackgroundRequest | None = None
@@ -140,7 +140,7 @@ class AssistScreen(OverlayScreen[Taken]):
         if not self._is_asking:
             self._leave_request()
             self._begin(
-                Asked(
+                AssistRequest(
                     task=Task(name),
                     field=Field(self._helped.field),
                     text=self._text,
@@ -155,11 +155,11 @@ class AssistScreen(OverlayScreen[Taken]):
         if not self._is_asking and self._asked is not None:
             self._begin(self._asked)
 
-    def _begin(self, asked: Asked) -> None:
+    def _begin(self, asked: AssistRequest) -> None:
         self._asked, self._proposal = asked, None
         self.run_worker(self._propose(asked), group="propose", exclusive=True, exit_on_error=False)
 
-    async def _propose(self, asked: Asked) -> None:
+    async def _propose(self, asked: AssistRequest) -> None:
         work = self._session.assist
         try:
             request = self._failed or work.new(asked)
@@ -201,7 +201,7 @@ class AssistScreen(OverlayScreen[Taken]):
             )
             self._busy.say(why)
 
-    def _show_proposal(self, asked: Asked, proposal: Proposal) -> None:
+    def _show_proposal(self, asked: AssistRequest, proposal: SuggestedText) -> None:
         self._proposal = proposal
         self._proposed.load_text(proposal.text)
         length = len(asked.with_proposal(proposal.text))

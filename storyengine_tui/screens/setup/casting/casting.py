@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 
 from core.domain.clock import utc_now
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.library.characters.from_card import tags_of
 from core.library.characters.in_chapter import compared
 from core.library.characters.offers import offers_of
@@ -38,7 +38,7 @@ async def take_character(app: App[Any], library: "Library", slot: AgentPanel) ->
 
     pane = _pane_of(slot)
 
-    def answered(character: Character | None) -> None:
+    def answered(character: LibraryCharacter | None) -> None:
         if character is None:
             return
         if paused := pause_text(character, utc_now()):

@@ -15,7 +15,7 @@ from core.domain.errors import LimitExceededError
 from core.domain.ids import CharacterId
 from core.domain.session.profile import Profile
 from core.domain.slot import Slot
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.library.characters.in_chapter import Compared, SharedField, compared, with_field
 from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
@@ -120,7 +120,7 @@ class CompareScreen(ListScreen[None, Compared]):
         Binding("escape", "close", "Back"),
     ]
 
-    def __init__(self, library: "CharacterLibrary", character: Character, slot: SlotTexts) -> None:
+    def __init__(self, library: "CharacterLibrary", character: LibraryCharacter, slot: SlotTexts) -> None:
         super().__init__()
         self._library = library
         self._character = character

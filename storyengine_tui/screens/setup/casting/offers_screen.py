@@ -16,7 +16,7 @@ from core.domain.errors import LimitExceededError
 from core.domain.session.prompt_block import LONGEST_PROMPT_BLOCK
 from core.domain.session.state_machine import Command
 from core.engine.decisions.lore_commands import LoreCopy
-from core.library.cards.report import Place
+from core.library.cards.report import CardTarget
 from core.library.characters.offers import Offer, block_of, with_offer, with_text, without_text
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
@@ -33,11 +33,11 @@ TAKEN = "taken"
 _SHOWN = 200
 _LONGEST = 1_000_000
 _PLACES = {
-    Place.CHAPTER: "Chapter text",
-    Place.GREETINGS: "Chapter text, opening",
-    Place.RULES: "Prompt block, rules",
-    Place.MATERIAL: "Prompt block, material",
-    Place.LORE: "Lorebook, it alone",
+    CardTarget.CHAPTER: "Chapter text",
+    CardTarget.GREETINGS: "Chapter text, opening",
+    CardTarget.RULES: "Prompt block, rules",
+    CardTarget.MATERIAL: "Prompt block, material",
+    CardTarget.LORE: "Lorebook, it alone",
 }
 
 
@@ -46,7 +46,7 @@ class OfferRow:
     """A text of the card, or its lorebook."""
 
     title: str
-    place: Place
+    place: CardTarget
     text: str
     offer: Offer | None = None
     lore: LoreCopy | None = None
@@ -84,7 +84,7 @@ class OffersScreen(ListScreen[None, OfferRow]):
         if lore is not None:
             count = lore.book.entry_count
             text = f"“{lore.book.name}”, {count:,} {'entry' if count == 1 else 'entries'}."
-            self._offered.append(OfferRow("Lore", Place.LORE, text, lore=lore))
+            self._offered.append(OfferRow("Lore", CardTarget.LORE, text, lore=lore))
         self._put: dict[str, str] = {}
         """Texts as they were put into the chapter, where they were shortened."""
 

@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 
 from core.domain.clock import utc_now
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.library.characters.pause import pause_text
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
@@ -22,7 +22,7 @@ NOBODY = "No character has these words in its name or its description."
 _SHOWN = 200
 
 
-class PickScreen(ListScreen[Character, Character]):
+class PickScreen(ListScreen[LibraryCharacter, LibraryCharacter]):
     """Ends with the character that was chosen, or without one."""
 
     CSS_PATH = "casting.tcss"
@@ -39,7 +39,7 @@ class PickScreen(ListScreen[Character, Character]):
         Binding("escape", "close", "Back"),
     ]
 
-    def __init__(self, characters: Sequence[Character], into: str) -> None:
+    def __init__(self, characters: Sequence[LibraryCharacter], into: str) -> None:
         super().__init__()
         self._characters = characters
         self._into = into
@@ -82,12 +82,12 @@ class PickScreen(ListScreen[Character, Character]):
             self.dismiss(self.chosen)
 
 
-def _words_of(character: Character) -> str:
+def _words_of(character: LibraryCharacter) -> str:
     texts = (*character.names, character.group, character.short_description, head(character.identity, _SHOWN))
     return " ".join(texts).casefold()
 
 
-def _cells_of(character: Character) -> tuple[Text, Text]:
+def _cells_of(character: LibraryCharacter) -> tuple[Text, Text]:
     about = character.short_description or clean_line(head(character.identity, _SHOWN))
     about = " · ".join(filter(None, (pause_text(character, utc_now()), about)))
     return (

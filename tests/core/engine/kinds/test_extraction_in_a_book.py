@@ -19,7 +19,7 @@ from core.domain.ids import BookId, new_uuid
 from core.domain.session.language import Language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.engine.recall.asking import Asked
+from core.engine.recall.asking import RecallRequest
 from core.engine.recall.reading import BankReader
 from core.engine.session.session_handle import SessionHandle
 from core.gateway.embedding_service import EmbeddingPlan
@@ -59,7 +59,7 @@ async def second_chapter(
 
 
 async def recalled(made: Room, session: SessionHandle, slot: Slot = RED) -> ChapterBank:
-    asked = Asked(text="Where is the brass key, and how is the left arm?", recent_from=99)
+    asked = RecallRequest(text="Where is the brass key, and how is the left arm?", recent_from=99)
     return await BankReader(made.store).read(session.snapshot, slot, asked)
 
 

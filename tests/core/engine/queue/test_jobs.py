@@ -14,7 +14,7 @@ from core.domain.requests.request import ReplyRequest, Request
 from core.domain.slot import Slot
 from core.engine.kinds.outcome import Failed, LockMade, Outcome, ReplyMade, SummaryMade
 from core.engine.kinds.registry import handler_of
-from core.engine.kinds.trial import new_test
+from core.engine.kinds.test_call import new_test_call
 from core.engine.queue.jobs import JobFactory
 from core.engine.recall.reading import BankReader
 from core.engine.sync.notifications import Notification, StreamRestarted
@@ -181,7 +181,7 @@ async def test_a_test_call_is_never_queued() -> None:
     simulation, _ = asking()
     bench = Bench(simulation)
     with pytest.raises(ValueError, match="never queued"):
-        await bench.run(new_test(simulation.snapshot.session.id, NOW))
+        await bench.run(new_test_call(simulation.snapshot.session.id, NOW))
     assert not bench.notifications
 
 

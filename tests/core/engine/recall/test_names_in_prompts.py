@@ -13,7 +13,7 @@ from core.domain.bank.recall import Scope
 from core.domain.session.profile import Profile
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
-from core.engine.recall.asking import Asked
+from core.engine.recall.asking import RecallRequest
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
 from core.storage.bank_store import Names
 from tests.core.bank_samples import fact
@@ -40,7 +40,7 @@ def person(session: Session, number: int, name: str, label: Audience | None = No
 async def recalled(store: MemoryStore, session: Session, text: str, slot: Slot = RED) -> list[str]:
     """Return the names of the items that a prompt recalls."""
     snapshot = await store.load(session.id)
-    found: ChapterBank = await BankReader(store).read(snapshot, slot, Asked(text=text, recent_from=9))
+    found: ChapterBank = await BankReader(store).read(snapshot, slot, RecallRequest(text=text, recent_from=9))
     assert NOT_IN_TIME not in found.left_out
     return [one.found.item.name for one in found.recalled]
 
@@ -126,5 +126,5 @@ async def test_an_input_waits_no_longer_for_names_than_for_the_bank() -> None:
     session = await chapter(store, {RED: "Kara"})
     store.bank = Dumb(store.database.sessions, store.library)
     reader = BankReader(store, longest_wait=0.01)
-    asked = Asked(text="Where is Kaara?", recent_from=9)
+    asked = RecallRequest(text="Where is Kaara?", recent_from=9)
     assert (await reader.read(await store.load(session.id), RED, asked)).left_out == (NOT_IN_TIME,)

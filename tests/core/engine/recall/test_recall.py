@@ -26,7 +26,7 @@ from core.domain.story.recall_use import RECALLED, recalled_in
 from core.engine.kinds.bank.embedding import all_texts_of
 from core.engine.kinds.bank.nearest import MOST_NEAR, Neighbours, earlier_bank
 from core.engine.kinds.base import Job
-from core.engine.kinds.trial import new_test
+from core.engine.kinds.test_call import new_test_call
 from core.engine.queue.jobs import _Calls
 from core.engine.recall.reading import BankReader
 from core.engine.session.session_handle import SessionHandle
@@ -336,7 +336,7 @@ class FakeCalls(_Calls):
 
     def __init__(self, session: SessionHandle) -> None:
         jobs = session.background._jobs
-        request = new_test(session.id, NOW)
+        request = new_test_call(session.id, NOW)
         gateway, embeddings = jobs._gateway, jobs._embeddings
         choices = gateway.choices
         super().__init__(gateway, choices, embeddings, request, Cancellation(), lambda _: None)

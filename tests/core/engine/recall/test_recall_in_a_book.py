@@ -16,7 +16,7 @@ from core.domain.ids import BookId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus, EventStatus
-from core.engine.recall.asking import Asked, Meaning
+from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
 from core.engine.recall.search import search
 from core.library.book import Book
@@ -29,7 +29,7 @@ from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
-ASKED = Asked(text="Where is the brass key?", recent_from=0)
+ASKED = RecallRequest(text="Where is the brass key?", recent_from=0)
 
 
 async def chapter(store: MemoryStore, names: Mapping[Slot, str]) -> Session:
@@ -46,7 +46,9 @@ async def book_of(store: MemoryStore, *sessions: Session) -> None:
     )
 
 
-async def recalled(store: MemoryStore, session: Session, slot: Slot, asked: Asked = ASKED) -> ChapterBank:
+async def recalled(
+    store: MemoryStore, session: Session, slot: Slot, asked: RecallRequest = ASKED
+) -> ChapterBank:
     return await BankReader(store).read(await store.load(session.id), slot, asked)
 
 
@@ -134,11 +136,11 @@ async def test_what_is_asked_by_meaning_is_the_prompt_or_the_scene_where_it_says
         texts.append(text)
         return None
 
-    await recalled(store, session, RED, Asked(text="Go on.", recent_from=0, embed=embed))
+    await recalled(store, session, RED, RecallRequest(text="Go on.", recent_from=0, embed=embed))
     long = "Where did you put the key that was his?"
-    await recalled(store, session, RED, Asked(text=long, recent_from=0, embed=embed))
+    await recalled(store, session, RED, RecallRequest(text=long, recent_from=0, embed=embed))
     short = "Who has the key?"
-    await recalled(store, session, RED, Asked(text=short, recent_from=0, embed=embed))
+    await recalled(store, session, RED, RecallRequest(text=short, recent_from=0, embed=embed))
     last = [event.text for event in await store.canon(session.id)][-2:]
     assert texts == ["\n".join((*last, "Go on.")), long, short]
 

@@ -16,7 +16,7 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.recall.asking import Meaning
 from core.engine.recall.search import excerpt_of, matcher_of, search
-from core.engine.recall.texts import Place, lacking_pieces
+from core.engine.recall.texts import HitPlace, lacking_pieces
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
@@ -36,14 +36,14 @@ async def test_words_are_found_in_story_memory_and_bank_whoever_may_know_them() 
     [prompt, *_] = [event for event in await store.canon(session.id) if event.prompt_index == 2]
     word = prompt.text.split()[-1].strip(".")
     hits = await search(store, [session.id], f"{word[:3].upper()} ")
-    assert {hit.place for hit in hits} >= {Place.TRANSCRIPT}
-    said = next(hit for hit in hits if hit.place is Place.TRANSCRIPT)
+    assert {hit.place for hit in hits} >= {HitPlace.TRANSCRIPT}
+    said = next(hit for hit in hits if hit.place is HitPlace.TRANSCRIPT)
     assert said.text[said.start : said.end].casefold().startswith(word[:3].casefold())
     assert (said.prompt, int(said.source)) in {event.place for event in await store.canon(session.id)}
-    numbers = [hit.prompt for hit in hits if hit.place is Place.TRANSCRIPT]
+    numbers = [hit.prompt for hit in hits if hit.place is HitPlace.TRANSCRIPT]
     assert numbers == sorted(numbers, key=lambda number: -(number or 0)), "the newest come first"
     [found] = await search(store, [session.id], "brass key")
-    assert (found.place, found.prompt, found.text) == (Place.BANK, 3, private.text)
+    assert (found.place, found.prompt, found.text) == (HitPlace.BANK, 3, private.text)
     assert found.source == str(private.id)
     assert not await search(store, [session.id], "  ")
     assert not await search(store, [session.id], "zeppelin")
@@ -70,7 +70,7 @@ async def test_items_are_found_by_meaning_and_come_first_and_lead_to_the_events_
     # The event that proves it is found with it, where its take is canon.
     [proof] = item.evidence
     assert (said.place, said.prompt, int(said.source)) == (
-        Place.TRANSCRIPT,
+        HitPlace.TRANSCRIPT,
         proof.prompt_index,
         proof.ordinal,
     )
@@ -86,7 +86,7 @@ async def test_chapters_of_a_book_are_numbered_and_one_without_a_bank_is_searche
     second = await chapters.play(store, second, second_lease, 1)
     [event, *_] = await store.canon(second.id, first=1)
     hits = await search(store, [first.id, second.id], event.text[:12])
-    assert {hit.chapter for hit in hits if hit.place is Place.TRANSCRIPT} == {1, 2}
+    assert {hit.chapter for hit in hits if hit.place is HitPlace.TRANSCRIPT} == {1, 2}
     await first_lease.aclose()
     await second_lease.aclose()
 
@@ -106,7 +106,7 @@ async def test_story_memory_and_drafts_are_found_by_meaning_at_the_nearest_piece
         return Meaning((1.0, 0.0), "m")
 
     found = await search(store, [session.id], "zeppelins of another word", embed)
-    assert {(hit.place, hit.text, hit.similarity) for hit in found} == {(Place.MEMORY, gate.text, 1.0)}
+    assert {(hit.place, hit.text, hit.similarity) for hit in found} == {(HitPlace.MEMORY, gate.text, 1.0)}
     hits = await search(store, [session.id], "gate", embed)
     assert {hit.similarity for hit in hits} == {None}, "what has the words is there once"
     await lease.aclose()

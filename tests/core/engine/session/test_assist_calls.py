@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from core.agents import assist
-from core.agents.assist import Asked, Field, Task
+from core.agents.assist import AssistRequest, Field, Task
 from core.agents.role.prompt_file import load_prompt
 from core.config.models.assignments import defaults_for
 from core.config.models.model_config import PromptStyle
@@ -25,7 +25,7 @@ from tests.core.samples import waiting as waits
 from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
 
 pytestmark = pytest.mark.anyio
-ASKED = Asked(task=Task.CONTINUE, field=Field.WORLD, text="A lighthouse on a rock.", limit=5_000)
+ASKED = AssistRequest(task=Task.CONTINUE, field=Field.WORLD, text="A lighthouse on a rock.", limit=5_000)
 ANSWER = "It burns \x1b[31mred[/x]."
 
 
@@ -160,7 +160,7 @@ async def test_a_chapter_that_is_closed_leaves_nothing_of_it_in_the_queue() -> N
 
 async def test_nothing_is_stored_for_what_cannot_be_done() -> None:
     async with chapter(entry()) as opened:
-        nothing = Asked(task=Task.CONTINUE, field=Field.WORLD, text=" ", limit=5_000)
+        nothing = AssistRequest(task=Task.CONTINUE, field=Field.WORLD, text=" ", limit=5_000)
         with pytest.raises(IllegalCommandError):
             opened.assist.new(nothing)
         assert list(await opened.reads.requests()) == []

@@ -1,29 +1,29 @@
 """The report of an import says in short sentences what goes where, and what is long; nothing is cut."""
 
 from core.library.cards.card_file import read_card
-from core.library.cards.report import OFFERED, Place, placements, report
+from core.library.cards.report import OFFERED, CardTarget, placements, report
 from tests.core.library.cards.card_samples import V1, V2, V3, packed, picture, t_ext, text_of
 
 
 def test_every_field_has_a_place() -> None:
     placed = {one.field: one.place for one in placements(read_card(text_of(V3), "").card)}
     assert placed == {
-        "name": Place.NAME,
-        "nickname": Place.NAME,
-        "description": Place.IDENTITY,
-        "personality": Place.IDENTITY,
-        "scenario": Place.CHAPTER,
-        "first_mes": Place.GREETINGS,
-        "alternate_greetings": Place.GREETINGS,
-        "group_only_greetings": Place.GREETINGS,
-        "mes_example": Place.MATERIAL,
-        "system_prompt": Place.RULES,
-        "post_history_instructions": Place.RULES,
-        "depth_prompt": Place.RULES,
-        "creator_notes": Place.KEPT,
-        "creator": Place.KEPT,
-        "character_version": Place.KEPT,
-        "tags": Place.KEPT,
+        "name": CardTarget.NAME,
+        "nickname": CardTarget.NAME,
+        "description": CardTarget.IDENTITY,
+        "personality": CardTarget.IDENTITY,
+        "scenario": CardTarget.CHAPTER,
+        "first_mes": CardTarget.GREETINGS,
+        "alternate_greetings": CardTarget.GREETINGS,
+        "group_only_greetings": CardTarget.GREETINGS,
+        "mes_example": CardTarget.MATERIAL,
+        "system_prompt": CardTarget.RULES,
+        "post_history_instructions": CardTarget.RULES,
+        "depth_prompt": CardTarget.RULES,
+        "creator_notes": CardTarget.KEPT,
+        "creator": CardTarget.KEPT,
+        "character_version": CardTarget.KEPT,
+        "tags": CardTarget.KEPT,
     }
 
 
@@ -40,7 +40,14 @@ def test_what_is_only_offered_is_told_as_such_and_what_a_block_cannot_hold() -> 
     lines = report(read_card(text_of(card), ""))
     after = lines[lines.index(OFFERED) + 1 :]
     assert [line.rpartition(" → ")[2] for line in after[:5]] == [
-        f"{place}." for place in (Place.CHAPTER, Place.GREETINGS, Place.RULES, Place.MATERIAL, Place.LORE)
+        f"{place}."
+        for place in (
+            CardTarget.CHAPTER,
+            CardTarget.GREETINGS,
+            CardTarget.RULES,
+            CardTarget.MATERIAL,
+            CardTarget.LORE,
+        )
     ]
     assert after[5:] == (
         "System prompt has 4,001 characters, and 4,000 fit; nothing was cut, choose what goes.",

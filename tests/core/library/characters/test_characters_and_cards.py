@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from core.domain.ids import CharacterId, new_uuid
 from core.library.cards.card import Card
 from core.library.cards.card_file import read_card
-from core.library.characters.character import Character, Topic, Trait
+from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.library.characters.checks import cleaned, problems_of
 from core.library.characters.from_card import (
     EXTENSION,
@@ -34,7 +34,7 @@ def card(value: dict[str, Any]) -> Card:
     return read_card(text_of(value), "card.json").card
 
 
-def made(one: Card, taken: frozenset[str] = frozenset(), *, is_trusted: bool = True) -> Character:
+def made(one: Card, taken: frozenset[str] = frozenset(), *, is_trusted: bool = True) -> LibraryCharacter:
     name = one.name.strip() or "Nobody"
     return character_of(one, CharacterId(new_uuid()), name, taken, NOW, is_trusted=is_trusted)
 
@@ -181,7 +181,7 @@ def test_an_identity_that_was_changed_goes_back_into_its_two_fields(
 
 
 def test_a_character_that_came_from_no_card_gets_one() -> None:
-    character = Character(
+    character = LibraryCharacter(
         id=CharacterId(new_uuid()), name="Joss", identity="A sailor.", created_at=NOW, updated_at=NOW
     )
     one = card_with(character, None)

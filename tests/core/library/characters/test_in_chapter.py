@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from core.domain.ids import CharacterId, new_uuid
 from core.domain.session.profile import Profile
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from core.library.characters.in_chapter import SharedField, compared, identity_for, profile_with, with_field
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
-KARA = Character(
+KARA = LibraryCharacter(
     id=CharacterId(new_uuid()),
     name="Kara",
     identity="{{char}} keeps the lamp.",

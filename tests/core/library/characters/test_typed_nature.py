@@ -6,7 +6,7 @@ import pytest
 
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.domain.ids import CharacterId, new_uuid
-from core.library.characters.character import Character, Topic, Trait
+from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.library.characters.checks import BOUNDS, problems_of
 from core.library.characters.nature import Nature, called, texts_of, typed, with_item, without_item
 
@@ -15,8 +15,8 @@ PROUD, SHY = Trait(name="Proud", strength=1 / 3), Trait(name="Shy")
 SEA = Topic(name="The sea", perspective="A thief.\nOf men.", exposure_now=0.123456789)
 
 
-def kara(*items: Nature) -> Character:
-    return Character(
+def kara(*items: Nature) -> LibraryCharacter:
+    return LibraryCharacter(
         id=CharacterId(new_uuid()),
         name="Kara",
         traits=tuple(one for one in items if isinstance(one, Trait)),

@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 from core.domain.ids import CharacterId, ProposalId, new_uuid
 from core.domain.proposal import Occasion, Part, Proposal, Record
-from core.library.characters.character import Character, Topic, Trait
+from core.library.characters.character import LibraryCharacter, Topic, Trait
 
 NOW = datetime(2026, 11, 25, 4, tzinfo=UTC)
 
 
-def mira() -> Character:
-    return Character(
+def mira() -> LibraryCharacter:
+    return LibraryCharacter(
         id=CharacterId(new_uuid()),
         name="Mira",
         short_description="Keeps the lamp.",
@@ -26,7 +26,7 @@ def mira() -> Character:
 
 
 def proposed(
-    character: Character, part: Part, before: tuple[Record, ...], after: tuple[Record, ...]
+    character: LibraryCharacter, part: Part, before: tuple[Record, ...], after: tuple[Record, ...]
 ) -> Proposal:
     return Proposal(
         id=ProposalId(new_uuid()),

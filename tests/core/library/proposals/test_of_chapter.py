@@ -7,7 +7,7 @@ import pytest
 
 from core.domain.ids import SessionId, new_uuid
 from core.domain.proposal import Occasion
-from core.library.characters.character import Character, Topic, Trait
+from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.library.proposals.exposure import after_mentions, faded, mentions, neglected
 from core.library.proposals.merging import duplicates, merged, similarity
 from core.library.proposals.of_chapter import of_exposure, of_fading, of_merging
@@ -122,7 +122,7 @@ def test_merging_keeps_every_text_once_and_the_higher_strength() -> None:
     assert taken(character, proposal).traits == (merged(one, other),)
 
 
-def of_days(days: float, **fields: object) -> Character:
+def of_days(days: float, **fields: object) -> LibraryCharacter:
     topic = Topic(name="The sea", exposure_now=0.1, exposure_desired=0.8)
     character = replace(mira(), topics=(topic,), created_at=NOW - timedelta(days=days))
     return replace(character, **fields)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import pytest
 
 from core.domain.errors import IllegalCommandError
 from core.domain.proposal import Part, Proposal
-from core.library.characters.character import Character, Topic, Trait, record_of
+from core.library.characters.character import LibraryCharacter, Topic, Trait, record_of
 from core.library.characters.checks import MOST_TRAITS
 from core.library.proposals.taking import change_of, fits, identity_mark, taken, taken_back
 from tests.core.library.proposals.proposal_samples import mira, proposed
@@ -57,7 +57,9 @@ CASES = {
 
 
 @pytest.mark.parametrize(("proposal", "wanted"), CASES.values(), ids=CASES.keys())
-def test_taking_makes_the_one_change_and_taking_back_undoes_it(proposal: Proposal, wanted: Character) -> None:
+def test_taking_makes_the_one_change_and_taking_back_undoes_it(
+    proposal: Proposal, wanted: LibraryCharacter
+) -> None:
     assert fits(MIRA, proposal)
     assert taken(MIRA, proposal) == wanted
     assert taken_back(wanted, proposal) == MIRA
@@ -94,7 +96,7 @@ OUTDATED = {
 
 @pytest.mark.parametrize(("proposal", "character"), OUTDATED.values(), ids=OUTDATED.keys())
 def test_a_proposal_for_what_is_no_longer_there_is_outdated_and_changes_nothing(
-    proposal: Proposal, character: Character
+    proposal: Proposal, character: LibraryCharacter
 ) -> None:
     assert not fits(character, proposal)
     with pytest.raises(IllegalCommandError, match="changed since"):

@@ -13,7 +13,7 @@ from core.domain.requests.cost import is_amount
 from core.providers.answer import AnswerChunk
 from core.providers.base import LONGEST_WAIT, MAX_NAME_LENGTH, MAX_TOKENS, ProviderError
 from core.providers.openai.chunks import ChunkReader
-from core.providers.openai.errors import Secrets, provider_error, read_fault, retry_after_seconds
+from core.providers.openai.errors import RedactedValues, provider_error, read_fault, retry_after_seconds
 from core.providers.openai.provider import OpenAIProvider
 from tests.core.providers.asking import ask, fail
 from tests.http_faults import DONE, FaultServer, Reply, chunk, error_reply, sse, usage_chunk
@@ -112,7 +112,7 @@ def test_names_that_a_service_gives_are_bounded(model: object) -> None:
 def test_a_wait_that_a_service_asks_for_is_a_time_that_can_be_added_to_now(name: str, value: str) -> None:
     wait = retry_after_seconds({name: value}, NOW)
     assert wait is None or 0 <= wait <= LONGEST_WAIT
-    error = provider_error(read_fault(429, {"message": "busy"}, {name: value}), Secrets(""))
+    error = provider_error(read_fault(429, {"message": "busy"}, {name: value}), RedactedValues(""))
     assert error.retry_after is None or NOW + timedelta(seconds=error.retry_after) >= NOW
     assert len(error.hint) < 100
 
@@ -130,7 +130,7 @@ def test_no_error_body_is_beyond_reading(
     status: int | None, code: object, kind: object, message: object
 ) -> None:
     for body in ({"error": {"code": code, "type": kind, "message": message}}, {"detail": message}, message):
-        error = provider_error(read_fault(status, body, {}), Secrets("sk-key"))
+        error = provider_error(read_fault(status, body, {}), RedactedValues("sk-key"))
         assert error.message
         assert len(error.message) < 600
 

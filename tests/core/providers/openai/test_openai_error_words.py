@@ -6,7 +6,7 @@ import pytest
 
 from core.domain.errors import ErrorCode
 from core.providers.openai.errors import (
-    Secrets,
+    RedactedValues,
     ServiceFault,
     code_of,
     provider_error,
@@ -118,32 +118,32 @@ def test_every_way_of_asking_for_patience_is_read(headers: dict[str, str], secon
 
 
 def test_words_of_a_service_are_quoted_on_one_line_and_short() -> None:
-    assert scrub("two\nlines", Secrets("")) == "two lines"
-    assert scrub("it is letmein, I say", Secrets("letmein")) == "it is [key], I say"
-    length = len(scrub("x" * 5_000, Secrets(""))) - 1
-    assert scrub("x" * length, Secrets("")) == "x" * length
-    assert scrub("x" * (length + 1), Secrets("")) == "x" * length + "…"
+    assert scrub("two\nlines", RedactedValues("")) == "two lines"
+    assert scrub("it is letmein, I say", RedactedValues("letmein")) == "it is [key], I say"
+    length = len(scrub("x" * 5_000, RedactedValues(""))) - 1
+    assert scrub("x" * length, RedactedValues("")) == "x" * length
+    assert scrub("x" * (length + 1), RedactedValues("")) == "x" * length + "…"
 
 
 def test_what_the_gm_can_do_is_said() -> None:
-    assert "STORYENGINE_API_KEY" in provider_error(fault(401), Secrets("key")).hint
-    assert "no key is set" in provider_error(fault(401), Secrets("")).message
-    assert "no key is set" not in provider_error(fault(401), Secrets("key")).message
-    assert "STORYENGINE_MODEL" in provider_error(fault(404), Secrets("key")).hint
+    assert "STORYENGINE_API_KEY" in provider_error(fault(401), RedactedValues("key")).hint
+    assert "no key is set" in provider_error(fault(401), RedactedValues("")).message
+    assert "no key is set" not in provider_error(fault(401), RedactedValues("key")).message
+    assert "STORYENGINE_MODEL" in provider_error(fault(404), RedactedValues("key")).hint
     patience = ServiceFault(status=429, retry_after=1.2)
-    assert " 2 s" in provider_error(patience, Secrets("key")).hint
-    assert provider_error(fault(429), Secrets("key")).hint == ""
-    assert provider_error(patience, Secrets("key")).retry_after == 1.2
+    assert " 2 s" in provider_error(patience, RedactedValues("key")).hint
+    assert provider_error(fault(429), RedactedValues("key")).hint == ""
+    assert provider_error(patience, RedactedValues("key")).retry_after == 1.2
 
 
 def test_what_the_service_said_is_quoted_except_of_a_key_and_of_a_move() -> None:
-    assert "“too busy”" in provider_error(fault(500, "too busy"), Secrets("key")).message
-    assert "said" not in provider_error(fault(500), Secrets("key")).message
-    assert "said" not in provider_error(fault(401, "no such key"), Secrets("key")).message
-    assert "moved to another address" in provider_error(fault(300, "there"), Secrets("key")).message
-    assert "moved to another address" in provider_error(fault(399, "there"), Secrets("key")).message
-    assert "moved" not in provider_error(fault(400, "there"), Secrets("key")).message
-    assert "moved" not in provider_error(fault(299, "there"), Secrets("key")).message
+    assert "“too busy”" in provider_error(fault(500, "too busy"), RedactedValues("key")).message
+    assert "said" not in provider_error(fault(500), RedactedValues("key")).message
+    assert "said" not in provider_error(fault(401, "no such key"), RedactedValues("key")).message
+    assert "moved to another address" in provider_error(fault(300, "there"), RedactedValues("key")).message
+    assert "moved to another address" in provider_error(fault(399, "there"), RedactedValues("key")).message
+    assert "moved" not in provider_error(fault(400, "there"), RedactedValues("key")).message
+    assert "moved" not in provider_error(fault(299, "there"), RedactedValues("key")).message
 
 
 @pytest.mark.parametrize("status", [423, 401, 413])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.domain.bank.checks import NO_SHARE
 from core.domain.bank.details import LONGEST_MS, Attribute, Details, PersonDetails, QuoteDetails, Relationship
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import ItemId
@@ -18,7 +19,6 @@ from storyengine_tui.screens.bank.detail_fields import (
     shown,
     typed_fields,
 )
-from storyengine_tui.screens.bank.item_numbers import NO_SHARE
 from tests.core.bank_samples import WHOLE, fact
 from tests.store.bank.test_details_in_rows import details
 

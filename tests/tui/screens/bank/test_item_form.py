@@ -3,10 +3,11 @@
 import pytest
 from textual.widgets import Select, Static
 
+from core.domain.bank.checks import NO_SHARE
 from core.domain.bank.details import Attribute, ItemKind, PersonDetails, QuoteDetails, StateDetails
 from core.domain.slot import Slot
 from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
-from storyengine_tui.screens.bank.item_numbers import MANY_ITEMS, NO_ITEM, NO_SHARE
+from storyengine_tui.screens.bank.item_numbers import MANY_ITEMS, NO_ITEM
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.passage_view import PassageView

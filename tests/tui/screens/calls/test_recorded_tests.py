@@ -11,7 +11,7 @@ from textual.widgets import DataTable
 from core.config.settings import Settings
 from core.domain.errors import ErrorCode
 from core.domain.requests.request_kinds import RequestKind
-from core.engine.kinds.trial import TEST_PROMPT
+from core.engine.kinds.test_call import TEST_PROMPT
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.calls.inputs.call_screen import CallScreen

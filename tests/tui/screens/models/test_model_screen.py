@@ -316,7 +316,7 @@ def test_picture_of_a_test_that_runs(
     async def never(*_: object) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr("storyengine_tui.screens.models.model_screen.try_out", never)
+    monkeypatch.setattr("storyengine_tui.screens.models.model_screen.run_test_call", never)
     monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
 
     async def act(pilot: Pilot[Any]) -> None:

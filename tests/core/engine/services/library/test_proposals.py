@@ -8,7 +8,7 @@ import pytest
 from core.domain.errors import IllegalCommandError
 from core.domain.proposal import Part, Proposal, ProposalState
 from core.engine.services.library.proposals import ProposalLibrary
-from core.library.characters.character import Character, Trait, record_of
+from core.library.characters.character import LibraryCharacter, Trait, record_of
 from core.library.proposals.taking import change_of
 from tests.core.library.proposals.proposal_samples import NOW, mira, proposed
 from tests.store.in_memory.memory_library import MemoryLibrary
@@ -17,7 +17,7 @@ from tests.store.in_memory.memory_store import MemoryDatabase
 pytestmark = pytest.mark.anyio
 
 
-def offers(character: Character) -> list[Proposal]:
+def offers(character: LibraryCharacter) -> list[Proposal]:
     text = proposed(
         character, Part.SHORT_DESCRIPTION, ({"text": character.short_description},), ({"text": "New."},)
     )
@@ -31,7 +31,7 @@ def offers(character: Character) -> list[Proposal]:
     ]
 
 
-async def at_hand() -> tuple[ProposalLibrary, MemoryLibrary, Character, list[Proposal]]:
+async def at_hand() -> tuple[ProposalLibrary, MemoryLibrary, LibraryCharacter, list[Proposal]]:
     store, character = MemoryDatabase().library, mira()
     await store.put_character(character)
     made = offers(character)
@@ -39,7 +39,7 @@ async def at_hand() -> tuple[ProposalLibrary, MemoryLibrary, Character, list[Pro
     return ProposalLibrary(store, lambda: NOW), store, character, made
 
 
-async def now(store: MemoryLibrary) -> Character:
+async def now(store: MemoryLibrary) -> LibraryCharacter:
     [character] = await store.characters()
     return character
 

@@ -7,11 +7,11 @@ from typing import Any
 from core.library.lore.activation.scanner import Activation, LoreScanner
 from core.library.lore.activation.scene import (
     Activated,
+    ActivationInput,
     Message,
     Origin,
     ScannedBook,
     ScanSettings,
-    Scene,
     digest_of,
 )
 from core.library.lore.book import Lorebook, LoreEntry
@@ -55,7 +55,7 @@ def activated(case: Case, scanner: LoreScanner | None = None) -> Activation:
         for at in case.before.get(one.uid, ())
     ]
     said = [Message(number, text) for number, text in enumerate(case.messages, start=1)]
-    scene = Scene(
+    scene = ActivationInput(
         **{
             "messages": said,
             "log": log,

@@ -14,7 +14,14 @@ from core.library.lore.activation.compiled import CompiledEntry
 from core.library.lore.activation.keys import Expression, Term, is_in
 from core.library.lore.activation.rules import Rules, Verdict
 from core.library.lore.activation.scanner import Activation, LoreScanner
-from core.library.lore.activation.scene import Activated, Message, ScannedBook, ScanSettings, Scene, digest_of
+from core.library.lore.activation.scene import (
+    Activated,
+    ActivationInput,
+    Message,
+    ScannedBook,
+    ScanSettings,
+    digest_of,
+)
 from core.library.lore.activation.timers import Timer
 from core.library.lore.book import Lorebook, LoreEntry
 from tests.core.library.lore.activation.activation_case import entry
@@ -93,7 +100,7 @@ class Work:
         """Return what one message more costs in a chapter that was scanned before, and what it activates."""
         scanner, messages = LoreScanner(len), said(MESSAGES + 1)
         books, settings = [ScannedBook(lore)], ScanSettings(scan_depth=MESSAGES)
-        before = Scene(messages=messages[:-1], seed="seed", length=1_000, log=log)
+        before = ActivationInput(messages=messages[:-1], seed="seed", length=1_000, log=log)
         scanner.activate(books, before, settings)
         self.done.clear()
         activation = scanner.activate(books, replace(before, messages=messages[1:], length=1_001), settings)
@@ -129,7 +136,7 @@ def test_an_entry_is_looked_at_only_where_a_text_concerns_it(work: Work) -> None
 
 def test_a_message_that_was_scanned_is_not_searched_again(work: Work) -> None:
     lore, messages, scanner = book(SMALL), said(MESSAGES), LoreScanner(len)
-    scene, settings = Scene(messages=messages), ScanSettings(scan_depth=MESSAGES)
+    scene, settings = ActivationInput(messages=messages), ScanSettings(scan_depth=MESSAGES)
     first = scanner.activate([ScannedBook(lore)], scene, settings)
     work.done.clear()
     again = scanner.activate([ScannedBook(lore)], scene, settings)

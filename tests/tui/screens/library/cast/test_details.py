@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from core.engine.engine import Engine
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
 from storyengine_tui.screens.library.cast.details_modal import DetailsModal, PauseModal
 from storyengine_tui.shell.app import StoryEngineApp
@@ -33,7 +33,7 @@ async def details(pilot: Pilot[Any]) -> DetailsModal:
     return screen
 
 
-async def joss(app: StoryEngineApp) -> Character:
+async def joss(app: StoryEngineApp) -> LibraryCharacter:
     assert app.engine is not None
     return (await app.engine.library.characters.listed())[0]
 

@@ -7,7 +7,7 @@ import pytest
 from textual.widgets import Input
 
 from core.engine.engine import Engine
-from core.engine.services.library.lore_trial import LoreTrials, Trial
+from core.engine.services.library.lore_trial import LoreTrialInput, LoreTrials
 from core.library.card_lore import LoreFile
 from core.library.lore.activation.result import Outcome
 from core.library.lore.activation.scanner import Activation
@@ -108,7 +108,7 @@ async def test_a_trial_that_goes_wrong_is_said_and_the_next_text_is_tried(
 ) -> None:
     activate = LoreTrials.activate
 
-    def one_breaks(trials: LoreTrials, file: LoreFile, trial: Trial) -> Activation:
+    def one_breaks(trials: LoreTrials, file: LoreFile, trial: LoreTrialInput) -> Activation:
         if trial.text == "break":
             raise KeyError("no such entry")
         return activate(trials, file, trial)

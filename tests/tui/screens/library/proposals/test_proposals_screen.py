@@ -9,7 +9,7 @@ from textual.widgets import DataTable, Static
 
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.library.characters.character import Character, Topic, Trait
+from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
 from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen
@@ -107,7 +107,7 @@ def heading(screen: Any) -> str:
     return str(screen.query_one("#heading", Static).content)
 
 
-async def mira(app: StoryEngineApp) -> Character:
+async def mira(app: StoryEngineApp) -> LibraryCharacter:
     assert app.engine is not None
     return await app.engine.library.characters.find("Mira")
 

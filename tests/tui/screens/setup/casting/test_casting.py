@@ -14,7 +14,7 @@ from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.library.cards.card_file import CardFormat
 from core.library.cards.png import plain_picture
-from core.library.characters.character import Character
+from core.library.characters.character import LibraryCharacter
 from storyengine_tui.screens.setup.cast_panels import AgentPanel
 from storyengine_tui.screens.setup.casting.compare_screen import CompareScreen, ShortenModal
 from storyengine_tui.screens.setup.casting.pick_screen import PickScreen
@@ -59,7 +59,7 @@ async def shown(pilot: Pilot[Any], app: StoryEngineApp, kind: type[Screen[Any]])
     return app.screen
 
 
-async def kept(app: StoryEngineApp) -> dict[str, Character]:
+async def kept(app: StoryEngineApp) -> dict[str, LibraryCharacter]:
     assert app.engine is not None
     return {one.name: one for one in await app.engine.library.characters.listed()}
 
@@ -209,7 +209,7 @@ async def test_a_character_of_a_slot_is_kept_once(desktop: Desktop) -> None:
         panel.focus_name()
         await pilot.press(*"Pell", "tab", *"Afraid.")
         app.action_keep_character()
-        found: dict[str, Character] = {}
+        found: dict[str, LibraryCharacter] = {}
         while "Pell" not in found:
             await pilot.pause()
             found = await kept(app)

@@ -9,7 +9,7 @@ from core.config.models.model_config import ModelConfig
 from core.context.segments import Context, plain
 from core.domain.agent_role import AgentRole
 from core.domain.ids import RequestId, SessionId, new_uuid
-from core.domain.requests.request import RequestState, TrialRequest
+from core.domain.requests.request import RequestState, TestCallRequest
 from core.domain.slot import Slot
 from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import CallResult, ModelGateway
@@ -24,9 +24,9 @@ TEST_VERSION: Final = "test@1"
 """The prompt version in artifacts of test calls, which have no system prompt."""
 
 
-def new_test(session_id: SessionId, now: datetime) -> TrialRequest:
+def new_test_call(session_id: SessionId, now: datetime) -> TestCallRequest:
     """Return the request of a test call, which is stored only with its outcome."""
-    return TrialRequest(
+    return TestCallRequest(
         id=RequestId(new_uuid()),
         session_id=session_id,
         state=RequestState.DONE,
@@ -46,7 +46,9 @@ def _tested_slot(choices: ModelAssignments) -> Slot:
     return next((slot for slot in Slot if slot not in choices.characters), Slot.RED)
 
 
-async def call_for_test(gateway: ModelGateway, test: TrialRequest, cancellation: Cancellation) -> CallResult:
+async def make_test_call(
+    gateway: ModelGateway, test: TestCallRequest, cancellation: Cancellation
+) -> CallResult:
     """Make one short call to the model of the first character without a model of its own."""
     slot, choice = _tested_slot(gateway.choices), tested(gateway.choices)
     choice = replace(choice, max_output_tokens=min(TEST_TOKENS, choice.max_output_tokens))
@@ -61,7 +63,7 @@ async def call_for_test(gateway: ModelGateway, test: TrialRequest, cancellation:
     return await gateway.call(context, choice, test, 1, cancellation, lambda _: None)
 
 
-def record_of_test(test: TrialRequest, result: CallResult, now: datetime) -> Changes:
+def record_of_test_call(test: TestCallRequest, result: CallResult, now: datetime) -> Changes:
     """Return the changes that store a test call; a failed one is cancelled, because nothing retries it."""
     settled = replace(test, updated_at=now)
     if result.error is not None:

@@ -7,7 +7,7 @@ import pytest
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import RequestRecord, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.engine.kinds.trial import TEST_VERSION, new_test, record_of_test
+from core.engine.kinds.test_call import TEST_VERSION, new_test_call, record_of_test_call
 from core.engine.queue.duration_history import last_duration
 from core.gateway.model_gateway import CallResult
 from tests.core.engine.decisions.test_transitions import a_trail
@@ -27,8 +27,8 @@ def test_a_test_call_is_on_record_and_changes_nothing_of_the_session(
     simulation.submit("Waiting")
     call_records = a_trail(simulation)
     before = simulation.snapshot
-    test = new_test(before.session.id, START)
-    changes = record_of_test(test, CallResult("ready", "m", error, call_records), START)
+    test = new_test_call(before.session.id, START)
+    changes = record_of_test_call(test, CallResult("ready", "m", error, call_records), START)
     [request] = map(RequestRecord.of, changes.requests)
     assert (request.kind, request.state, request.attempts) == (RequestKind.TEST, state, 1)
     assert (request.slot, request.text, request.prompts) == (None, "", None)
