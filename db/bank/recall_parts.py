@@ -160,10 +160,12 @@ def by_meaning(scope: Any, *, has_spans: bool) -> Any:
         .order_by(each.c.distance, each.c.item_id.desc())
     )
     compared = given("most_compared", sa.Integer())
-    nearest, farther = near.limit(compared).subquery("nearest"), near.offset(compared).subquery("farther")
+    nearest = near.limit(compared).cte("nearest").prefix_with("MATERIALIZED", dialect="postgresql")
     farness = _farness(nearest.c, has_spans=has_spans).label("farness")
     fitting = select(*nearest.c, farness).order_by(farness, nearest.c.item_id.desc()).subquery("fitting")
-    # The server begins with the second one where the first has too few rows, and only then.
+    are_more = select(func.count()).select_from(nearest).scalar_subquery() == compared
+    farther = select(near.offset(compared).subquery("rest")).where(are_more).subquery("farther")
+    # The server begins with the second one only where the first has too few rows and there are more.
     every = sa.union_all(
         _findable(fitting, scope, "fitting", fitting.c.farness),
         _findable(farther, scope, "farther", _farness(farther.c, has_spans=has_spans)),
