@@ -162,6 +162,7 @@ def strike_what_is_added(window: EngineRoom, service: Service) -> None:
     window.wait_for("Mira: It burns again.")
     window.wait_for("I trimmed the wick myself.", 60)
     window.command("Strike what was added")
+    window.wait_while("Strike what was added")  # the palette hides the transcript, and takes the next Ctrl+P
     window.wait_while("I trimmed the wick myself.")
     window.command("Let characters add something")
     window.wait_for("Who may add something unasked")

@@ -14,6 +14,7 @@ from storyengine_tui.widgets.reading.transcript_lines import ScreenPos
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from storyengine_tui.widgets.reading.wrap import Span
 from tests.tui import chapter
+from tests.tui.engine_app import until
 from tests.tui.widget_app import WidgetApp
 
 pytestmark = [pytest.mark.anyio, pytest.mark.paints]
@@ -102,6 +103,8 @@ async def test_scrolling_by_a_line_paints_one_line(monkeypatch: pytest.MonkeyPat
 
         monkeypatch.setattr(view.painter, "paint", counted)
         await pilot.press("up", "up", "down")
+        await until(pilot, lambda: len(painted) >= 2, "nothing is painted")
+        await pilot.pause()
         assert len(painted) == 2
 
 
@@ -242,6 +245,7 @@ async def test_a_token_paints_its_last_line_whatever_is_above(monkeypatch: pytes
                 view.stream(token)
                 view._paint_pending()
                 await pilot.pause()
+            await until(pilot, lambda: painted, "nothing is painted")
             assert set(painted) == {view.lines.height - 1}
             assert len(painted) <= 3
 

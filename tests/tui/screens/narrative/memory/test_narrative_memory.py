@@ -274,7 +274,8 @@ async def test_both_views_show_what_is_stored_can_be_searched_and_copied(desktop
         assert page.said("delivered").startswith("Memory as JSON copied")
         await pilot.press("1")
         await pilot.click("#memory-copy")
-        assert page.app.clipboard == all_text(page.memory.blocks, MemoryForm.READABLE)
+        text = all_text(page.memory.blocks, MemoryForm.READABLE)
+        await page.until(lambda: page.app.clipboard == text, "it is not copied")
         page.memory.view.focus()
         await pilot.press("home", "v", "home", "space", "end", "c")
         assert page.app.clipboard in page.memory_text
