@@ -24,6 +24,7 @@ from typing import NamedTuple, Protocol, Self
 import pyte
 from pyte.screens import Char
 
+_LAST_WORDS_SECONDS = 2.0
 PATIENCE = 60.0
 """Seconds that something on screen may take on a machine that is busy with other tests."""
 
@@ -195,11 +196,14 @@ class Terminal:
         self._wait(lambda: not holds(), f"the end of {_name(unwanted)}", patience)
 
     def wait_for_end(self, patience: float = PATIENCE) -> int:
-        """Return the exit status once the program has ended."""
+        """Return the exit status once the program has ended, and what it wrote last is read."""
         try:
-            return self.process.wait(patience)
+            status = self.process.wait(patience)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"it did not end within {patience:.0f} s\n{self.text}") from None
+        with self._changed:  # bounded: a child that outlives the program may hold the line
+            self._changed.wait_for(lambda: self._is_over, _LAST_WORDS_SECONDS)
+        return status
 
     def _wait(self, holds: Callable[[], object], what: str, patience: float | None) -> None:
         patience = self.patience if patience is None else patience
