@@ -282,8 +282,8 @@ def test_what_may_be_the_same_is_asked_by_letters() -> None:
     )
     assert made.schema is not None
     schema = made.schema.schema["properties"]
-    assert schema["n1"]["enum"] == ["a", "b", "none"]  # type: ignore[index]
-    assert schema["n2"]["enum"] == ["a", "none"]  # type: ignore[index]
+    assert schema["n1"]["enum"] == ["a", "b", "none"]  # type: ignore[index]  # JSON
+    assert schema["n2"]["enum"] == ["a", "none"]  # type: ignore[index]  # JSON
     assert compare.read_match('{"n1": "b", "n2": "b"}', asked) == [asked[0].known[1], None]
     assert compare.read_match('{"n2": "a"}', asked) == [None, asked[1].known[0]]
     with pytest.raises(InvalidMemoryError):

@@ -27,7 +27,7 @@ SECRET_LOCK = "The well is poisoned."
 
 def choice(style: PromptStyle = PromptStyle.FULL, room: int | None = None) -> ModelConfig:
     provider = "local" if style is PromptStyle.SMALL else "openai"
-    made = defaults_for(provider)[AgentRole.CONTEXT_SUMMARY]  # type: ignore[arg-type]
+    made = defaults_for(provider)[AgentRole.CONTEXT_SUMMARY]  # type: ignore[arg-type]  # one of the names of providers
     return made if room is None else replace(made, max_input_tokens=room)
 
 

@@ -208,7 +208,7 @@ async def test_a_pip_that_is_not_waited_for_any_more_is_ended(
     waiting = asyncio.create_task(download_with_pip("tiny==1", tmp_path))
     async with asyncio.timeout(30):
         while not (tmp_path / "pid").exists():  # noqa: ASYNC110 -- a shell script sets no event
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)  # between two looks at a file of another process
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
