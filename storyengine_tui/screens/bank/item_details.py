@@ -49,12 +49,12 @@ def passages_of(
     if len(history) > 1:
         made.append(_passage("How it was changed", [*_changes(history, session)]))
     if item.supersedes is not None:
-        back = (
-            ""
-            if is_out
-            else "While it counts they do not; x takes it out, and brings the first of them back."
-        )
-        made.append(_passage("What it took the place of", [*_superseded(item, others), back]))
+        older = list(_superseded(item, others))
+        them, back = ("These no longer count", "the first of these counts")
+        if len(older) == 1:
+            them, back = ("This no longer counts", "this counts")
+        advice = "" if is_out else f"{them}. x takes the newer item out, and {back} again."
+        made.append(_passage("What it took the place of", [*older, advice]))
     return made
 
 

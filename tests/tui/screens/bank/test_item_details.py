@@ -24,8 +24,12 @@ def test_an_item_says_what_it_took_the_place_of_and_how_that_comes_back() -> Non
         "What it took the place of",
         "Prompt 7: Her left arm is bound.",
         "Prompt 3: Her left arm bleeds.",
-        "While it counts they do not; x takes it out, and brings the first of them back.",
+        "These no longer count. x takes the newer item out, and the first of these counts again.",
     ]
-    assert "x takes it out" not in texts(third, first, second, is_out=True)[-1]
+    assert (
+        "This no longer counts. x takes the newer item out, and this counts again."
+        in texts(second, first)[-1]
+    )
+    assert "x takes" not in texts(third, first, second, is_out=True)[-1]
     assert texts(third)[-1].splitlines()[1] == "An item of an earlier chapter"
     assert not any("took the place of" in one for one in texts(first, second, third))
