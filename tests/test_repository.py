@@ -90,3 +90,20 @@ def test_every_dependency_is_locked() -> None:
     locked = {name.lower().replace("_", "-") for name in pins("requirements-dev.lock")}
     assert names
     assert names <= locked
+
+
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)")
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+
+
+@pytest.mark.parametrize("page", [one for one in tracked() if one.suffix == ".md"], ids=lambda one: one.name)
+def test_a_link_of_a_page_leads_somewhere(page: Path) -> None:
+    for path, anchor in LINK.findall(page.read_text("utf-8")):
+        target = page.parent / path if path else page
+        assert target.exists(), path
+        assert not anchor or anchor in anchors(target), f"{path}#{anchor}"

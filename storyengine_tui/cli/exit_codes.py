@@ -1,4 +1,4 @@
-"""Exit codes of the program; they are documented in the README and do not change."""
+"""Exit codes of the program; they are documented in docs/command-line.md and do not change."""
 
 from enum import IntEnum
 
