@@ -8,11 +8,11 @@ import random
 import signal
 import sys
 import time
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 from uuid import UUID
 
 from core.agents.assist import AssistRequest, Field, Task
@@ -33,6 +33,9 @@ from core.providers.scripted.script import Entry, Script, ScriptMatch
 from db.store import open_store
 from tests.core.samples import waiting
 from tests.engine.windows import CHOICES, set_up
+
+_Asked = ParamSpec("_Asked")
+_Answer = TypeVar("_Answer")
 
 ACCOUNT: Final = "work"
 FAILS: Final = 0.06
@@ -117,17 +120,17 @@ class Gm:
             await asyncio.sleep(SLOWEST)
 
     async def _count(self) -> int:
-        return len(await self._session.reads.requests())
+        """Return how many requests there are; a server that is too busy to answer is asked again."""
+        return len(await self._insist(self._session.reads.requests))
 
-    async def _insist(self, command: object, *arguments: object, **more: object) -> None:
-        assert callable(command)
+    async def _insist(
+        self, command: Callable[_Asked, Awaitable[_Answer]], *arguments: _Asked.args, **more: _Asked.kwargs
+    ) -> _Answer:
         while True:
             try:
-                await command(*arguments, **more)
+                return await command(*arguments, **more)
             except StoryEngineError:
                 await asyncio.sleep(SLOWEST)
-            else:
-                return
 
     async def _is_over(self) -> bool:
         """Go one step on towards the end; whether there is nothing left."""
