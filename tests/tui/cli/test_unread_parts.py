@@ -30,7 +30,7 @@ async def made(engine: Engine, *, keeps_bank: bool = True) -> SessionId:
     """Store a chapter that has ended, of which its bank has read nothing."""
     session_id: SessionId = await ended(engine, "Dawn")
     if keeps_bank:
-        await engine.keep_bank(session_id, is_on=True)
+        await engine.closed(session_id).keep_bank(is_on=True)
     return session_id
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Protocol
 
 import typer
@@ -22,6 +23,7 @@ from core.domain.bank.details import (
 )
 from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
+from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError, SessionLockedError
 from core.domain.ids import ItemId
 from core.domain.requests.request import BackgroundRequest
@@ -29,6 +31,7 @@ from core.domain.session.language import LANGUAGES, read_language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.kinds.bank.requests import is_extraction
+from core.engine.services.bank.commands import set_language
 from core.engine.services.bank.provenance import ItemProvenance
 from core.engine.services.bank.service import NO_BANK, Bank
 from core.engine.services.bank.words import failed_in_words, parts_in_words
@@ -121,7 +124,8 @@ async def language(
     async with running_catalog(await unlocked()) as catalog:
         session_id = await find_session(catalog, session)
         if (language := read_language(wanted)) is not None:
-            await catalog.set_language(session_id, language)
+            chapter = catalog.closed(session_id)
+            await chapter.apply(partial(set_language, language=language, now=utc_now()))
         stored = (await catalog.reader(session_id).load()).session.language
     say(f"The language of the chapter is {stored.value}.")
 
@@ -129,7 +133,7 @@ async def language(
 async def _keep(session: str, *, is_on: bool) -> list[BackgroundRequest]:
     async with running_catalog(await unlocked()) as catalog:
         session_id = await find_session(catalog, session)
-        await catalog.keep_bank(session_id, is_on=is_on)
+        await catalog.closed(session_id).keep_bank(is_on=is_on)
         snapshot = await catalog.reader(session_id).load()
     return [one for one in snapshot.background if is_extraction(one)]
 
@@ -249,7 +253,7 @@ async def quote(
         said = next((event for event in events if find_words(event.text, words)), None)
         if said is None:
             raise IllegalCommandError(NOT_SAID.format(prompt))
-        made = await catalog.bank(session_id).quote(chapter, said, words)
+        made = await catalog.closed(session_id).bank.quote(chapter, said, words)
     say(f"Kept as a quote of {made.name}: {shown_id(made.id)}.")
 
 
@@ -351,7 +355,7 @@ async def _bank_of(name: str) -> AsyncIterator[tuple[Bank, Session, Find]]:
         snapshot = await catalog.reader(session_id).load()
         if not snapshot.session.keeps_bank:
             raise IllegalCommandError(NO_BANK)
-        yield catalog.bank(session_id), snapshot.session, lambda text: find_character(snapshot, text)
+        yield catalog.closed(session_id).bank, snapshot.session, lambda text: find_character(snapshot, text)
 
 
 async def _found(bank: Bank, ids: Sequence[str]) -> list[Item]:

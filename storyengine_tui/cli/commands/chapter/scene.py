@@ -8,11 +8,13 @@ import typer
 
 from core.context.visibility import names_of
 from core.domain.audience import EVERYONE, Audience
+from core.domain.clock import utc_now
 from core.domain.dice import read_dice
 from core.domain.dice import roll as roll_dice
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.story.context_status import ContextStatus
+from core.engine.scene.commands import add_roll
 from core.storage.snapshot import Snapshot
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
@@ -46,7 +48,7 @@ async def present(
         chapter = await catalog.reader(session_id).load()
         if everyone or names:
             slots = EVERYONE if everyone else _audience(chapter, names or ())
-            await catalog.set_present(session_id, slots)
+            await catalog.closed(session_id).scene.set_present(slots)
             chapter = await catalog.reader(session_id).load()
     say(f"Present: {names_of(chapter.session.here, chapter.session)}")
 
@@ -60,7 +62,8 @@ async def scene(
     async with running_catalog(await unlocked()) as catalog:
         session_id = await find_session(catalog, session)
         chapter = await catalog.reader(session_id).load()
-        await catalog.begin_scene(session_id, words, _audience(chapter, to) if to else None)
+        hearers = _audience(chapter, to) if to else None
+        await catalog.closed(session_id, "begin it there").scene.begin_scene(words, hearers=hearers)
     say("A new scene begins.")
 
 
@@ -80,7 +83,12 @@ async def mark(
     What memory says of it already stays; `never` keeps it out of later memory.
     """
     async with running_catalog(await unlocked()) as catalog:
-        await catalog.set_status(await find_session(catalog, session), prompt, line, status)
+        chapter = catalog.closed(await find_session(catalog, session), "mark it there")
+        canon = await chapter.reads.canon(first=prompt, last=prompt)
+        events = [event for event in canon if line in (None, event.ordinal)]
+        if not events:
+            raise IllegalCommandError(f"Prompt {prompt:,} has no such line; `storyengine show` has all.")
+        await chapter.scene.set_status(events, status)
     what = f"Prompt {prompt}" if line is None else f"Line {line} of prompt {prompt}"
     say(f"{what}: {SENT[status]}")
 
@@ -95,7 +103,7 @@ async def reveal(
         session_id = await find_session(catalog, session)
         chapter = await catalog.reader(session_id).load()
         audience = _audience(chapter, to) if to else EVERYONE
-        await catalog.reveal(session_id, number, audience)
+        await catalog.closed(session_id, "reveal it there").scene.reveal(number, audience)
     say(f"Secret {number} is revealed to: {names_of(audience, chapter.session)}")
 
 
@@ -118,7 +126,9 @@ async def roll(
         async with running_catalog(await unlocked()) as catalog:
             session_id = await find_session(catalog, session)
             chapter = await catalog.reader(session_id).load()
-            await catalog.add_roll(session_id, rolled, _audience(chapter, to) if to else None)
+            hearers = _audience(chapter, to) if to else None
+            closed = catalog.closed(session_id, "roll it there")
+            await closed.apply(lambda now: add_roll(now, rolled, utc_now(), hearers=hearers))
     say(rolled.text)
 
 

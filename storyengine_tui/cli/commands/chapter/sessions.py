@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from core.agents.context_builder import Context
+from core.agents.context_builder import Context, ContextBuilder
 from core.agents.role.prompt_file import SEGMENTS, in_place_of_text
 from core.config.models.model_config import ModelConfig
 from core.context.lore import BANK
@@ -18,6 +18,7 @@ from core.context.visibility import names_of
 from core.context.window import parts_of, window_text
 from core.context.working_memory import working_memory_of, working_memory_text
 from core.domain.audience import NOBODY
+from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.session.absence import absence_text
@@ -30,6 +31,7 @@ from core.domain.story.memory import BlockType
 from core.domain.story.secret import label_of
 from core.domain.story.transcript import render_all
 from core.engine.catalog import SessionCatalog
+from core.engine.decisions import commands
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog, running_engine
@@ -273,8 +275,13 @@ async def correct(
     """Correct canon: every later call is given TEXT after the memory so far."""
     if text == "-":
         text = await asyncio.to_thread(standard_input, LONGEST_CORRECTION)
-    async with running_engine(await unlocked()) as engine:
-        await engine.correct_canon(await find_session(engine, session), text)
+    configuration = await unlocked()
+    builder = ContextBuilder(configuration.choices)
+    async with running_catalog(configuration) as catalog:
+        chapter = catalog.closed(await find_session(catalog, session), "correct it there")
+        await chapter.apply(
+            lambda now: commands.correct_canon(now, builder, text, None, utc_now()), needs_memory=True
+        )
     say("Stored. Every later call is given it after the memory so far; finished text stays.")
 
 

@@ -4,9 +4,11 @@ from typing import Annotated
 
 import typer
 
+from core.domain.clock import utc_now
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.story.event import Event, Role
+from core.engine.services.takes import commands
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.play import PAUSED
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
@@ -27,14 +29,18 @@ async def branch(
 async def undo(session: SessionArgument) -> None:
     """Take the newest prompt of a chapter back; `redo` brings it back."""
     async with running_catalog(await unlocked()) as catalog:
-        last = await catalog.undo(await find_session(catalog, session))
+        chapter = catalog.closed(await find_session(catalog, session), "undo it there")
+        await chapter.apply(lambda now: commands.undo(now, utc_now()), needs_memory=True)
+        last = (await chapter.reads.load()).session.prompt_index
     say(f"Undone: the chapter has {last} prompts now. The text is in its panel; `redo` brings it back.")
 
 
 async def redo(session: SessionArgument) -> None:
     """Bring back the prompt that was undone last."""
     async with running_catalog(await unlocked()) as catalog:
-        last = await catalog.redo(await find_session(catalog, session))
+        chapter = catalog.closed(await find_session(catalog, session), "redo it there")
+        await chapter.apply(lambda now: commands.redo(now, utc_now()), needs_memory=True)
+        last = (await chapter.reads.load()).session.prompt_index
     say(f"Prompt {last} is back.")
 
 
@@ -46,14 +52,16 @@ async def take(
 ) -> None:
     """List the takes of the newest prompt, or choose the one that counts."""
     async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
+        chapter = catalog.closed(await find_session(catalog, session), "choose it there")
+        prompt, _ = commands.newest(await chapter.reads.load())
+        takes = await chapter.reads.takes(prompt.prompt_index)
         if number is not None:
-            await catalog.choose_take(session_id, number)
+            chosen = next((events for events in takes if events[0].take == number), ())
+            await chapter.apply(lambda now: commands.choose_take(now, chosen, utc_now()), needs_memory=True)
             say(f"Take {number} counts now.")
             return
-        counts, takes = await catalog.takes(session_id)
     for events in takes:
-        mark = "*" if events[0].take == counts else " "
+        mark = "*" if events[0].take == prompt.take else " "
         say(f"{mark} {events[0].take}  {' '.join(_reply(events).split())}")
 
 

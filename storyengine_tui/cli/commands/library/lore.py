@@ -10,7 +10,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from core.domain.clock import utc_now
 from core.domain.session.profile import GENERAL
+from core.engine.decisions import lore_commands
 from core.engine.services.library.lorebooks import LoreKind
 from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.card_lore import LoreFile, read_lore_file
@@ -198,7 +200,9 @@ async def attach(name: Name, session: SessionArgument) -> None:
         session_id = await find_session(catalog, session)
         book = await catalog.library.lore.find(name)
         was_there = book.name in {one.name for one in (await catalog.reader(session_id).load()).lore}
-        await catalog.attach_lore(session_id, book)
+        copy = await catalog.library.lore.copy_of(book)
+        chapter = catalog.closed(session_id, "attach it there")
+        await chapter.apply(lambda now: lore_commands.attach(now, copy, utc_now()))
         snapshot = await catalog.reader(session_id).load()
     [now] = [one for one in snapshot.lore if one.name == book.name]
     said = "Took over its current content" if was_there else "Attached"
@@ -212,8 +216,8 @@ async def detach(
 ) -> None:
     """Detach a lorebook from a chapter; what was played stays as it is."""
     async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
-        await catalog.detach_lore(session_id, name)
+        chapter = catalog.closed(await find_session(catalog, session), "detach it there")
+        await chapter.apply(lambda now: lore_commands.detach(now, name, utc_now()))
     say(f"Detached “{clean_line(name)}”.")
 
 
