@@ -83,6 +83,11 @@ class SessionWriter:
         """Whether this window writes and the snapshot is up to date, as far as known without a query."""
         return not (self.lease is None or self.lease.is_lost or self._is_outdated or self._lost_epoch)
 
+    def require_writer(self) -> None:
+        """Raise SessionLockedError where another window writes."""
+        if self.lease is None:
+            raise SessionLockedError()
+
     async def apply(self, decide: Decide) -> Changes:
         """Decide a change on the current snapshot, store it and apply it; raise errors of the store.
 

@@ -8,7 +8,7 @@ import pytest
 from core.domain.errors import IllegalCommandError
 from core.domain.story.context_status import ContextStatus
 from core.engine.engine import Engine
-from storyengine_tui.cli.commands.chapter import scene
+from storyengine_tui.cli.commands.chapter import scene, sessions
 from tests.tui.engine_app import Desktop, make_active
 
 
@@ -23,8 +23,8 @@ def test_a_line_is_marked_by_its_numbers_and_one_that_is_not_there_is_refused(
         async def unlocked() -> None:
             return None
 
-        monkeypatch.setattr(scene, "running_catalog", catalog)
-        monkeypatch.setattr(scene, "unlocked", unlocked)
+        monkeypatch.setattr(sessions, "running_catalog", catalog)
+        monkeypatch.setattr(sessions, "unlocked", unlocked)
         session_id = await make_active(engine, 2)
         await scene.mark("last", 1, ContextStatus.ALWAYS)
         await scene.mark("last", 2, ContextStatus.NEVER, 1)

@@ -16,9 +16,12 @@ from core.domain.requests.request import RequestState
 from core.domain.story.context_status import ContextStatus
 from core.engine.scene.commands import add_roll
 from core.storage.snapshot import Snapshot
-from storyengine_tui.bootstrap import running_catalog, running_engine
-from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
-from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.commands.chapter.sessions import (
+    SessionArgument,
+    closed_chapter,
+    find_character,
+    open_chapter,
+)
 from storyengine_tui.cli.words import say
 
 To = Annotated[
@@ -43,13 +46,12 @@ async def present(
     everyone: Annotated[bool, typer.Option("--everyone", help="The whole cast is in the scene.")] = False,
 ) -> None:
     """Say who is in the scene of a chapter, or change it: those present hear what you send from now on."""
-    async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
-        chapter = await catalog.reader(session_id).load()
+    async with closed_chapter(session) as closed:
+        chapter = await closed.reads.load()
         if everyone or names:
             slots = EVERYONE if everyone else _audience(chapter, names or ())
-            await catalog.closed(session_id).scene.set_present(slots)
-            chapter = await catalog.reader(session_id).load()
+            await closed.scene.set_present(slots)
+            chapter = await closed.reads.load()
     say(f"Present: {names_of(chapter.session.here, chapter.session)}")
 
 
@@ -59,11 +61,9 @@ async def scene(
     to: To = None,
 ) -> None:
     """Begin a new scene: recent context begins there, as soon as all earlier lines are in memory."""
-    async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
-        chapter = await catalog.reader(session_id).load()
-        hearers = _audience(chapter, to) if to else None
-        await catalog.closed(session_id, "begin it there").scene.begin_scene(words, hearers=hearers)
+    async with closed_chapter(session, "begin it there") as closed:
+        hearers = _audience(await closed.reads.load(), to) if to else None
+        await closed.scene.begin_scene(words, hearers=hearers)
     say("A new scene begins.")
 
 
@@ -82,8 +82,7 @@ async def mark(
 
     What memory says of it already stays; `never` keeps it out of later memory.
     """
-    async with running_catalog(await unlocked()) as catalog:
-        chapter = catalog.closed(await find_session(catalog, session), "mark it there")
+    async with closed_chapter(session, "mark it there") as chapter:
         canon = await chapter.reads.canon(first=prompt, last=prompt)
         events = [event for event in canon if line in (None, event.ordinal)]
         if not events:
@@ -99,11 +98,10 @@ async def reveal(
     to: To = None,
 ) -> None:
     """Reveal a secret of a chapter, to everyone or to those in --to."""
-    async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
-        chapter = await catalog.reader(session_id).load()
+    async with closed_chapter(session, "reveal it there") as closed:
+        chapter = await closed.reads.load()
         audience = _audience(chapter, to) if to else EVERYONE
-        await catalog.closed(session_id, "reveal it there").scene.reveal(number, audience)
+        await closed.scene.reveal(number, audience)
     say(f"Secret {number} is revealed to: {names_of(audience, chapter.session)}")
 
 
@@ -123,11 +121,8 @@ async def roll(
             ErrorCode.ILLEGAL_COMMAND, "--to says who hears it in a chapter; name the chapter as well."
         )
     if session:
-        async with running_catalog(await unlocked()) as catalog:
-            session_id = await find_session(catalog, session)
-            chapter = await catalog.reader(session_id).load()
-            hearers = _audience(chapter, to) if to else None
-            closed = catalog.closed(session_id, "roll it there")
+        async with closed_chapter(session, "roll it there") as closed:
+            hearers = _audience(await closed.reads.load(), to) if to else None
             await closed.apply(lambda now: add_roll(now, rolled, utc_now(), hearers=hearers))
     say(rolled.text)
 
@@ -139,16 +134,12 @@ async def write(
     ] = "",
 ) -> None:
     """Write another draft of a chapter that has ended, and print it; earlier drafts stay."""
-    async with running_engine(await unlocked()) as engine:
-        opened = await engine.open(await find_session(engine, session))
-        try:
-            viewpoint = find_character(opened.snapshot, as_) if as_ else None
-            request = await opened.wait(await opened.build_narrative(viewpoint=viewpoint))
-            if request.state is not RequestState.DONE and request.error_code is not None:
-                raise StoryEngineError(request.error_code, request.error_message)
-            draft = (await opened.reads.drafts())[-1]
-        finally:
-            await opened.aclose()
+    async with open_chapter(session) as (_, opened):
+        viewpoint = find_character(opened.snapshot, as_) if as_ else None
+        request = await opened.wait(await opened.build_narrative(viewpoint=viewpoint))
+        if request.state is not RequestState.DONE and request.error_code is not None:
+            raise StoryEngineError(request.error_code, request.error_message)
+        draft = (await opened.reads.drafts())[-1]
     say(draft.text)
 
 

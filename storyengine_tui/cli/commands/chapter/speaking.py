@@ -14,6 +14,7 @@ from storyengine_tui.bootstrap import hint_rules, running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import (
     SessionArgument,
     away_line,
+    closed_chapter,
     find_character,
     find_session,
     silence_line,
@@ -34,11 +35,10 @@ async def away(
     back: Annotated[bool, typer.Option("--back", help="They are back now.")] = False,
 ) -> None:
     """Say who is away from a chapter, send characters away, or bring them back."""
-    async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
+    async with closed_chapter(session) as closed:
         for name in names or ():
-            await catalog.closed(session_id).apply(_leaving(name, until, is_back=back))
-        chapter = (await catalog.reader(session_id).load()).session
+            await closed.apply(_leaving(name, until, is_back=back))
+        chapter = (await closed.reads.load()).session
     say(away_line(chapter) or "Away: no one")
 
 
@@ -59,14 +59,13 @@ async def silence(
     off: Annotated[bool, typer.Option("--off", help="Everyone answers in words.")] = False,
 ) -> None:
     """Say which characters of a chapter may act without words or say nothing, or choose them."""
-    async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
+    async with closed_chapter(session) as closed:
         if names or everyone or off:
-            told = await catalog.reader(session_id).load()
+            told = await closed.reads.load()
             slots = {find_character(told, name) for name in names or ()}
             chosen = NOBODY if off else EVERYONE if everyone else slots
-            await catalog.closed(session_id).scene.set_silence(chosen)
-        chapter = (await catalog.reader(session_id).load()).session
+            await closed.scene.set_silence(chosen)
+        chapter = (await closed.reads.load()).session
     say(silence_line(chapter) or "May be silent: no one")
 
 
@@ -83,10 +82,10 @@ async def hint(
     configuration = await unlocked()
     rules = hint_rules(configuration.settings)
     async with running_catalog(configuration) as catalog:
-        session_id = await find_session(catalog, session)
+        closed = catalog.closed(await find_session(catalog, session))
         if prompts is not None:
-            await catalog.closed(session_id).scene.set_hint(prompts)
-        chapter, hints = await catalog.reader(session_id).hints(rules)
+            await closed.scene.set_hint(prompts)
+        chapter, hints = await closed.reads.hints(rules)
     if not chapter.hint_after:
         say("No hints: name a number of prompts, such as 9.")
         return

@@ -24,7 +24,12 @@ from core.library.refusal import LARGEST_FILE
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import may_delete
-from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session, lore_line
+from storyengine_tui.cli.commands.chapter.sessions import (
+    SessionArgument,
+    closed_chapter,
+    find_session,
+    lore_line,
+)
 from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
 from storyengine_tui.cli.gate import unlocked
@@ -215,8 +220,7 @@ async def detach(
     session: SessionArgument,
 ) -> None:
     """Detach a lorebook from a chapter; what was played stays as it is."""
-    async with running_catalog(await unlocked()) as catalog:
-        chapter = catalog.closed(await find_session(catalog, session), "detach it there")
+    async with closed_chapter(session, "detach it there") as chapter:
         await chapter.apply(lambda now: lore_commands.detach(now, name, utc_now()))
     say(f"Detached “{clean_line(name)}”.")
 
