@@ -102,7 +102,7 @@ async def _in_turns(engine: Engine, prompts: int) -> dict[int, list[float]]:
     seconds: dict[int, list[float]] = {waiting: [] for waiting in chapters}
     while len(seconds[0]) < prompts:
         for waiting, session_id in chapters.items():
-            await engine.change(session_id, partial(_filled, waiting=waiting), "")
+            await engine.closed(session_id).apply(partial(_filled, waiting=waiting))
             session = await engine.open(session_id)
             try:
                 await _first_word(session)  # the first one reads what is known of the story

@@ -189,7 +189,7 @@ async def running_catalog(configuration: Configuration) -> AsyncIterator["Sessio
         from core.domain.clock import utc_now
         from core.engine.catalog import SessionCatalog
 
-        yield SessionCatalog(store, label=_label(), clock=utc_now)
+        yield SessionCatalog(store, configuration.choices, label=_label(), clock=utc_now)
 
 
 @asynccontextmanager
@@ -203,8 +203,8 @@ async def running_queue(
         from core.engine.queue.control import QueueControl
         from core.engine.queue.pause import QueueSwitch
 
-        catalog = SessionCatalog(store, label=_label(), clock=utc_now)
-        parts = (store.queue, QueueSwitch(), configuration.choices, utc_now, catalog.change, lambda _: None)
+        catalog = SessionCatalog(store, configuration.choices, label=_label(), clock=utc_now)
+        parts = (store.queue, QueueSwitch(), catalog.choices, utc_now, catalog.closed, lambda _: None)
         yield QueueControl(*parts), catalog
 
 

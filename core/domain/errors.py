@@ -1,8 +1,12 @@
 """Errors for the GM: a `StoryEngineError` has a sentence and a hint; all others are bugs (design 8)."""
 
+from collections.abc import Callable, Iterable
 from enum import StrEnum
+from typing import TypeVar
 
 from core.text.cleaning import clean
+
+Made = TypeVar("Made")
 
 
 class ErrorCode(StrEnum):
@@ -173,3 +177,10 @@ class ChangedElsewhereError(StorageError):
             "Look at it again.",
             is_transient=False,
         )
+
+
+def valid(made: Made, problems_of: Callable[[Made], Iterable[str]]) -> Made:
+    """Return what the GM made; raise IllegalCommandError with the first of its problems, if it has any."""
+    for problem in problems_of(made):
+        raise IllegalCommandError(f"{problem} Nothing was stored.")
+    return made

@@ -80,8 +80,7 @@ class Engine(SessionCatalog):
         waiting: Waiting = USUAL_WAITING,
         clock: Clock = utc_now,
     ) -> None:
-        super().__init__(store, label=label, clock=clock)
-        self.choices = choices
+        super().__init__(store, choices, label=label, clock=clock)
         self._backoffs = backoffs or Backoffs()
         self._afterthoughts, self._hints, self._waiting = afterthoughts, hints, waiting
         self._switch = QueueSwitch()
@@ -89,7 +88,7 @@ class Engine(SessionCatalog):
         self._lanes = lanes or {}
         for name, lane in self._lanes.items():
             lane.share(name, store.queue)
-        self.queue = QueueControl(store.queue, self._switch, choices, clock, self.change, self._wake_lane)
+        self.queue = QueueControl(store.queue, self._switch, choices, clock, self.closed, self._wake_lane)
         self._guard = CeilingGuard(ceilings, store.spent, clock) if ceilings else None
         self._gateway = ModelGateway(
             provider, choices, consent, clock, lanes=lanes, prices=prices, ceilings=self._guard
@@ -195,23 +194,15 @@ class Engine(SessionCatalog):
         if account in self._lanes:
             self._lanes[account].wake()
 
-    async def correct_canon(self, session_id: SessionId, text: str) -> None:
-        """Correct canon in a session that is not open here; raise SessionLockedError if it is elsewhere."""
-        builder = ContextBuilder(self.choices)
-        await self.change(
-            session_id,
-            lambda snapshot: commands.correct_canon(snapshot, builder, text, None, self._clock()),
-            "correct it there",
-            needs_memory=True,
-        )
-
     def choice_of(self, profiles: Profiles, slot: Slot) -> ModelConfig:
         """Return how the character in a slot of a chapter is called."""
         return self.choices.for_cast(profiles).of(AgentRole.CHARACTER, slot)
 
     async def preview(self, session_id: SessionId, slot: Slot, prompt_text: str) -> Context:
         """Return the exact input for the character in `slot`, without sending it."""
-        snapshot = await self.load_with_memory(session_id, recent_prompts=self.choices.recent_prompts)
+        snapshot = await self.reader(session_id).load(
+            recent_prompts=self.choices.recent_prompts, with_memory=True
+        )
         commands.require_cast(snapshot.session, slot)
         snapshot = snapshot.after(due_reveals(snapshot, self._clock()))
         profiles = snapshot.tab1.profiles

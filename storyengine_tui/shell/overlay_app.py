@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from storyengine_tui.screens.play.actions.scene_actions import SceneActions
     from storyengine_tui.screens.play.actions.take_actions import TakeActions
     from storyengine_tui.screens.setup.cast_panels import AgentPanel
-    from storyengine_tui.screens.setup.secrets_cell import SecretsCell
+    from storyengine_tui.screens.setup.secrets.secrets_cell import SecretsCell
     from storyengine_tui.screens.system.welcome_modal import Choice
     from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 
@@ -125,8 +125,8 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp):
 
     def on_secrets_cell_wanted(self, event: "SecretsCell.Wanted") -> None:
         """Show a secret, or begin one. Bound by its name, as above."""
-        from storyengine_tui.screens.chapter.secrets.secret_screen import SecretScreen
-        from storyengine_tui.screens.setup.secrets_view import find, why_no_more
+        from storyengine_tui.screens.setup.secrets.secret_screen import SecretScreen
+        from storyengine_tui.screens.setup.secrets.secrets_view import find, why_no_more
 
         session = self.session
         if session is None or self.screen is not self.chapter:

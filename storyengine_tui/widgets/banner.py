@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -42,6 +43,10 @@ class BannerAction:
     def text(self) -> str:
         """The text on the button."""
         return f"{self.label} ({self.key_label})" if self.key_label else self.label
+
+
+DISMISS: Final = BannerAction("dismiss", "Dismiss")
+"""Hides a banner that needs nothing else; screens over another one have nothing to add to it."""
 
 
 @dataclass(frozen=True, slots=True)

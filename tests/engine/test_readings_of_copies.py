@@ -26,7 +26,7 @@ async def played(store: PostgresStore, *, keeps_bank: bool = True) -> SessionId:
         await done(session, await session.takes.reroll())
         await play(session, 5)
     if keeps_bank:
-        await engine_on(store).keep_bank(session.id, is_on=True)
+        await engine_on(store).closed(session.id).keep_bank(is_on=True)
     return session.id
 
 
@@ -56,8 +56,8 @@ async def test_what_was_read_before_a_branch_is_not_read_again_in_it(store: Post
     # The newest prompt has a further take, and the second one counts by its second take.
     branched = await engine.branch(source, 7)
     assert [one.prompts for one in await store.bank.readings(branched)] == [FIRST, SECOND]
-    await engine.keep_bank(branched, is_on=False)
-    await engine.keep_bank(branched, is_on=True)
+    await engine.closed(branched).keep_bank(is_on=False)
+    await engine.closed(branched).keep_bank(is_on=True)
     assert not (await store.load(branched)).background
     assert from_json(to_json(await read_body(store, branched)))
     # A branch in the middle of a part reads that part once it is complete, as it goes on there.
@@ -82,7 +82,7 @@ async def test_a_branch_within_a_part_does_not_have_its_reading_whatever_was_whi
         await play(session, 1)
         source = session.id
     engine = engine_on(store)
-    await engine.keep_bank(source, is_on=True)
+    await engine.closed(source).keep_bank(is_on=True)
     await read_in(store, source)
     # Of the second part all hear the fourth prompt alone, so that a branch there has all that was read.
     branched = await engine.branch(source, 4)
@@ -96,10 +96,10 @@ async def test_a_branch_of_a_chapter_whose_bank_is_off_asks_for_nothing_and_know
     source = await played(store)
     await read_in(store, source)
     engine = engine_on(store)
-    await engine.keep_bank(source, is_on=False)
+    await engine.closed(source).keep_bank(is_on=False)
     branched = await engine.branch(source, 7)
     assert not (await store.load(branched)).requests
-    await engine.keep_bank(branched, is_on=True)
+    await engine.closed(branched).keep_bank(is_on=True)
     assert not (await store.load(branched)).background
 
 
@@ -109,7 +109,7 @@ async def test_a_branch_of_a_chapter_without_a_bank_asks_nothing_about_readings(
     source, engine = await played(store, keeps_bank=False), engine_on(store)
     asked: list[int] = []
     for keeps_bank in (False, True):
-        await engine.keep_bank(source, is_on=keeps_bank)
+        await engine.closed(source).keep_bank(is_on=keeps_bank)
         sent.clear()
         branched = await engine.branch(source, 7)
         asked.append(sum("llm_request.kind = " in one for one in sent))

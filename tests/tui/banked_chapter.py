@@ -118,7 +118,7 @@ async def keep(engine: Engine, session_id: SessionId, items: Sequence[Item] = IT
             items=tuple(replace(one, session_id=session_id) for one in items),
         )
 
-    await engine.change(session_id, decide, "change it there")
+    await engine.closed(session_id).apply(decide)
     return session_id
 
 
@@ -130,7 +130,7 @@ async def make_banked(engine: Engine) -> SessionId:
 async def make_sorted(engine: Engine) -> SessionId:
     """Store the same, after the GM has confirmed, pinned and closed some of it."""
     session_id = await make_banked(engine)
-    bank = engine.bank(session_id)
+    bank = engine.closed(session_id).bank
     items = {one.id.int: one for one in await bank.items()}
     await bank.confirm([items[5], items[10]])
     await bank.pin([items[1]])

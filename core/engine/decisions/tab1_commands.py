@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from core.domain.errors import IllegalCommandError, LimitExceededError
+from core.domain.errors import IllegalCommandError, LimitExceededError, valid
 from core.domain.session.carry_over import CarryOver, marked
 from core.domain.session.limits import LONGEST_TITLE, Limits
-from core.domain.session.profile import Profile, Profiles, cleaned, problems_of
+from core.domain.session.profile import Profiles, cleaned, problems_of
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots
@@ -73,15 +73,8 @@ def within(field_name: str, text: str, limit: int) -> str:
 
 def _with_profiles(stored: Profiles, edited: Profiles) -> Profiles:
     """Return the profiles with those that were edited; an empty one is not stored."""
-    profiles = {**stored, **{slot: _checked_profile(profile) for slot, profile in edited.items()}}
+    profiles = {**stored, **{slot: valid(cleaned(profile), problems_of) for slot, profile in edited.items()}}
     return {slot: profile for slot, profile in sorted(profiles.items()) if profile}
-
-
-def _checked_profile(profile: Profile) -> Profile:
-    profile = cleaned(profile)
-    for problem in problems_of(profile):
-        raise IllegalCommandError(f"{problem} Nothing was stored.")
-    return profile
 
 
 def checked_name(name: str, limits: Limits) -> str:

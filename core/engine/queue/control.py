@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final
 
 from core.config.models.assignments import ModelAssignments
 from core.domain.clock import Clock
@@ -17,6 +17,7 @@ from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.entries import QueueEntry, entries_of
 from core.engine.queue.pause import QueueSwitch
 from core.engine.sync.notifications import QueuePaused, QueueResumed
+from core.engine.sync.session_writer import AppliesChanges
 from core.storage.changes import Changes
 from core.storage.queue_store import QueuedRequest, QueueMessage, QueueSignal, QueueStore, parse_message
 from core.storage.snapshot import Snapshot
@@ -31,15 +32,6 @@ _CLOSED: Final[Mapping[QueueSignal, Callable[[Snapshot, RequestId, datetime], Ch
 """Commands on a request of a chapter that no window has open."""
 
 
-class ChangesClosed(Protocol):
-    """Stores a change of a chapter that is not open here; see `SessionCatalog.change`."""
-
-    def __call__(
-        self, session_id: SessionId, decide: Callable[[Snapshot], Changes], elsewhere: str
-    ) -> Awaitable[None]:
-        """Store the change; raise SessionLockedError when another window has the chapter open."""
-
-
 class QueueControl:
     """Lists and changes the queue, in whatever window a chapter is open.
 
@@ -52,14 +44,14 @@ class QueueControl:
         switch: QueueSwitch,
         choices: ModelAssignments,
         clock: Clock,
-        change_closed: ChangesClosed,
+        closed: Callable[[SessionId, str], AppliesChanges],
         wake: Callable[[str], None],
     ) -> None:
         self._store = store
         self._switch = switch
         self._choices = choices
         self._clock = clock
-        self._change_closed = change_closed
+        self._closed = closed
         self._wake = wake
         self._open: dict[SessionId, ChapterQueue] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -119,11 +111,8 @@ class QueueControl:
             return
         found = await self._find(request_id)
         _refuse_interrupted(found)
-        await self._change_closed(
-            found.request.session_id,
-            lambda snapshot: changes.edit(snapshot, request_id, text, self._clock()),
-            "edit the prompt there",
-        )
+        closed = self._closed(found.request.session_id, "edit the prompt there")
+        await closed.apply(lambda snapshot: changes.edit(snapshot, request_id, text, self._clock()))
 
     async def clear_background(self) -> int:
         """Give up all work beside the play that waits, and return how much it was."""
@@ -135,8 +124,8 @@ class QueueControl:
                 await chapter.clear()
                 continue
             try:
-                await self._change_closed(
-                    session_id, lambda snapshot: changes.clear_background(snapshot, self._clock()), ""
+                await self._closed(session_id, "").apply(
+                    lambda snapshot: changes.clear_background(snapshot, self._clock())
                 )
             except SessionLockedError:
                 elsewhere = True
@@ -156,7 +145,7 @@ class QueueControl:
             texts.append(tuple(request.text for request in taken))
             return made
 
-        await self._change_closed(session_id, decide, "take its prompts back there")
+        await self._closed(session_id, "take its prompts back there").apply(decide)
         return texts[-1]
 
     def on_message(self, payload: str) -> None:
@@ -198,10 +187,8 @@ class QueueControl:
         decide = _CLOSED.get(signal)
         if decide is not None and not found.is_open:
             try:
-                await self._change_closed(
-                    found.request.session_id,
-                    lambda snapshot: decide(snapshot, request_id, self._clock()),
-                    "",
+                await self._closed(found.request.session_id, "").apply(
+                    lambda snapshot: decide(snapshot, request_id, self._clock())
                 )
             except SessionLockedError:
                 pass  # a window has opened it just now, and is told below

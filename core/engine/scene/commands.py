@@ -11,7 +11,6 @@ from core.domain.dice import Roll
 from core.domain.errors import IllegalCommandError, LimitExceededError
 from core.domain.requests.request import ReplyRequest, Request
 from core.domain.session.profile import lines_of, problems_of_group_names
-from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.context_status import (
@@ -34,9 +33,9 @@ from core.domain.story.secret import (
 )
 from core.engine.changes.canon import end_of_canon
 from core.engine.changes.moves import move
-from core.engine.decisions.commands import begin, require_cast
+from core.engine.decisions.commands import begin
 from core.engine.decisions.tab1_commands import within
-from core.engine.scene.staging import with_present
+from core.engine.scene.staging import audience_in, with_present
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import is_blank
@@ -53,7 +52,7 @@ SCRIPTED: Final = "scripted"
 def set_present(snapshot: Snapshot, slots: Iterable[Slot], now: datetime) -> Changes:
     """Store the characters that are in the scene from here on; those of them that were away are back."""
     session = move(snapshot, snapshot.session, Command.SET_PRESENT, now)
-    return Changes(session_id=session.id, session=with_present(session, _audience(session, slots)))
+    return Changes(session_id=session.id, session=with_present(session, audience_in(session, slots)))
 
 
 def add_line(
@@ -72,7 +71,7 @@ def add_line(
     text = within("line", text, session.limits.prompt).strip()
     if is_blank(text):
         raise IllegalCommandError("There is no text to store; write the line first.")
-    audience = session.here if hearers is None else _audience(session, hearers)
+    audience = session.here if hearers is None else audience_in(session, hearers)
     return _with_lines(snapshot, [(text, audience, metadata or {})], now)
 
 
@@ -144,7 +143,7 @@ def reveal(snapshot: Snapshot, number: int, to: Iterable[Slot], now: datetime) -
     secret = next((one for one in snapshot.secrets if one.number == number), None)
     if secret is None:
         raise IllegalCommandError(f"There is no secret {number}; choose one that exists.")
-    audience = _audience(session, to)
+    audience = audience_in(session, to)
     if label_of(secret, snapshot.reveals).includes(audience):
         raise IllegalCommandError("They know that secret already; there is nothing to reveal.")
     return _with_lines(snapshot, [_reveal_line(secret, audience)], now)
@@ -220,14 +219,6 @@ def _with_lines(snapshot: Snapshot, lines: Sequence[_Line], now: datetime) -> Ch
         events=tuple(made),
         canon_end=session.prompt_index if snapshot.undone else None,
     )
-
-
-def _audience(session: Session, slots: Iterable[Slot]) -> Audience:
-    audience = Audience.of(slots)
-    if not audience.is_everyone:
-        for slot in audience:
-            require_cast(session, slot)
-    return session.audience_of(audience)
 
 
 def _checked(number: int, secret: Secret) -> Secret:

@@ -1,4 +1,4 @@
-"""The scene of an open session: presence, lines of the GM, rolls and secrets (design 13)."""
+"""The scene of a session: presence, lines of the GM, rolls and secrets (design 13)."""
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from core.domain.story.context_status import ContextStatus
 from core.domain.story.event import Event
 from core.domain.story.secret import Secret
 from core.engine.scene import commands, staging
-from core.engine.sync.session_writer import SessionWriter
+from core.engine.sync.session_writer import AppliesChanges
 
 
 class Scene:
@@ -21,7 +21,7 @@ class Scene:
     """
 
     def __init__(
-        self, writer: SessionWriter, builder: ContextBuilder, clock: Clock, draw: Draw = secrets.randbelow
+        self, writer: AppliesChanges, builder: ContextBuilder, clock: Clock, draw: Draw = secrets.randbelow
     ) -> None:
         self._writer = writer
         self._builder = builder

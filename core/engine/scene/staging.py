@@ -73,11 +73,7 @@ def bring_back(snapshot: Snapshot, slot: Slot, now: datetime) -> Changes:
 def set_silence(snapshot: Snapshot, builder: ContextBuilder, slots: Iterable[Slot], now: datetime) -> Changes:
     """Store which characters may act without words or say nothing."""
     session = move(snapshot, snapshot.session, Command.DIRECT_CAST, now)
-    audience = Audience.of(slots)
-    if not audience.is_everyone:
-        for slot in audience:
-            require_cast(session, slot)
-    before, session = session, replace(session, may_be_silent=session.audience_of(audience))
+    before, session = session, replace(session, may_be_silent=audience_in(session, slots))
     if not before.may_be_silent.includes(session.may_be_silent):
         builder.for_chapter(snapshot.prompt_blocks, snapshot.tab1.profiles).require_room(
             session, snapshot.tab1
@@ -108,3 +104,12 @@ def with_present(session: Session, slots: Iterable[Slot]) -> Session:
 def _absent(session: Session) -> dict[Slot, int]:
     """Return who is away now; absences that have ended are left out."""
     return {slot: back_at for slot, back_at in session.away.items() if session.is_away(slot)}
+
+
+def audience_in(session: Session, slots: Iterable[Slot]) -> Audience:
+    """Return these characters of a session as an audience; raise IllegalCommandError for others."""
+    audience = Audience.of(slots)
+    if not audience.is_everyone:
+        for slot in audience:
+            require_cast(session, slot)
+    return session.audience_of(audience)

@@ -9,7 +9,7 @@ from core.agents import assist
 from core.agents.assist import AssistRequest, SuggestedText
 from core.domain.agent_role import AgentRole
 from core.domain.clock import Clock
-from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedError, StoryEngineError
+from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
@@ -70,8 +70,7 @@ class Assist:
 
         Raises SessionLockedError where another window writes.
         """
-        if self._writer.lease is None:
-            raise SessionLockedError()
+        self._writer.require_writer()
         assist.require_possible(asked)
         return BackgroundRequest(
             slot=asked.slot,

@@ -13,7 +13,7 @@ from typing import Final
 from core.agents.proposals.asking import Question
 from core.domain.agent_role import AgentRole
 from core.domain.clock import Clock
-from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
+from core.domain.errors import IllegalCommandError, StoryEngineError
 from core.domain.ids import CharacterId, RequestId
 from core.domain.proposal import Occasion, Proposal
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
@@ -78,7 +78,7 @@ class CastWork:
 
         Raises IllegalCommandError where nothing is missing, or where the program must not change it.
         """
-        self._require_writer()
+        self._writer.require_writer()
         if why := _why_not(character, self._clock()):
             raise IllegalCommandError(f"“{character.name}” {why}; nothing was asked.")
         if not sheet_of(character).has_gaps:
@@ -97,7 +97,7 @@ class CastWork:
         With the ceremony also what fades, what says the same, and how neglected topics could come back.
         Raises IllegalCommandError before the end of the chapter, or where the library has none of its cast.
         """
-        self._require_writer()
+        self._writer.require_writer()
         session, now = self._writer.snapshot.session, self._clock()
         if session.state not in OVER or session.unsummarised:
             raise IllegalCommandError(NOTOVER)
@@ -150,10 +150,6 @@ class CastWork:
     def _request(self, kind: RequestKind, text: str, slot: Slot | None = None) -> BackgroundRequest:
         new = new_work(kind, self._writer.snapshot.session.id, self._clock())
         return BackgroundRequest(slot=slot, text=text, **new)
-
-    def _require_writer(self) -> None:
-        if self._writer.lease is None:
-            raise SessionLockedError()
 
 
 def members_of(

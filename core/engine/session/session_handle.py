@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property, partial
 
 from core.domain.audience import Audience
-from core.domain.errors import IllegalCommandError, SessionLockedError, StorageError, StoryEngineError
+from core.domain.errors import IllegalCommandError, StorageError, StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import (
@@ -129,8 +129,7 @@ class SessionHandle:
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[None]:
-        if self.is_read_only:
-            raise SessionLockedError()
+        self._writer.require_writer()
         yield
 
     async def wait(self, request_id: RequestId) -> Request:
@@ -205,8 +204,7 @@ class SessionHandle:
 
     async def cancel(self, request_id: RequestId) -> None:
         """Stop a running request, which fails, or withdraw a queued one."""
-        if self.is_read_only:
-            raise SessionLockedError()
+        self._writer.require_writer()
         if isinstance(commands.find_request(self.snapshot, request_id), BackgroundRequest):
             await self.background.stop(request_id)
         elif not self._worker.cancel(request_id):
@@ -253,8 +251,7 @@ class SessionHandle:
 
     async def reset(self) -> SessionId:
         """Archive this session, close it, and start a new one in its place; return its id (design 5)."""
-        if self.is_read_only:
-            raise SessionLockedError()
+        self._writer.require_writer()
         new_id = await reset_session(
             self._store,
             self._writer,

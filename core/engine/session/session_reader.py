@@ -1,14 +1,20 @@
 """Reads one session without opening it, acquiring its lock or writing to it."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from core.domain.ids import SessionId
 from core.domain.requests.request import Artifact, Request
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.engine.queue.duration_history import find_last_duration
+from core.engine.services.speaking.heartbeats import answers_of, with_wishes
+from core.engine.services.speaking.hints import Hint, HintRules, hints_of
+from core.engine.services.takes.service import takes_of
+from core.engine.sync.lore_reading import with_lore
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 
@@ -23,13 +29,21 @@ class SessionReader:
         self._store = store
         self.id = session_id
 
-    async def load(self) -> Snapshot:
-        """Return the stored session, without its memory."""
-        return await self._store.load(self.id)
+    async def load(self, *, recent_prompts: int = 0, with_memory: bool = False) -> Snapshot:
+        """Return the stored session, `with_memory` with its lorebooks as well."""
+        snapshot = await self._store.load(self.id, recent_prompts=recent_prompts)
+        if not with_memory:
+            return snapshot
+        blocks = tuple(await self._store.memory(self.id))
+        return await with_lore(self._store, replace(snapshot, blocks=blocks, is_memory_known=True))
 
     async def canon(self, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
         """Return the events of prompts `first` to `last` that are the story."""
         return await self._store.canon(self.id, first=first, last=last)
+
+    async def takes(self, prompt_index: int) -> Sequence[tuple[Event, ...]]:
+        """Return the takes of a prompt in order, each with its events."""
+        return await takes_of(self._store, self.id, prompt_index)
 
     async def witnessed_by(self, slot: Slot) -> Sequence[Event]:
         """Return the events of the story that a character has witnessed."""
@@ -38,6 +52,13 @@ class SessionReader:
     async def memory_blocks(self) -> Sequence[MemoryBlock]:
         """Return every complete memory block, in order."""
         return await self._store.blocks(self.id)
+
+    async def hints(self, rules: HintRules) -> tuple[Session, Sequence[Hint]]:
+        """Return the session, and its characters that were silent for long; asks no model."""
+        snapshot = await self.load(with_memory=True)
+        replies = await self._store.last_replies(self.id)
+        hints = hints_of(snapshot.session, replies, snapshot.blocks, rules)
+        return snapshot.session, with_wishes(hints, await answers_of(self._store, self.id, replies))
 
     async def drafts(self) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest version first."""

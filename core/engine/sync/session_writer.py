@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
@@ -30,6 +31,13 @@ Decide = Callable[[Snapshot], Changes]
 FIRST_BACKOFF_SECONDS = 0.2
 MAX_BACKOFF_SECONDS = 5.0
 CONTENTS_REMEMBERED = 512
+
+
+class AppliesChanges(Protocol):
+    """Stores the changes of one session: the writer of one that is open here, or a closed one."""
+
+    async def apply(self, decide: Decide) -> Changes:
+        """Decide a change on the session and store it; SessionLockedError when another window writes."""
 
 
 def _no_hook() -> None:
@@ -74,6 +82,11 @@ class SessionWriter:
     def is_current(self) -> bool:
         """Whether this window writes and the snapshot is up to date, as far as known without a query."""
         return not (self.lease is None or self.lease.is_lost or self._is_outdated or self._lost_epoch)
+
+    def require_writer(self) -> None:
+        """Raise SessionLockedError where another window writes."""
+        if self.lease is None:
+            raise SessionLockedError()
 
     async def apply(self, decide: Decide) -> Changes:
         """Decide a change on the current snapshot, store it and apply it; raise errors of the store.

@@ -7,7 +7,7 @@ from textual.widget import Widget
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from storyengine_tui.screens.shared.session_tab import InvalidInputError
-from storyengine_tui.widgets.banner import Banner, BannerAction
+from storyengine_tui.widgets.banner import DISMISS, Banner, BannerAction
 from storyengine_tui.widgets.busy_line import BusyLine
 
 STORAGE_FAILED = (ErrorCode.STORAGE_SAVE_FAILED, ErrorCode.STORAGE_LOAD_FAILED)
@@ -68,9 +68,7 @@ class Feedback:
         """
         self._trouble, self._is_invalid_input = error.code, isinstance(error, InvalidInputError)
         self._lasts_until_recovery |= lasts_until_recovery
-        self._banner.show(
-            error.message, hint=error.hint, actions=actions or (BannerAction("dismiss", "Dismiss"),)
-        )
+        self._banner.show(error.message, hint=error.hint, actions=actions or (DISMISS,))
 
     def hide_trouble(self) -> None:
         """Hide the banner: the error is over or was dismissed."""

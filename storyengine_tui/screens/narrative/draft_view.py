@@ -1,13 +1,9 @@
 """The written chapter: a version that is stored, or prose that streams in (design 10)."""
 
-from textual.timer import Timer
-
 from core.domain.story.transcript import SEPARATOR, PieceKind
 from core.text.cleaning import clean
-from storyengine_tui.widgets.reading.line_view import LineView
+from storyengine_tui.widgets.reading.line_view import LineView, StreamedText
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph
-
-FRAMES_PER_SECOND = 30
 
 
 class DraftView(LineView):
@@ -15,8 +11,7 @@ class DraftView(LineView):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._pending: list[str] = []
-        self._frame_timer: Timer | None = None
+        self._streamed = StreamedText(self, self._paint)
 
     @property
     def text(self) -> str:
@@ -25,10 +20,7 @@ class DraftView(LineView):
 
     def show_text(self, text: str, *, from_top: bool) -> None:
         """Show a text, from its beginning or at the current scroll position."""
-        self._pending.clear()
-        if self._frame_timer is not None:
-            self._frame_timer.stop()
-            self._frame_timer = None
+        self._streamed.forget()
         self.unpin()
         parts = clean(text).split(SEPARATOR) if text else []
         paragraphs = [
@@ -42,22 +34,14 @@ class DraftView(LineView):
     def grow(self, text: str) -> None:
         """Append to the text; a view at the end follows it."""
         self.unpin()
-        self._pending.append(text)
-        if self._frame_timer is None:
-            self._paint_pending()
+        self._streamed.add(text)
 
-    def _paint_pending(self) -> None:
-        self._frame_timer = None
-        if not self._pending:
-            return
-        text = "".join(self._pending)
-        self._pending.clear()
+    def _paint(self, text: str) -> None:
         if not self.lines.paragraphs:
             text = text.lstrip()
             self.extend(lambda: self.lines.add(Paragraph(PieceKind.GM, None, "", ("draft", 0))))
         if text:
             self.extend(lambda: self.lines.grow(text))
-        self._frame_timer = self.set_timer(1 / FRAMES_PER_SECOND, self._paint_pending)
 
 
 class LiveDraft:

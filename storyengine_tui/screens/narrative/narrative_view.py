@@ -10,7 +10,7 @@ from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean
-from storyengine_tui.widgets.banner import BannerAction, BannerText, Tone
+from storyengine_tui.widgets.banner import DISMISS, BannerAction, BannerText, Tone
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
@@ -125,11 +125,11 @@ def failure_banner(view: NarrativeView) -> BannerText | None:
     if view.draft_count:
         earlier = "Version 1 is" if view.draft_count == 1 else f"All {view.draft_count} versions are"
         hint = f"{earlier} as before. {hint}"
-    retry, dismiss = BannerAction("retry", "Retry", "^r"), BannerAction("dismiss", "Dismiss")
+    retry = BannerAction("retry", "Retry", "^r")
     is_stopped = request.error_code is ErrorCode.LLM_CANCELLED
     return BannerText(
         clean(sentence),
         clean(hint),
-        (retry, dismiss) if view.is_writer else (dismiss,),
+        (retry, DISMISS) if view.is_writer else (DISMISS,),
         Tone.INFO if is_stopped else Tone.ERROR,
     )

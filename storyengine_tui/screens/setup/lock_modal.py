@@ -26,7 +26,7 @@ from storyengine_tui.screens.models.model_labels import (
     models_named,
     services_called,
 )
-from storyengine_tui.screens.setup.secrets_view import group_lines, locked_lines
+from storyengine_tui.screens.setup.secrets.secrets_view import group_lines, locked_lines
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog

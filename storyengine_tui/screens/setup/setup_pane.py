@@ -21,8 +21,8 @@ from core.domain.slot import Slot, first_slots, slot_after
 from core.engine.decisions.tab1_commands import DOUBLE_NAME, Tab1Edit
 from storyengine_tui.screens.setup.carried_cell import CarriedCell, show_carried
 from storyengine_tui.screens.setup.cast_panels import AgentPanel, CastPanels
-from storyengine_tui.screens.setup.secrets_cell import SecretsCell
-from storyengine_tui.screens.setup.secrets_view import find, first_words, without
+from storyengine_tui.screens.setup.secrets.secrets_cell import SecretsCell
+from storyengine_tui.screens.setup.secrets.secrets_view import find, first_words, without
 from storyengine_tui.screens.setup.setup_view import INTRO, RESET_WARNING, SetupView, TypedSetup, setup_view
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.session_tab import SessionTab

@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from rich.text import Text
-from textual import getters, on
+from textual import getters
 from textual.app import ComposeResult
 from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
 from core.domain.errors import StoryEngineError
-from storyengine_tui.widgets.banner import Banner, BannerAction
+from storyengine_tui.widgets.banner import DISMISS, Banner
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
 
@@ -96,11 +96,6 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
             if then_reloads:
                 await self.reload()
         except StoryEngineError as error:
-            banner.show(error.message, hint=error.hint, actions=(BannerAction("dismiss", "Dismiss"),))
+            banner.show(error.message, hint=error.hint, actions=(DISMISS,))
         else:
             banner.hide()
-
-    @on(Banner.ActionChosen)
-    def _dismiss_banner(self, event: Banner.ActionChosen) -> None:
-        event.stop()
-        event.sender.hide()

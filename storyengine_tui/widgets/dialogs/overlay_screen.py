@@ -2,11 +2,14 @@
 
 from typing import ClassVar, Final
 
+from textual import on
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widgets import TextArea
+
+from storyengine_tui.widgets.banner import DISMISS, Banner
 
 CANCEL: Final = "#cancel"
 """The button that changes nothing."""
@@ -34,6 +37,12 @@ class OverlayScreen(Screen[ScreenResultType]):
     def action_close(self) -> None:
         """Close without a result."""
         self.dismiss()
+
+    @on(Banner.ActionChosen)
+    def _dismiss_banner(self, event: Banner.ActionChosen) -> None:
+        if event.action == DISMISS.name:
+            event.stop()
+            event.sender.hide()
 
     def on_screen_resume(self) -> None:
         """Close, if that was requested while another screen was over this one.

@@ -13,6 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollDown, ScrollTo, ScrollUp
 from textual.selection import Selection
 from textual.strip import Strip
+from textual.timer import Timer
 
 from storyengine_tui.textual_ext.painting.line_scroll import set_virtual_size
 from storyengine_tui.widgets.reading.line_painter import Highlight, LinePainter
@@ -21,6 +22,8 @@ from storyengine_tui.widgets.reading.reading_position import ReadingPosition
 from storyengine_tui.widgets.reading.transcript_lines import ScreenPos, SourcePos, TranscriptLines
 from storyengine_tui.widgets.widget_message import WidgetMessage
 
+FRAMES_PER_SECOND: Final = 30
+"""Most times in a second that text is painted which streams in."""
 WIDEST: Final = 100
 """Most cells of a line: from the end of a longer one the eye does not find the next."""
 
@@ -287,3 +290,34 @@ class LineView(ScrollView, can_focus=True):
             self.post_message(self.Copied(self, len(text)))
         if self.selection.is_marking:
             self.action_unmark()
+
+
+class StreamedText:
+    """Text of a view that arrives in pieces: the first is painted at once, later ones once in a frame."""
+
+    def __init__(self, view: LineView, paint: Callable[[str], None]) -> None:
+        self._view, self._paint = view, paint
+        self._pending: list[str] = []
+        self._timer: Timer | None = None
+
+    def add(self, piece: str) -> None:
+        """Paint a piece, now or at the end of the frame."""
+        self._pending.append(piece)
+        if self._timer is None:
+            self.end_frame()
+
+    def end_frame(self) -> None:
+        """Paint what arrived in the frame, and begin another; without any, the next piece begins it."""
+        self._timer = None
+        if self._pending:
+            text = "".join(self._pending)
+            self._pending.clear()
+            self._paint(text)
+            self._timer = self._view.set_timer(1 / FRAMES_PER_SECOND, self.end_frame)
+
+    def forget(self) -> None:
+        """Drop what is not painted yet."""
+        self._pending.clear()
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None

@@ -5,13 +5,12 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
-from textual.timer import Timer
 
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.domain.story.transcript import PieceKind, Window
 from core.text.cleaning import StreamCleaner, clean, clean_line
-from storyengine_tui.widgets.reading.line_view import LineView
+from storyengine_tui.widgets.reading.line_view import LineView, StreamedText
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, Quoted, nothing_quoted, paragraph_of
 
 NO_MARKS: Final[Mapping[object, str]] = MappingProxyType({})
@@ -22,8 +21,7 @@ class TranscriptView(LineView):
 
     `show_window` shows what is stored, and wraps only what is new in it. `begin_reply`, `stream`,
     `restart_reply` and `discard_reply` are for a reply that is not stored yet; `settle` puts the window that
-    holds it in its place. The first token is painted at once, the following ones at most `frames_per_second`
-    times a second.
+    holds it in its place. The first token is painted at once, the following ones once in a frame.
 
     A window of another session is shown from its end. Nothing of the session before is kept: no reply that
     streams, no scroll position, no selection.
@@ -38,16 +36,14 @@ class TranscriptView(LineView):
         Binding("m", "copy_marked", "Copy with who heard it"),
     ]
 
-    def __init__(self, *, frames_per_second: float = 30, id: str | None = None) -> None:
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._session_id: SessionId | None = None
         self._stored: Sequence[Paragraph] = ()
         self._live: list[Paragraph] = []
         self._prefix = ""
         self._cleaner = StreamCleaner()
-        self._pending: list[str] = []
-        self._frame = 1 / frames_per_second
-        self._frame_timer: Timer | None = None
+        self._streamed = StreamedText(self, self._paint)
 
     @property
     def is_streaming(self) -> bool:
@@ -107,12 +103,8 @@ class TranscriptView(LineView):
 
     def stream(self, text: str) -> None:
         """Add to the reply; without one, do nothing."""
-        if not self._live:
-            return
-        self._pending.append(text)
-        if self._frame_timer is None:
-            self._paint_pending()
-            self._frame_timer = self.set_timer(self._frame, self._frame_over)
+        if self._live:
+            self._streamed.add(text)
 
     def restart_reply(self) -> None:
         """Remove what streamed so far; another attempt begins."""
@@ -141,23 +133,13 @@ class TranscriptView(LineView):
         self._forget_pending()
         self._live = []
 
-    def _frame_over(self) -> None:
-        self._frame_timer = None
-        if self._pending:
-            self._paint_pending()
-            self._frame_timer = self.set_timer(self._frame, self._frame_over)
-
-    def _paint_pending(self) -> None:
-        text = self._cleaner.feed("".join(self._pending))
-        self._pending.clear()
+    def _paint(self, text: str) -> None:
+        text = self._cleaner.feed(text)
         if len(self._live[-1].text) == len(self._prefix):
             text = text.lstrip()  # As it will be stored.
         if text:
             self.extend(lambda: self.lines.grow(text))
 
     def _forget_pending(self) -> None:
-        self._pending.clear()
+        self._streamed.forget()
         self._cleaner = StreamCleaner()
-        if self._frame_timer is not None:
-            self._frame_timer.stop()
-            self._frame_timer = None

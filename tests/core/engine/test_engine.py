@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from core.agents.context_builder import ContextBuilder
 from core.config.models.assignments import defaults_for
 from core.domain.errors import (
     ErrorCode,
@@ -15,11 +16,11 @@ from core.domain.errors import (
     StorageError,
     StoryEngineError,
 )
-from core.domain.ids import RequestId, new_uuid
+from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.requests.request import RequestState
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
-from core.engine.decisions import tab1_commands
+from core.engine.decisions import commands, tab1_commands
 from core.engine.engine import Engine
 from core.engine.queue.worker import Worker
 from core.engine.sync.notifications import SessionChanged, StorageTrouble, WriterChanged
@@ -53,11 +54,19 @@ def engine(store: FaultyStore) -> Engine:
     return Engine(store, Closing(), defaults_for("scripted"), label="here", clock=lambda: START)
 
 
+async def correct(engine: Engine, session_id: SessionId) -> None:
+    """Correct canon in a chapter that is not open."""
+    builder = ContextBuilder(engine.choices)
+    await engine.closed(session_id).apply(
+        lambda now: commands.correct_canon(now, builder, "Iron is soft.", None, START), needs_memory=True
+    )
+
+
 Command = Callable[[Engine, Any], Awaitable[None]]
 COMMANDS: dict[str, Command] = {
     "archive": lambda engine, session_id: engine.archive(session_id),
     "retitle": lambda engine, session_id: engine.retitle(session_id, "Ice"),
-    "correct canon": lambda engine, session_id: engine.correct_canon(session_id, "Iron is soft."),
+    "correct canon": correct,
 }
 
 
@@ -79,7 +88,7 @@ async def test_a_chapter_is_changed_from_the_list_and_its_lock_given_back(
     session_id = store.snapshot.session.id
     await engine.retitle(session_id, "Ice")
     assert store.snapshot.session.title == "Ice"
-    await engine.correct_canon(session_id, "Iron is soft.")
+    await correct(engine, session_id)
     assert len(store.snapshot.blocks) == 2
     await engine.archive(session_id)
     assert store.snapshot.session.archived_at == START

@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 
+from core.config.models.assignments import defaults_for
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId
 from core.domain.requests.request import Request, RequestState
@@ -89,12 +90,14 @@ async def leave(room: Room, *requests: Request) -> None:
     """Store requests as a window does that ends before it can take them back."""
     store = await open_store(room.url)
     try:
-        catalog = SessionCatalog(store, label="a window that was killed", clock=utc_now)
+        catalog = SessionCatalog(
+            store, defaults_for("scripted"), label="a window that was killed", clock=utc_now
+        )
 
         def decide(_: Snapshot) -> Changes:
             return Changes(session_id=room.session, requests=requests)
 
-        await catalog.change(room.session, decide, "")
+        await catalog.closed(room.session).apply(decide)
     finally:
         await store.aclose()
 
@@ -103,9 +106,11 @@ async def leave_prompts(room: Room, *texts: str) -> None:
     """Store waiting prompts to the first character so."""
     store = await open_store(room.url)
     try:
-        catalog = SessionCatalog(store, label="a window that was killed", clock=utc_now)
+        catalog = SessionCatalog(
+            store, defaults_for("scripted"), label="a window that was killed", clock=utc_now
+        )
         for text in texts:
-            await catalog.change(room.session, partial(_asked, text=text), "")
+            await catalog.closed(room.session).apply(partial(_asked, text=text))
     finally:
         await store.aclose()
 

@@ -82,14 +82,14 @@ async def test_a_chapter_that_is_not_open_is_switched_on_and_read_when_it_is_ope
     async with chapter(store, model, chunk_size=3) as session:
         await play(session, 4)
     engine = engine_on(store, model)
-    await engine.keep_bank(session.id, is_on=True)
+    await engine.closed(session.id).keep_bank(is_on=True)
     async with window(store, model, session.id) as session:
         await read(session)
         assert [one.prompts for one in await extractions(session)] == [PromptRange(1, 3)]
         assert len(await items(session)) == 1
-    await engine.keep_bank(session.id, is_on=False)
+    await engine.closed(session.id).keep_bank(is_on=False)
     assert not (await store.load(session.id)).session.keeps_bank
-    await engine.keep_bank(session.id, is_on=True)
+    await engine.closed(session.id).keep_bank(is_on=True)
     assert not (await store.load(session.id)).background
 
 
@@ -166,11 +166,11 @@ async def test_a_window_that_only_reads_changes_no_item_nor_does_a_command_meanw
                 lambda bank: bank.quote(here, said, said.text),
                 lambda bank: bank.undo(),
             ]
-            for bank in (reader.bank, engine_on(store, label="a command").bank(session.id)):
+            for bank in (reader.bank, engine_on(store, label="a command").closed(session.id).bank):
                 for change in changes:
                     with pytest.raises(SessionLockedError):
                         await change(bank)
             assert list(await reader.bank.items(with_all=True)) == [item]
         await session.bank.undo()
-    await engine_on(store).bank(session.id).redo()
+    await engine_on(store).closed(session.id).bank.redo()
     assert [one.name for one in await store.bank.items(session.id)] == ["The inn"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from core.config.models.assignments import defaults_for
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.session import Session
@@ -295,7 +296,7 @@ async def test_an_export_with_lorebooks_brings_their_copies_and_who_may_know_the
 async def test_an_export_with_a_book_brings_the_book_and_what_earlier_chapters_handed_on(
     store: PostgresStore,
 ) -> None:
-    catalog = SessionCatalog(store, label="here", clock=utc_now)
+    catalog = SessionCatalog(store, defaults_for("scripted"), label="here", clock=utc_now)
     moved = await catalog.import_body(body_in(VERSIONS / "export-5-book.json"))
     book = await catalog.library.books.of(moved)
     assert book is not None

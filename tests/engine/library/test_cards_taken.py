@@ -95,10 +95,10 @@ async def take(engine: Engine, session_id: SessionId, one: LibraryCharacter, wor
         lore=lore if wants_lore else None,
     )
     builder = ContextBuilder(engine.choices)
-    await engine.change(
-        session_id, lambda now: apply_card(now, taken, builder, utc_now()), "there", needs_memory=True
+    await engine.closed(session_id).apply(
+        lambda now: apply_card(now, taken, builder, utc_now()), needs_memory=True
     )
-    return await engine.load_with_memory(session_id)
+    return await engine.reader(session_id).load(with_memory=True)
 
 
 async def test_a_chapter_gets_a_character_and_of_its_card_what_was_chosen(store: PostgresStore) -> None:
@@ -130,10 +130,10 @@ async def test_a_chapter_gets_a_character_and_of_its_card_what_was_chosen(store:
 async def test_what_is_too_long_is_refused_and_nothing_of_the_rest_is_stored(store: PostgresStore) -> None:
     engine = engine_on(store)
     session_id, one = await chapter_with(engine, card(V3, system_prompt="s" * 4_001))
-    before = await engine.load_with_memory(session_id)
+    before = await engine.reader(session_id).load(with_memory=True)
     with pytest.raises(IllegalCommandError, match="4,001"):
         await take(engine, session_id, one, "all")
-    assert await engine.load_with_memory(session_id) == before
+    assert await engine.reader(session_id).load(with_memory=True) == before
     with pytest.raises(IllegalCommandError, match="nothing called “songs”; it has scenario, greeting"):
         await take(engine, session_id, one, "songs")
     with pytest.raises(IllegalCommandError, match="is in slot 1; choose another slot"):

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from core.config.models.accounts import accounts_of
-from core.config.models.assignments import choose_models
+from core.config.models.assignments import choose_models, defaults_for
 from core.config.sections import AccountSettings, ProfileSettings
 from core.domain.clock import utc_now
 from core.domain.requests.request import Artifact
@@ -88,7 +88,7 @@ async def test_the_queue_names_the_model_that_is_asked(store: PostgresStore) -> 
 async def test_branches_and_save_points_keep_it_and_a_file_brings_none_without_a_yes(
     store: PostgresStore,
 ) -> None:
-    catalog = SessionCatalog(store, label="here", clock=utc_now)
+    catalog = SessionCatalog(store, defaults_for("scripted"), label="here", clock=utc_now)
     async with chapter(store, CAST) as (_, session):
         await play(session, 1)
         branched = await catalog.branch(session.id, 1)

@@ -3,6 +3,7 @@
 import psycopg
 import pytest
 
+from core.config.models.assignments import defaults_for
 from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError
 from core.domain.session.profile import Profile, Profiles
@@ -31,7 +32,7 @@ PROFILES: Profiles = {
 async def test_branches_save_points_and_copies_have_them_and_the_lock_keeps_them(
     store: PostgresStore, url: str
 ) -> None:
-    catalog = SessionCatalog(store, label="here", clock=utc_now)
+    catalog = SessionCatalog(store, defaults_for("scripted"), label="here", clock=utc_now)
     async with window(store, None, await create(store)) as session:
         await session.edits.edit_tab1(Tab1Edit(world="A sea of glass.", agent_count=3, profiles=PROFILES))
         await done(session, await session.lock())

@@ -24,10 +24,8 @@ async def test_a_copy_of_a_chapter_calls_no_model_by_itself(store: PostgresStore
         session_id = session.id
     engine = Engine(store, model, CHOICES, label="here")
     interrupted = replace(work(session_id), state=RequestState.PROCESSING, attempts=1)
-    await engine.change(
-        session_id,
-        lambda _: Changes(session_id=session_id, requests=(work(session_id), interrupted)),
-        "",
+    await engine.closed(session_id).apply(
+        lambda _: Changes(session_id=session_id, requests=(work(session_id), interrupted))
     )
     copy = await engine.import_body(from_json(await engine.export(session_id)))
     asked = len(model.calls)

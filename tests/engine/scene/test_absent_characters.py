@@ -5,6 +5,7 @@ import json
 import psycopg
 import pytest
 
+from core.config.models.assignments import defaults_for
 from core.domain.audience import EVERYONE, Audience
 from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError
@@ -44,8 +45,8 @@ def refuse(document: bytes, path: tuple[str | int, ...], name: str, wrong: objec
 
 async def back(store: PostgresStore, session_id: SessionId, slot: Slot) -> Session:
     """Bring a character back into a chapter that is not open, and return the chapter."""
-    catalog = SessionCatalog(store, label="elsewhere", clock=utc_now)
-    await catalog.change(session_id, lambda now: staging.bring_back(now, slot, utc_now()), "do it there")
+    catalog = SessionCatalog(store, defaults_for("scripted"), label="elsewhere", clock=utc_now)
+    await catalog.closed(session_id).apply(lambda now: staging.bring_back(now, slot, utc_now()))
     return (await store.load(session_id)).session
 
 
@@ -122,7 +123,7 @@ async def test_undo_and_a_branch_lead_back_to_who_was_away_then(store: PostgresS
         await session.takes.redo()
         await session.scene.set_away({YELLOW: 0})
         await say(session, RED, "Three.")
-        catalog = SessionCatalog(store, label="elsewhere", clock=utc_now)
+        catalog = SessionCatalog(store, defaults_for("scripted"), label="elsewhere", clock=utc_now)
         for at, away in ((1, {ORANGE: 3}), (2, {ORANGE: 3}), (3, {YELLOW: 0})):
             branched = (await store.load(await catalog.branch(session.id, at))).session
             assert branched.away == away

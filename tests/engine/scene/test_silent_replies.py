@@ -2,6 +2,7 @@
 
 import pytest
 
+from core.config.models.assignments import defaults_for
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, IllegalCommandError
@@ -123,7 +124,7 @@ async def test_a_silent_reply_is_re_rolled_corrected_chosen_undone_and_branched_
         assert session.snapshot.recent[-1].reason == CANARY
         await say(session, ORANGE, "And you?")
         await session.create_save_point("here")
-        catalog = SessionCatalog(store, label="elsewhere", clock=utc_now)
+        catalog = SessionCatalog(store, defaults_for("scripted"), label="elsewhere", clock=utc_now)
         branched = await store.load(await catalog.branch(session.id, 1))
         assert branched.recent[-1].reason == CANARY
         assert branched.session.may_be_silent == EVERYONE

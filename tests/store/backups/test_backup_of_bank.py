@@ -10,7 +10,7 @@ from core.domain.bank.item import Item, ItemAccess
 from core.domain.bank.recall import ItemVector, Query, Scope, query_words
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId
-from core.engine.catalog import SessionCatalog
+from core.engine.services.save_points.service import SavePoints
 from core.engine.services.verification import Verification
 from core.storage.changes import Changes
 from db.backups.dump import backup, restore
@@ -62,7 +62,7 @@ async def _bank_of(store: PostgresStore, session_id: SessionId) -> object:
 
 async def _faults(store: PostgresStore) -> list[str]:
     """Return what does not hold: something does not in a chapter that was put together by hand."""
-    slots = SessionCatalog(store, label="", clock=utc_now).save_points
+    slots = SavePoints(store, utc_now)
     found = [fault.text async for fault in Verification(store, slots, lambda _: None).faults()]
     assert not [text for text in found if "item" in text]
     return found

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.config.models.assignments import defaults_for
 from core.domain.audience import Audience
 from core.domain.ids import BlockId, SessionId, new_uuid
 from core.domain.session.session import Session
@@ -12,6 +13,7 @@ from core.domain.slot import Slot
 from core.domain.story.condensed import CondensedMemory
 from core.domain.story.memory import MemoryBlock
 from core.engine.catalog import SessionCatalog
+from core.engine.session.session_reader import SessionReader
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import read_records
 from core.storage.changes import Changes
@@ -81,7 +83,7 @@ async def test_another_revision_of_a_source_ends_it_in_the_store_as_in_a_window(
     if place == "private":
         again = replace(again, audience=RED, ordinal=1)
     changes = Changes(session_id=session.id, session=replace(session, canon_version=1), blocks=(again,))
-    known = await SessionCatalog(store, label="", clock=lambda: NOW).load_with_memory(session.id)
+    known = await SessionReader(store, session.id).load(with_memory=True)
     await store.commit(changes, locked[1])
     expected = () if place in ("first", "second") else (made,)
     assert await told(store, session.id) == expected
@@ -98,7 +100,7 @@ async def test_memory_that_is_withdrawn_takes_it_along(
         session=replace(session, boundary=end, canon_version=1),
         memory_end=end,
     )
-    known = await SessionCatalog(store, label="", clock=lambda: NOW).load_with_memory(session.id)
+    known = await SessionReader(store, session.id).load(with_memory=True)
     await store.commit(changes, locked[1])
     expected = (made,) if is_kept else ()
     assert await told(store, session.id) == expected
@@ -114,7 +116,7 @@ async def test_a_copy_has_it_and_a_branch_what_of_it_is_before(
     copy = SessionId(new_uuid())
     await store.create(as_new_session(body, copy))
     assert await told(store, copy) == (replace(made, session_id=copy),)
-    catalog = SessionCatalog(store, label="", clock=lambda: NOW)
+    catalog = SessionCatalog(store, defaults_for("scripted"), label="", clock=lambda: NOW)
     for at, kept in ((14, 1), (13, 0)):
         branch = await catalog.branch(session.id, at)
         assert len(await told(store, branch)) == kept

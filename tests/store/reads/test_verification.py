@@ -15,8 +15,8 @@ from core.config.settings import Settings
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
-from core.engine.catalog import SessionCatalog
 from core.engine.engine import Engine
+from core.engine.services.save_points.service import SavePoints
 from core.engine.services.verification import Fault, Verification
 from core.engine.session.session_handle import SessionHandle
 from db.store import PostgresStore, open_store
@@ -104,7 +104,7 @@ def raw(url: str) -> Iterator[psycopg.Connection]:
 async def verified(store: PostgresStore) -> tuple[list[Fault], list[str]]:
     """Return what does not hold, and the progress."""
     told: list[str] = []
-    found = Verification(store, SessionCatalog(store, label="", clock=utc_now).save_points, told.append)
+    found = Verification(store, SavePoints(store, utc_now), told.append)
     return [fault async for fault in found.faults()], told
 
 

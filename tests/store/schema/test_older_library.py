@@ -2,6 +2,7 @@
 
 import pytest
 
+from core.config.models.assignments import defaults_for
 from core.domain.clock import utc_now
 from core.domain.session.session_state import SessionState
 from core.engine.catalog import SessionCatalog
@@ -21,7 +22,7 @@ async def test_an_older_chapter_is_in_no_book_takes_over_nothing_and_hands_on_wh
     await add_every_state(here)
     await add_long_chapters(here, with_takes=True)
     store = await open_store(here)
-    catalog = SessionCatalog(store, label="here", clock=utc_now)
+    catalog = SessionCatalog(store, defaults_for("scripted"), label="here", clock=utc_now)
     books = catalog.library.books
     assert await catalog.library.counts() == LibraryCounts()
     sessions = {line.title: line.id for line in await store.sessions()}

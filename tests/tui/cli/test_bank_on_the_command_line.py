@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from core.config.files.paths import Paths
 from core.domain.ids import ItemId
 from core.engine.engine import Engine
-from storyengine_tui.cli.commands.chapter import bank
+from storyengine_tui.cli.commands.chapter import bank, sessions
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.tui.banked_chapter import ITEMS, SCRIPT, keep, make_banked
 from tests.tui.engine_app import Desktop, make_active
@@ -35,8 +35,8 @@ def run(desktop: Desktop, monkeypatch: pytest.MonkeyPatch, home: Paths) -> Run:
     async def unlocked() -> None:
         return None
 
-    monkeypatch.setattr(bank, "running_catalog", catalog)
-    monkeypatch.setattr(bank, "unlocked", unlocked)
+    monkeypatch.setattr(sessions, "running_catalog", catalog)
+    monkeypatch.setattr(sessions, "unlocked", unlocked)
 
     def run(*words: str) -> Result:
         return CliRunner().invoke(bank.app, list(words))

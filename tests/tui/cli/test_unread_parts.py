@@ -12,7 +12,7 @@ from core.domain.ids import SessionId
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.engine.engine import Engine
 from core.providers.scripted.script import Fault, Script
-from storyengine_tui.cli.commands.chapter import bank
+from storyengine_tui.cli.commands.chapter import bank, sessions
 from storyengine_tui.cli.commands.library import book
 from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.screens.chapter.next_chapter import UNREAD, WHEN_READ
@@ -30,7 +30,7 @@ async def made(engine: Engine, *, keeps_bank: bool = True) -> SessionId:
     """Store a chapter that has ended, of which its bank has read nothing."""
     session_id: SessionId = await ended(engine, "Dawn")
     if keeps_bank:
-        await engine.keep_bank(session_id, is_on=True)
+        await engine.closed(session_id).keep_bank(is_on=True)
     return session_id
 
 
@@ -47,10 +47,10 @@ def here(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> Desktop:
     async def unlocked() -> None:
         return None
 
-    for module in (bank, book):
+    for module in (sessions, book):
         monkeypatch.setattr(module, "running_catalog", running)
         monkeypatch.setattr(module, "unlocked", unlocked)
-    monkeypatch.setattr(bank, "running_engine", running)
+    monkeypatch.setattr(sessions, "running_engine", running)
     return desktop
 
 

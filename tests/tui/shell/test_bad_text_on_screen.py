@@ -20,12 +20,12 @@ from core.providers.scripted.script import Entry, Script, ScriptMatch
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
-from storyengine_tui.screens.chapter.secrets.secret_screen import SecretScreen
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.chapters.save_points_screen import SavePointsScreen
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.revisions.correction_modal import CorrectionModal
 from storyengine_tui.screens.setup.lock_modal import LockModal
+from storyengine_tui.screens.setup.secrets.secret_screen import SecretScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea

@@ -138,7 +138,7 @@ async def lines_painted_by_tokens(prompts: int, tokens: int) -> int:
         view.counted.painted = 0
         for _ in range(tokens):
             view.stream("token ")
-            view._paint_pending()
+            view._streamed.end_frame()
             await pilot.pause()
         return view.counted.painted
 
@@ -164,7 +164,7 @@ async def test_a_line_that_has_only_moved_is_not_made_anew() -> None:
         height, view.rendered = view.lines.height, 0
         for _ in range(60):
             view.stream("token ")
-            view._paint_pending()
+            view._streamed.end_frame()
             await pilot.pause()
         assert view.lines.height >= height + 3, "it has moved"
         assert view.rendered <= 60 + 2 * 4 < view.size.height * 4
@@ -194,7 +194,7 @@ async def test_what_is_kept_of_lines_shows_what_painting_all_of_it_anew_shows() 
         ]
         for step in steps:
             step()
-            view._frame_over()
+            view._streamed.end_frame()
             await pilot.pause()
             whole = view.outer_size.region
             kept = [strip.text for strip in view.render_lines(whole)], view.render_lines(whole)
@@ -219,14 +219,14 @@ async def test_what_was_shown_earlier_is_kept_in_no_more_than_so_many_lines() ->
 
 
 @pytest.mark.anyio
-async def test_tokens_of_one_frame_are_painted_once() -> None:
+async def test_tokens_of_one_frame_are_painted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("storyengine_tui.widgets.reading.line_view.FRAMES_PER_SECOND", 0.001)
     app = CountedApp()
     async with app.run_test(size=(120, 40)) as pilot:
         view = app.query_one(CountedView)
         view.show_window(chapter.window(SHORT))
         view.begin_reply(Slot.BLUE, "Agent Blue", "And then?")
         await pilot.pause()
-        view._frame = 1_000.0
         view.stream("first ")
         await pilot.pause()
         view.counted.painted = 0
@@ -234,7 +234,7 @@ async def test_tokens_of_one_frame_are_painted_once() -> None:
             view.stream("t ")
         await pilot.pause()
         assert view.counted.painted == 0
-        view._frame_over()
+        view._streamed.end_frame()
         await pilot.pause()
         assert 0 < view.counted.painted <= 4
 

@@ -142,7 +142,7 @@ async def test_a_sequence_that_arrives_in_pieces_is_stripped_too() -> None:
         view.begin_reply(Slot.RED, "Eve")
         for piece in ("a\x1b", "[3", "1mb"):
             view.stream(piece)
-            view._paint_pending()
+            view._streamed.end_frame()
         await pilot.pause()
         assert rows(app)[0] == "Eve: ab"
 
@@ -162,7 +162,7 @@ async def test_a_stream_grows_in_place_below_what_is_stored(
         view.begin_reply(Slot.YELLOW, "Agent Yellow", "3) And now?")
         view.stream("\n I ")
         view.stream("wait.")
-        view._paint_pending()
+        view._streamed.end_frame()
         await pilot.pause()
         assert view.text == chapter.window(9).text + SEPARATOR + "3) And now?\n\nAgent Yellow: I wait."
         assert view.position.is_following
@@ -180,7 +180,7 @@ async def test_the_first_token_is_painted_at_once_and_the_next_wait_for_a_frame(
         view.stream(" two")
         view.stream(" three")
         assert view.text == "Eve: one"
-        view._frame_over()
+        view._streamed.end_frame()
         assert view.text == "Eve: one two three"
 
 
@@ -249,7 +249,7 @@ async def test_a_token_paints_its_last_line_whatever_is_above(monkeypatch: pytes
             painted.clear()
             for token in ("a", " b", " c"):
                 view.stream(token)
-                view._paint_pending()
+                view._streamed.end_frame()
                 await pilot.pause()
             await until(pilot, lambda: painted, "nothing is painted")
             assert set(painted) == {view.lines.height - 1}
@@ -268,7 +268,7 @@ async def test_a_token_never_lays_out_the_screen(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(app.screen, "_refresh_layout", lambda *args, **more: layouts.append(True))
         for _ in range(5):
             view.stream("a line of text that is longer than one row of this view, and so makes it grow ")
-            view._paint_pending()
+            view._streamed.end_frame()
             await pilot.pause()
         assert layouts == []
         assert view.position.is_following

@@ -27,7 +27,7 @@ TRIES: Final = 3
 MOST_IDS: Final = 1_000
 """Items whose history is asked for one by one; of more, all of it is read."""
 NO_BANK: Final = "This chapter keeps no memory bank."
-Writing = Callable[[], AbstractAsyncContextManager[None]]
+Writing = Callable[[], AbstractAsyncContextManager[object]]
 """Returns the context in which a change is stored; SessionLockedError where another window writes."""
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from core.context.carry_over import Told, carry_over
 from core.domain.clock import Clock
-from core.domain.errors import BookGoesOnError, IllegalCommandError, UnreadPartsError
+from core.domain.errors import BookGoesOnError, IllegalCommandError, UnreadPartsError, valid
 from core.domain.ids import BookId, SessionId, new_uuid
 from core.domain.session.carry_over import CarryOver
 from core.domain.session.session import Session, Tab1Inputs, title_from
@@ -54,7 +54,7 @@ class BookLibrary:
 
     async def create(self, title: str, author: str = "", description: str = "") -> Book:
         """Store a new book and return it; raise StorageError where another one has its title."""
-        book = _valid(self._new(title, author, description))
+        book = valid(cleaned(self._new(title, author, description)), problems_of)
         await self._store.put_book(book)
         return book
 
@@ -170,21 +170,13 @@ class BookLibrary:
     async def _put_with(self, made: Changes, book: Book, place: int) -> None:
         """Store a new chapter and a book that has it behind so many others, in one transaction."""
         chapters = (*book.chapters[:place], made.session_id, *book.chapters[place:])
-        book = _valid(replace(book, chapters=chapters, updated_at=self._clock()))
+        book = valid(cleaned(replace(book, chapters=chapters, updated_at=self._clock())), problems_of)
         await self._store.put_book(book, new_chapter=made)
 
     async def _put(self, book: Book) -> Book:
-        book = _valid(book)
+        book = valid(cleaned(book), problems_of)
         await self._store.put_book(book)
         return replace(book, version=book.version + 1)
-
-
-def _valid(book: Book) -> Book:
-    """Return a book as it is stored; raise IllegalCommandError for one that cannot be."""
-    book = cleaned(book)
-    for problem in problems_of(book):
-        raise IllegalCommandError(f"{problem} Nothing was stored.")
-    return book
 
 
 def _after(snapshot: Snapshot, carried: CarryOver, clock: Clock) -> Changes:

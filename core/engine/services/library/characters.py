@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from core.domain.clock import Clock
-from core.domain.errors import ChangedElsewhereError, IllegalCommandError, StorageError
+from core.domain.errors import ChangedElsewhereError, IllegalCommandError, StorageError, valid
 from core.domain.ids import CharacterId, new_uuid
 from core.domain.session.profile import NO_PROFILE, Profile
 from core.library.cards.card import CardVersion
@@ -135,7 +136,7 @@ class CharacterLibrary:
             created_at=now,
             updated_at=now,
         )
-        character = _valid(character)
+        character = valid(cleaned(character), problems_of)
         picture = None if colour is None else await asyncio.to_thread(_picture_of, character, colour)
         await self._store.put_character(character, card=picture)
         return character
@@ -210,11 +211,10 @@ class CharacterLibrary:
         if any(problems_of_groups(groups, ())):
             present = await self._store.characters(is_archived=character.archived_at is not None)
             before = {group for one in present if one.id == character.id for group in one.sees}
-            for problem in problems_of_groups(groups, before):
-                raise IllegalCommandError(f"{problem} Nothing was stored.")
+            valid(groups, partial(problems_of_groups, before=before))
 
     async def _put(self, character: LibraryCharacter) -> LibraryCharacter:
-        character = _valid(character)
+        character = valid(cleaned(character), problems_of)
         try:
             await self._store.put_character(character)
         except ChangedElsewhereError:
@@ -233,14 +233,6 @@ class CharacterLibrary:
                 if name_key(name) in theirs:
                     return f"“{name}” is already a name of “{other.name}”; nothing was stored."
         return ""
-
-
-def _valid(character: LibraryCharacter) -> LibraryCharacter:
-    """Return a character as it is stored; raise IllegalCommandError for one that cannot be."""
-    character = cleaned(character)
-    for problem in problems_of(character):
-        raise IllegalCommandError(f"{problem} Nothing was stored.")
-    return character
 
 
 def _taken(characters: Sequence[LibraryCharacter]) -> frozenset[str]:
@@ -271,7 +263,7 @@ def _made(
     if name_key(name) != name_key(wanted):
         lines = (f"“{name}” is its name in the library; the card keeps its own.", *lines)
     try:
-        character = _valid(character)
+        character = valid(cleaned(character), problems_of)
     except IllegalCommandError as error:
         raise FileRefusedError(f"{file.name}: {error.message}") from error
     # In another group than the card says it would see what it must not see.

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 from core.domain.clock import Clock
-from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
+from core.domain.errors import ErrorCode, StorageError, valid
 from core.domain.ids import CharacterId, LorebookId, new_uuid
 from core.domain.requests.request import Content
 from core.domain.session.lore import LONGEST_COPY, ChapterLorebook
@@ -99,7 +100,7 @@ class LoreLibrary:
             created_at=now,
             updated_at=now,
         )
-        book = _valid(book)
+        book = valid(cleaned(book), problems_of)
         await self._store.put_lorebook(book, file=kept)
         return LoreImport(book, tuple(_report(book, wanted, file)))
 
@@ -118,7 +119,7 @@ class LoreLibrary:
             created_at=now,
             updated_at=now,
         )
-        book = _valid(book)
+        book = valid(cleaned(book), problems_of)
         await self._store.put_lorebook(book, file=kept)
         return book
 
@@ -161,7 +162,7 @@ class LoreLibrary:
             file_hash=await asyncio.to_thread(lambda: made.sha256),
             updated_at=self._clock(),
         )
-        changed = _valid(changed)
+        changed = valid(cleaned(changed), problems_of)
         await self._store.put_lorebook(changed, file=made)
         return replace(changed, version=changed.version + 1), file
 
@@ -228,21 +229,12 @@ class LoreLibrary:
         """Raise IllegalCommandError for a new group with a name that no line of groups can show."""
         if any(problems_of_groups(book.groups, ())):
             before = await self.by_id(book.id)
-            for problem in problems_of_groups(cleaned(book).groups, before.groups):
-                raise IllegalCommandError(f"{problem} Nothing was stored.")
+            valid(cleaned(book).groups, partial(problems_of_groups, before=before.groups))
 
     async def _put(self, book: KeptLorebook) -> KeptLorebook:
-        book = _valid(book)
+        book = valid(cleaned(book), problems_of)
         await self._store.put_lorebook(book)
         return replace(book, version=book.version + 1)
-
-
-def _valid(book: KeptLorebook) -> KeptLorebook:
-    """Return a lorebook as it is stored; raise IllegalCommandError for one that cannot be."""
-    book = cleaned(book)
-    for problem in problems_of(book):
-        raise IllegalCommandError(f"{problem} Nothing was stored.")
-    return book
 
 
 def _copied(kept: KeptFile, name: str, groups: tuple[str, ...] = (), owner: Slot | None = None) -> LoreCopy:

@@ -2,11 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from itertools import groupby
 
 from core.agents.sections import silence
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
-from core.domain.ids import RequestId
+from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import ReplyRequest, SummaryRequest
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
@@ -18,6 +19,12 @@ from core.engine.services.takes.commands import LockMark
 from core.engine.sync.session_writer import Decide, SessionWriter
 from core.storage.session_store import SessionStore
 from core.text.cleaning import clean
+
+
+async def takes_of(store: SessionStore, session_id: SessionId, prompt: int) -> list[tuple[Event, ...]]:
+    """Return the takes of a prompt, in order, each with its events; none of prompt 0."""
+    log = await store.log(session_id, first=prompt or 1, last=prompt)
+    return [tuple(take) for _, take in groupby(log, key=lambda event: event.take)]
 
 
 class Takes:
@@ -101,16 +108,13 @@ class Takes:
 
     async def listed(self) -> list[tuple[Event, ...]]:
         """Return the takes of the newest prompt, each with its events in order."""
-        index = self._writer.snapshot.session.prompt_index
-        takes: dict[int, list[Event]] = {}
-        for event in await self._store.log(self._writer.snapshot.session.id, first=index or 1, last=index):
-            takes.setdefault(event.take, []).append(event)
-        return [tuple(takes[number]) for number in sorted(takes)]
+        session = self._writer.snapshot.session
+        return await takes_of(self._store, session.id, session.prompt_index)
 
     async def count(self, prompt_index: int, text: str) -> int:
         """Return how many takes of a prompt have this text of the GM."""
-        log = await self._store.log(self._writer.snapshot.session.id, first=prompt_index, last=prompt_index)
-        return sum(event.ordinal == 0 and event.text == text for event in log)
+        takes = await takes_of(self._store, self._writer.snapshot.session.id, prompt_index)
+        return sum(events[0].text == text for events in takes)
 
     async def choose(self, take: int) -> None:
         """Make another take of the newest prompt the one that counts."""

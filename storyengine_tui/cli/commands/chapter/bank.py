@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Protocol
 
 import typer
@@ -22,6 +23,7 @@ from core.domain.bank.details import (
 )
 from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
+from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError, SessionLockedError
 from core.domain.ids import ItemId
 from core.domain.requests.request import BackgroundRequest
@@ -29,14 +31,18 @@ from core.domain.session.language import LANGUAGES, read_language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.kinds.bank.requests import is_extraction
+from core.engine.services.bank.commands import set_language
 from core.engine.services.bank.provenance import ItemProvenance
 from core.engine.services.bank.service import NO_BANK, Bank
 from core.engine.services.bank.words import failed_in_words, parts_in_words
 from core.text.cleaning import clean_line
-from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.play import PAUSED
-from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
-from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.commands.chapter.sessions import (
+    SessionArgument,
+    closed_chapter,
+    find_character,
+    open_chapter,
+)
 from storyengine_tui.cli.running import command
 from storyengine_tui.cli.words import console, say, say_wrong
 from storyengine_tui.screens.bank.bank_rows import mark_of, spoken
@@ -89,20 +95,16 @@ async def off(session: SessionArgument) -> None:
 @command(app)
 async def read(session: SessionArgument) -> None:
     """Read what of a chapter is not in its memory bank yet, and wait for it."""
-    async with running_engine(await unlocked()) as engine:
-        opened = await engine.open(await find_session(engine, session))
-        try:
-            if opened.is_read_only:
-                raise SessionLockedError()
-            if not opened.snapshot.session.keeps_bank:
-                raise IllegalCommandError(NO_BANK)
-            if engine.queue.is_paused:
-                say_wrong(PAUSED)
-            parts = len(opened.keeping.unread)
-            await opened.keeping.wait_until_read()
-            failed = failed_in_words(opened.snapshot.requests)
-        finally:
-            await opened.aclose()
+    async with open_chapter(session) as (engine, opened):
+        if opened.is_read_only:
+            raise SessionLockedError()
+        if not opened.snapshot.session.keeps_bank:
+            raise IllegalCommandError(NO_BANK)
+        if engine.queue.is_paused:
+            say_wrong(PAUSED)
+        parts = len(opened.keeping.unread)
+        await opened.keeping.wait_until_read()
+        failed = failed_in_words(opened.snapshot.requests)
     if failed:
         raise IllegalCommandError(f"{failed[0].upper()}{failed[1:]}; `storyengine queue list` says why.")
     say(f"Read {parts_in_words(parts)}." if parts else "All of it that is in memory was read before.")
@@ -118,19 +120,17 @@ async def language(
     """Say in which language a story is told: recall and search know the forms of its words."""
     if wanted and read_language(wanted) is None:
         raise IllegalCommandError(f"“{clean_line(wanted)}” is not among the languages: {LANGUAGES}.")
-    async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
+    async with closed_chapter(session) as chapter:
         if (language := read_language(wanted)) is not None:
-            await catalog.set_language(session_id, language)
-        stored = (await catalog.reader(session_id).load()).session.language
+            await chapter.apply(partial(set_language, language=language, now=utc_now()))
+        stored = (await chapter.reads.load()).session.language
     say(f"The language of the chapter is {stored.value}.")
 
 
 async def _keep(session: str, *, is_on: bool) -> list[BackgroundRequest]:
-    async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
-        await catalog.keep_bank(session_id, is_on=is_on)
-        snapshot = await catalog.reader(session_id).load()
+    async with closed_chapter(session) as chapter:
+        await chapter.keep_bank(is_on=is_on)
+        snapshot = await chapter.reads.load()
     return [one for one in snapshot.background if is_extraction(one)]
 
 
@@ -240,16 +240,14 @@ async def quote(
     ] = None,
 ) -> None:
     """Keep words of the story as a quote, for those who heard them."""
-    async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
-        reader = catalog.reader(session_id)
-        chapter = (await reader.load()).session
-        listed = await reader.canon(first=prompt, last=prompt)
+    async with closed_chapter(session) as closed:
+        chapter = (await closed.reads.load()).session
+        listed = await closed.reads.canon(first=prompt, last=prompt)
         events = [event for event in listed if line in (None, event.ordinal)]
         said = next((event for event in events if find_words(event.text, words)), None)
         if said is None:
             raise IllegalCommandError(NOT_SAID.format(prompt))
-        made = await catalog.bank(session_id).quote(chapter, said, words)
+        made = await closed.bank.quote(chapter, said, words)
     say(f"Kept as a quote of {made.name}: {shown_id(made.id)}.")
 
 
@@ -346,12 +344,11 @@ async def redo(session: SessionArgument) -> None:
 @asynccontextmanager
 async def _bank_of(name: str) -> AsyncIterator[tuple[Bank, Session, Find]]:
     """Yield the bank of a chapter, the chapter, and what finds its characters."""
-    async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, name)
-        snapshot = await catalog.reader(session_id).load()
+    async with closed_chapter(name) as closed:
+        snapshot = await closed.reads.load()
         if not snapshot.session.keeps_bank:
             raise IllegalCommandError(NO_BANK)
-        yield catalog.bank(session_id), snapshot.session, lambda text: find_character(snapshot, text)
+        yield closed.bank, snapshot.session, lambda text: find_character(snapshot, text)
 
 
 async def _found(bank: Bank, ids: Sequence[str]) -> list[Item]:

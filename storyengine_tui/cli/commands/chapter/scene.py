@@ -8,15 +8,20 @@ import typer
 
 from core.context.visibility import names_of
 from core.domain.audience import EVERYONE, Audience
+from core.domain.clock import utc_now
 from core.domain.dice import read_dice
 from core.domain.dice import roll as roll_dice
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.story.context_status import ContextStatus
+from core.engine.scene.commands import add_roll
 from core.storage.snapshot import Snapshot
-from storyengine_tui.bootstrap import running_catalog, running_engine
-from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
-from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.commands.chapter.sessions import (
+    SessionArgument,
+    closed_chapter,
+    find_character,
+    open_chapter,
+)
 from storyengine_tui.cli.words import say
 
 To = Annotated[
@@ -41,13 +46,12 @@ async def present(
     everyone: Annotated[bool, typer.Option("--everyone", help="The whole cast is in the scene.")] = False,
 ) -> None:
     """Say who is in the scene of a chapter, or change it: those present hear what you send from now on."""
-    async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
-        chapter = await catalog.reader(session_id).load()
+    async with closed_chapter(session) as closed:
+        chapter = await closed.reads.load()
         if everyone or names:
             slots = EVERYONE if everyone else _audience(chapter, names or ())
-            await catalog.set_present(session_id, slots)
-            chapter = await catalog.reader(session_id).load()
+            await closed.scene.set_present(slots)
+            chapter = await closed.reads.load()
     say(f"Present: {names_of(chapter.session.here, chapter.session)}")
 
 
@@ -57,10 +61,9 @@ async def scene(
     to: To = None,
 ) -> None:
     """Begin a new scene: recent context begins there, as soon as all earlier lines are in memory."""
-    async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
-        chapter = await catalog.reader(session_id).load()
-        await catalog.begin_scene(session_id, words, _audience(chapter, to) if to else None)
+    async with closed_chapter(session, "begin it there") as closed:
+        hearers = _audience(await closed.reads.load(), to) if to else None
+        await closed.scene.begin_scene(words, hearers=hearers)
     say("A new scene begins.")
 
 
@@ -79,8 +82,12 @@ async def mark(
 
     What memory says of it already stays; `never` keeps it out of later memory.
     """
-    async with running_catalog(await unlocked()) as catalog:
-        await catalog.set_status(await find_session(catalog, session), prompt, line, status)
+    async with closed_chapter(session, "mark it there") as chapter:
+        canon = await chapter.reads.canon(first=prompt, last=prompt)
+        events = [event for event in canon if line in (None, event.ordinal)]
+        if not events:
+            raise IllegalCommandError(f"Prompt {prompt:,} has no such line; `storyengine show` has all.")
+        await chapter.scene.set_status(events, status)
     what = f"Prompt {prompt}" if line is None else f"Line {line} of prompt {prompt}"
     say(f"{what}: {SENT[status]}")
 
@@ -91,11 +98,10 @@ async def reveal(
     to: To = None,
 ) -> None:
     """Reveal a secret of a chapter, to everyone or to those in --to."""
-    async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
-        chapter = await catalog.reader(session_id).load()
+    async with closed_chapter(session, "reveal it there") as closed:
+        chapter = await closed.reads.load()
         audience = _audience(chapter, to) if to else EVERYONE
-        await catalog.reveal(session_id, number, audience)
+        await closed.scene.reveal(number, audience)
     say(f"Secret {number} is revealed to: {names_of(audience, chapter.session)}")
 
 
@@ -115,10 +121,9 @@ async def roll(
             ErrorCode.ILLEGAL_COMMAND, "--to says who hears it in a chapter; name the chapter as well."
         )
     if session:
-        async with running_catalog(await unlocked()) as catalog:
-            session_id = await find_session(catalog, session)
-            chapter = await catalog.reader(session_id).load()
-            await catalog.add_roll(session_id, rolled, _audience(chapter, to) if to else None)
+        async with closed_chapter(session, "roll it there") as closed:
+            hearers = _audience(await closed.reads.load(), to) if to else None
+            await closed.apply(lambda now: add_roll(now, rolled, utc_now(), hearers=hearers))
     say(rolled.text)
 
 
@@ -129,16 +134,12 @@ async def write(
     ] = "",
 ) -> None:
     """Write another draft of a chapter that has ended, and print it; earlier drafts stay."""
-    async with running_engine(await unlocked()) as engine:
-        opened = await engine.open(await find_session(engine, session))
-        try:
-            viewpoint = find_character(opened.snapshot, as_) if as_ else None
-            request = await opened.wait(await opened.build_narrative(viewpoint=viewpoint))
-            if request.state is not RequestState.DONE and request.error_code is not None:
-                raise StoryEngineError(request.error_code, request.error_message)
-            draft = (await opened.reads.drafts())[-1]
-        finally:
-            await opened.aclose()
+    async with open_chapter(session) as (_, opened):
+        viewpoint = find_character(opened.snapshot, as_) if as_ else None
+        request = await opened.wait(await opened.build_narrative(viewpoint=viewpoint))
+        if request.state is not RequestState.DONE and request.error_code is not None:
+            raise StoryEngineError(request.error_code, request.error_message)
+        draft = (await opened.reads.drafts())[-1]
     say(draft.text)
 
 

@@ -3,14 +3,15 @@
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from core.agents.context_builder import Context
+from core.agents.context_builder import Context, ContextBuilder
 from core.agents.role.prompt_file import SEGMENTS, in_place_of_text
 from core.config.models.model_config import ModelConfig
 from core.context.lore import BANK
@@ -18,6 +19,7 @@ from core.context.visibility import names_of
 from core.context.window import parts_of, window_text
 from core.context.working_memory import working_memory_of, working_memory_text
 from core.domain.audience import NOBODY
+from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.session.absence import absence_text
@@ -30,6 +32,8 @@ from core.domain.story.memory import BlockType
 from core.domain.story.secret import label_of
 from core.domain.story.transcript import render_all
 from core.engine.catalog import SessionCatalog
+from core.engine.decisions import commands
+from core.engine.session.closed_session import ClosedSession
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog, running_engine
@@ -38,6 +42,10 @@ from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
+
+if TYPE_CHECKING:
+    from core.engine.engine import Engine
+    from core.engine.session.session_handle import SessionHandle
 
 SHORTEST_ID, LONGEST_ID = 13, 36
 """Characters of an id that are shown: the first 13 are the time in milliseconds, 36 are all."""
@@ -65,6 +73,23 @@ async def find_session(catalog: SessionCatalog, name: str, *, is_archived: bool 
         f"Nothing was done: {reason} “{name}”.",
         f"List them with `storyengine sessions{' --archived' if is_archived else ''}`.",
     )
+
+
+@asynccontextmanager
+async def closed_chapter(name: str, elsewhere: str = "change it there") -> AsyncIterator[ClosedSession]:
+    """Yield the session that `name` means, to read or change it; see `SessionCatalog.closed`."""
+    async with running_catalog(await unlocked()) as catalog:
+        yield catalog.closed(await find_session(catalog, name), elsewhere)
+
+
+@asynccontextmanager
+async def open_chapter(name: str) -> AsyncIterator[tuple["Engine", "SessionHandle"]]:
+    """Yield the engine, and the session that `name` means, which is open until the end of the block."""
+    async with (
+        running_engine(await unlocked()) as engine,
+        aclosing(await engine.open(await find_session(engine, name))) as opened,
+    ):
+        yield engine, opened
 
 
 def find_character(snapshot: Snapshot, name: str) -> Slot:
@@ -173,8 +198,8 @@ def lore_line(book: ChapterLorebook, snapshot: Snapshot) -> str:
 
 async def show(session: SessionArgument) -> None:
     """Print a chapter: state, cast, memory and transcript."""
-    async with running_catalog(await unlocked()) as catalog:
-        reader = catalog.reader(await find_session(catalog, session))
+    async with closed_chapter(session) as closed:
+        reader = closed.reads
         snapshot = await reader.load()
         chapter = snapshot.session
         events = await reader.canon()
@@ -273,8 +298,13 @@ async def correct(
     """Correct canon: every later call is given TEXT after the memory so far."""
     if text == "-":
         text = await asyncio.to_thread(standard_input, LONGEST_CORRECTION)
-    async with running_engine(await unlocked()) as engine:
-        await engine.correct_canon(await find_session(engine, session), text)
+    configuration = await unlocked()
+    builder = ContextBuilder(configuration.choices)
+    async with running_catalog(configuration) as catalog:
+        chapter = catalog.closed(await find_session(catalog, session), "correct it there")
+        await chapter.apply(
+            lambda now: commands.correct_canon(now, builder, text, None, utc_now()), needs_memory=True
+        )
     say("Stored. Every later call is given it after the memory so far; finished text stays.")
 
 

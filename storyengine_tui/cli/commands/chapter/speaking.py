@@ -5,18 +5,16 @@ from typing import Annotated
 
 import typer
 
-from core.agents.context_builder import ContextBuilder
 from core.domain.audience import EVERYONE, NOBODY
 from core.domain.clock import utc_now
-from core.domain.ids import SessionId
-from core.engine.catalog import SessionCatalog
 from core.engine.scene import staging
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
-from storyengine_tui.bootstrap import hint_rules, running_catalog, running_engine
+from storyengine_tui.bootstrap import hint_rules, running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import (
     SessionArgument,
     away_line,
+    closed_chapter,
     find_character,
     find_session,
     silence_line,
@@ -37,11 +35,10 @@ async def away(
     back: Annotated[bool, typer.Option("--back", help="They are back now.")] = False,
 ) -> None:
     """Say who is away from a chapter, send characters away, or bring them back."""
-    async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
+    async with closed_chapter(session) as closed:
         for name in names or ():
-            await _change(catalog, session_id, _leaving(name, until, is_back=back))
-        chapter = (await catalog.reader(session_id).load()).session
+            await closed.apply(_leaving(name, until, is_back=back))
+        chapter = (await closed.reads.load()).session
     say(away_line(chapter) or "Away: no one")
 
 
@@ -62,17 +59,13 @@ async def silence(
     off: Annotated[bool, typer.Option("--off", help="Everyone answers in words.")] = False,
 ) -> None:
     """Say which characters of a chapter may act without words or say nothing, or choose them."""
-    async with running_engine(await unlocked()) as engine:
-        session_id = await find_session(engine, session)
+    async with closed_chapter(session) as closed:
         if names or everyone or off:
-            told = await engine.reader(session_id).load()
+            told = await closed.reads.load()
             slots = {find_character(told, name) for name in names or ()}
             chosen = NOBODY if off else EVERYONE if everyone else slots
-            builder = ContextBuilder(engine.choices)
-            await _change(
-                engine, session_id, lambda now: staging.set_silence(now, builder, chosen, utc_now())
-            )
-        chapter = (await engine.reader(session_id).load()).session
+            await closed.scene.set_silence(chosen)
+        chapter = (await closed.reads.load()).session
     say(silence_line(chapter) or "May be silent: no one")
 
 
@@ -89,10 +82,10 @@ async def hint(
     configuration = await unlocked()
     rules = hint_rules(configuration.settings)
     async with running_catalog(configuration) as catalog:
-        session_id = await find_session(catalog, session)
+        closed = catalog.closed(await find_session(catalog, session))
         if prompts is not None:
-            await _change(catalog, session_id, lambda now: staging.set_hint(now, prompts, utc_now()))
-        chapter, hints = await catalog.hints(session_id, rules)
+            await closed.scene.set_hint(prompts)
+        chapter, hints = await closed.reads.hints(rules)
     if not chapter.hint_after:
         say("No hints: name a number of prompts, such as 9.")
         return
@@ -100,12 +93,6 @@ async def hint(
         say(f"{chapter.name_of(one.slot)}: {one.text}")
     if not hints:
         say(f"No one was silent for {chapter.hint_after:,} prompts or {rules.minutes:,} minutes of play.")
-
-
-async def _change(
-    catalog: SessionCatalog, session_id: SessionId, decide: Callable[[Snapshot], Changes]
-) -> None:
-    await catalog.change(session_id, decide, "change it there")
 
 
 COMMANDS = (away, silence, hint)

@@ -4,12 +4,19 @@ from typing import Annotated
 
 import typer
 
+from core.domain.clock import utc_now
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.story.event import Event, Role
-from storyengine_tui.bootstrap import running_catalog, running_engine
+from core.engine.services.takes import commands
+from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.play import PAUSED
-from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
+from storyengine_tui.cli.commands.chapter.sessions import (
+    SessionArgument,
+    closed_chapter,
+    find_session,
+    open_chapter,
+)
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.words import say, say_wrong
 
@@ -26,15 +33,17 @@ async def branch(
 
 async def undo(session: SessionArgument) -> None:
     """Take the newest prompt of a chapter back; `redo` brings it back."""
-    async with running_catalog(await unlocked()) as catalog:
-        last = await catalog.undo(await find_session(catalog, session))
+    async with closed_chapter(session, "undo it there") as chapter:
+        await chapter.apply(lambda now: commands.undo(now, utc_now()), needs_memory=True)
+        last = (await chapter.reads.load()).session.prompt_index
     say(f"Undone: the chapter has {last} prompts now. The text is in its panel; `redo` brings it back.")
 
 
 async def redo(session: SessionArgument) -> None:
     """Bring back the prompt that was undone last."""
-    async with running_catalog(await unlocked()) as catalog:
-        last = await catalog.redo(await find_session(catalog, session))
+    async with closed_chapter(session, "redo it there") as chapter:
+        await chapter.apply(lambda now: commands.redo(now, utc_now()), needs_memory=True)
+        last = (await chapter.reads.load()).session.prompt_index
     say(f"Prompt {last} is back.")
 
 
@@ -45,15 +54,16 @@ async def take(
     ] = None,
 ) -> None:
     """List the takes of the newest prompt, or choose the one that counts."""
-    async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
+    async with closed_chapter(session, "choose it there") as chapter:
+        prompt, _ = commands.newest(await chapter.reads.load())
+        takes = await chapter.reads.takes(prompt.prompt_index)
         if number is not None:
-            await catalog.choose_take(session_id, number)
+            chosen = next((events for events in takes if events[0].take == number), ())
+            await chapter.apply(lambda now: commands.choose_take(now, chosen, utc_now()), needs_memory=True)
             say(f"Take {number} counts now.")
             return
-        counts, takes = await catalog.takes(session_id)
     for events in takes:
-        mark = "*" if events[0].take == counts else " "
+        mark = "*" if events[0].take == prompt.take else " "
         say(f"{mark} {events[0].take}  {' '.join(_reply(events).split())}")
 
 
@@ -64,19 +74,15 @@ async def reroll(
     ] = "",
 ) -> None:
     """Ask for another take of the newest prompt, and print it."""
-    async with running_engine(await unlocked()) as engine:
-        opened = await engine.open(await find_session(engine, session))
+    async with open_chapter(session) as (engine, opened):
         if engine.queue.is_paused:
             say_wrong(PAUSED)
-        try:
-            request = await opened.wait(await opened.takes.reroll(model=model))
-            while request.state is RequestState.DONE and (further := opened.snapshot.further_reply):
-                request = await opened.wait(further.id)
-            if request.state is not RequestState.DONE and request.error_code is not None:
-                raise StoryEngineError(request.error_code, request.error_message)
-            newest = await opened.reads.canon(first=opened.snapshot.session.prompt_index)
-        finally:
-            await opened.aclose()
+        request = await opened.wait(await opened.takes.reroll(model=model))
+        while request.state is RequestState.DONE and (further := opened.snapshot.further_reply):
+            request = await opened.wait(further.id)
+        if request.state is not RequestState.DONE and request.error_code is not None:
+            raise StoryEngineError(request.error_code, request.error_message)
+        newest = await opened.reads.canon(first=opened.snapshot.session.prompt_index)
     say(_reply(tuple(newest)))
 
 

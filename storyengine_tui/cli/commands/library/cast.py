@@ -224,11 +224,8 @@ async def take(
             lore=lore if wants_lore else None,
         )
         builder = ContextBuilder(configuration.choices)
-        await catalog.change(
-            session_id,
-            lambda now: card_commands.apply_card(now, taken, builder, utc_now()),
-            "take it there",
-            needs_memory=True,
+        await catalog.closed(session_id, "take it there").apply(
+            lambda now: card_commands.apply_card(now, taken, builder, utc_now()), needs_memory=True
         )
     say(f"“{where.name}” is in slot {where.slot:d}.")
     for one in chosen:

@@ -10,7 +10,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from core.domain.clock import utc_now
 from core.domain.session.profile import GENERAL
+from core.engine.decisions import lore_commands
 from core.engine.services.library.lorebooks import LoreKind
 from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.card_lore import LoreFile, read_lore_file
@@ -22,7 +24,12 @@ from core.library.refusal import LARGEST_FILE
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import may_delete
-from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session, lore_line
+from storyengine_tui.cli.commands.chapter.sessions import (
+    SessionArgument,
+    closed_chapter,
+    find_session,
+    lore_line,
+)
 from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
 from storyengine_tui.cli.gate import unlocked
@@ -198,7 +205,9 @@ async def attach(name: Name, session: SessionArgument) -> None:
         session_id = await find_session(catalog, session)
         book = await catalog.library.lore.find(name)
         was_there = book.name in {one.name for one in (await catalog.reader(session_id).load()).lore}
-        await catalog.attach_lore(session_id, book)
+        copy = await catalog.library.lore.copy_of(book)
+        chapter = catalog.closed(session_id, "attach it there")
+        await chapter.apply(lambda now: lore_commands.attach(now, copy, utc_now()))
         snapshot = await catalog.reader(session_id).load()
     [now] = [one for one in snapshot.lore if one.name == book.name]
     said = "Took over its current content" if was_there else "Attached"
@@ -211,9 +220,8 @@ async def detach(
     session: SessionArgument,
 ) -> None:
     """Detach a lorebook from a chapter; what was played stays as it is."""
-    async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, session)
-        await catalog.detach_lore(session_id, name)
+    async with closed_chapter(session, "detach it there") as chapter:
+        await chapter.apply(lambda now: lore_commands.detach(now, name, utc_now()))
     say(f"Detached “{clean_line(name)}”.")
 
 

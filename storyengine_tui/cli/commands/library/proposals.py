@@ -1,7 +1,7 @@
 """`storyengine cast assist`, `cast proposals` and `ceremony`: changes of characters, for the GM to decide."""
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Annotated
 
 import typer
@@ -42,14 +42,11 @@ async def assist(
     """Let a model propose what a character lacks; what you wrote stays as it is."""
     async with running_engine(await unlocked()) as engine:
         character = await engine.library.characters.find(name)
-        opened = await engine.open(await find_session(engine, in_))
-        try:
+        async with aclosing(await engine.open(await find_session(engine, in_))) as opened:
             work = opened.cast_work
             asked = await work.fill_gaps(character)
             say(f"Asking {work.model} what “{character.name}” lacks …")
             await _answered(engine, opened, [asked])
-        finally:
-            await opened.aclose()
         _list(await engine.library.proposals.offered(character.id))
 
 
@@ -97,8 +94,7 @@ async def ceremony(
 ) -> None:
     """Propose what a chapter that has ended means for its characters: changed, faded, the same, neglected."""
     async with running_engine(await unlocked()) as engine:
-        opened = await engine.open(await _chapter(engine, chapter))
-        try:
+        async with aclosing(await engine.open(await _chapter(engine, chapter))) as opened:
             work = opened.cast_work
             say(f"Looking back at “{_title_of(opened)}”.")
             begun = await work.propose_changes(with_ceremony=not only_changes)
@@ -108,8 +104,6 @@ async def ceremony(
                 count = "1 question" if len(begun.asked) == 1 else f"{len(begun.asked):,} questions"
                 say(f"Asking {work.model} {count} …")
             await _answered(engine, opened, begun.asked)
-        finally:
-            await opened.aclose()
         _list(await engine.library.proposals.offered(), opened.id)
 
 

@@ -11,11 +11,10 @@ from textual.widgets import Static
 from core.domain.errors import ChangedElsewhereError, StoryEngineError
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.lore.lorebook_editor import LorebookEditor
-from storyengine_tui.widgets.banner import Banner, BannerAction
+from storyengine_tui.widgets.banner import DISMISS, Banner, BannerAction
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
 
-DISMISS: Final = BannerAction("dismiss", "Dismiss")
 MEETING: Final = (BannerAction("store_over", "Store mine too"), BannerAction("take_stored", "Take that one"))
 MEETING_HINT: Final = "Your text is still here; store it into the other one, entry by entry, or drop it."
 

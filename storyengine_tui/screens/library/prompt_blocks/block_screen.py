@@ -12,9 +12,9 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.session.prompt_block import LONGEST_BLOCK_NAME, LONGEST_PROMPT_BLOCK, BlockPlace, PromptBlock
 from core.domain.session.state_machine import Command
 from core.engine.session.session_handle import SessionHandle
-from storyengine_tui.screens.chapter.autosaved_screen import AutosavedScreen
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.prompt_blocks.conditions import AGENT_NAMES, TypedBlock, called
+from storyengine_tui.screens.shared.autosaved_screen import AutosavedScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, Tone
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea

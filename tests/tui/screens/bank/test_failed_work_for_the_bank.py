@@ -43,7 +43,7 @@ async def make_troubled(engine: Engine) -> SessionId:
     """Store a chapter with a bank of which two parts could not be read, and vectors were not made."""
     session_id = await keep(engine, await make_active(engine, 3))
     requests = (unread(session_id), unread(session_id), without_vectors(session_id))
-    await engine.change(session_id, lambda _: Changes(session_id=session_id, requests=requests), "")
+    await engine.closed(session_id).apply(lambda _: Changes(session_id=session_id, requests=requests))
     return session_id
 
 

@@ -32,7 +32,7 @@ async def test_a_chapter_is_played_and_both_terminals_agree(screen: type[Screen[
         view.begin_reply(Slot.BLUE, "Agent Blue", "21) And then?")
         for word in (WORDS * 8).split():
             view.stream(word + " ")
-            view._paint_pending()
+            view._streamed.end_frame()
             await pilot.pause()
             app.assert_same()
         for keys in ("abc def", ["pageup"], ["tab"], ["pageup", "up", "up", "pagedown", "end"]):
@@ -72,14 +72,14 @@ async def test_bytes_for_a_key_and_for_a_token_stay_small() -> None:
         app.sent = 0
         for _ in range(40):
             view.stream("token ")
-            view._paint_pending()
+            view._streamed.end_frame()
             await pilot.pause()
         assert app.sent / 40 <= 260
         app.sent = 0
         for _ in range(10):
             for _ in range(500 // 30):
                 view.stream("token ")
-            view._paint_pending()
+            view._streamed.end_frame()
             await pilot.pause()
         assert app.sent / 10 / (500 // 30) <= 60
 

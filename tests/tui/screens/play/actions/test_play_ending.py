@@ -26,7 +26,7 @@ async def made(engine: Engine) -> SessionId:
 
 async def looked_at(engine: Engine) -> SessionId:
     session_id = await made(engine)
-    bank = engine.bank(session_id)
+    bank = engine.closed(session_id).bank
     await bank.mark_seen(await bank.items())
     return session_id
 

@@ -13,9 +13,9 @@ from core.domain.slot import Slot
 from core.domain.story.secret import LONGEST_SECRET, MOST_SECRETS, Secret
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
-from storyengine_tui.screens.chapter.secrets.secret_screen import SecretScreen
 from storyengine_tui.screens.setup.lock_modal import LockModal
-from storyengine_tui.screens.setup.secrets_cell import SecretsCell
+from storyengine_tui.screens.setup.secrets.secret_screen import SecretScreen
+from storyengine_tui.screens.setup.secrets.secrets_cell import SecretsCell
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner

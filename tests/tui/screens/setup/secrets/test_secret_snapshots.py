@@ -8,7 +8,7 @@ from textual.widgets import Button, OptionList, Static
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, opened, until
-from tests.tui.screens.setup.test_secrets import (
+from tests.tui.screens.setup.secrets.test_secrets import (
     cell_of,
     make_played,
     make_secrets,

@@ -1,19 +1,26 @@
 """The base of the screens over the chapter in which one thing of it is edited (design 10)."""
 
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Awaitable, Callable
+from typing import ClassVar, Protocol
 
-from textual import on
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
+from core.config.files.paths import Paths
 from core.domain.errors import StoryEngineError
 from core.engine.session.session_handle import SessionHandle
-from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.shared.autosave import Autosave
-from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+from storyengine_tui.widgets.banner import DISMISS, Banner, Tone
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
+
+
+class EditorHost(Protocol):
+    """Has what is typed stored before the chapter is left; the workspace is one."""
+
+    paths: Paths
+    store_editor: Callable[[], Awaitable[None]] | None
 
 
 class AutosavedScreen(OverlayScreen[None]):
@@ -24,7 +31,7 @@ class AutosavedScreen(OverlayScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 
-    def __init__(self, workspace: Workspace, session: SessionHandle) -> None:
+    def __init__(self, workspace: EditorHost, session: SessionHandle) -> None:
         super().__init__()
         self._workspace = workspace
         self._session = session
@@ -67,13 +74,7 @@ class AutosavedScreen(OverlayScreen[None]):
 
     def _say(self, message: str, hint: str, tone: Tone) -> None:
         if self.is_attached:
-            actions = (BannerAction("dismiss", "Dismiss"),)
-            self.query_one(Banner).show(message, hint=hint, tone=tone, actions=actions)
-
-    @on(Banner.ActionChosen)
-    def _dismiss_banner(self, event: Banner.ActionChosen) -> None:
-        event.stop()
-        event.sender.hide()
+            self.query_one(Banner).show(message, hint=hint, tone=tone, actions=(DISMISS,))
 
     def action_close(self) -> None:
         """Go back once everything is stored; stay and say what cannot be."""

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList, Static
 
-from storyengine_tui.screens.setup.secrets_view import rows_of
+from storyengine_tui.screens.setup.secrets.secrets_view import rows_of
 from storyengine_tui.screens.setup.setup_view import SetupView
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 

@@ -11,10 +11,10 @@ from core.domain.slot import Slot
 from core.domain.story.secret import Secret
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from storyengine_tui.screens.chapter.secrets.secret_screen import SecretScreen
+from storyengine_tui.screens.setup.secrets.secret_screen import SecretScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from tests.tui.engine_app import Desktop, until
-from tests.tui.screens.setup.test_secrets import MIRA, make_secrets, part, secret_opened, session_of
+from tests.tui.screens.setup.secrets.test_secrets import MIRA, make_secrets, part, secret_opened, session_of
 
 pytestmark = pytest.mark.anyio
 

@@ -11,9 +11,14 @@ from core.domain.session.profile import groups_in, lines_of
 from core.domain.session.state_machine import Command
 from core.engine.session.session_handle import SessionHandle
 from core.text.cleaning import clean_line, is_blank
-from storyengine_tui.screens.chapter.autosaved_screen import AutosavedScreen
-from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.setup.secrets_view import TypedSecret, find, room_for, seeing_line, typed_of
+from storyengine_tui.screens.setup.secrets.secrets_view import (
+    TypedSecret,
+    find,
+    room_for,
+    seeing_line,
+    typed_of,
+)
+from storyengine_tui.screens.shared.autosaved_screen import AutosavedScreen, EditorHost
 from storyengine_tui.screens.shared.kept_text import BEGUN, KeptText
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner
@@ -44,7 +49,7 @@ class SecretScreen(AutosavedScreen):
         "lock; chosen once more, it takes them out."
     )
 
-    def __init__(self, workspace: Workspace, session: SessionHandle, number: int) -> None:
+    def __init__(self, workspace: EditorHost, session: SessionHandle, number: int) -> None:
         super().__init__(workspace, session)
         self._number = number
         self._kept = KeptText.secret_of(session.id, workspace.paths.data)

@@ -1,1 +1,0 @@
-"""Dialogs over the chapter for a secret."""
