@@ -32,6 +32,8 @@ class Workspace:
         self.store_editor: Callable[[], Awaitable[None]] | None = None
         """Stores what is typed over the chapter, while something is; raises StoryEngineError."""
         self._is_closed = False
+        self._opening: set[asyncio.Task[None]] = set()
+        """What opens a session; `close` waits for it by the mutex."""
 
     def require_engine(self) -> "Engine":
         """Return the engine; raise RuntimeError before it runs."""
@@ -52,7 +54,22 @@ class Workspace:
         return not known
 
     async def open(self, session_id: SessionId) -> None:
-        """Store what is typed, close the open session and open another; nothing after `close_for_good`."""
+        """Store what is typed, close the open session and open another; nothing after `close_for_good`.
+
+        It goes to its end although the screen that asked for it is closed meanwhile: no session would be
+        open then.
+        """
+        opening = asyncio.create_task(self._open(session_id))
+        self._opening.add(opening)
+        opening.add_done_callback(self._opened)
+        await asyncio.shield(opening)
+
+    def _opened(self, opening: asyncio.Task[None]) -> None:
+        self._opening.discard(opening)
+        if not opening.cancelled() and (error := opening.exception()) is not None:
+            log.warning("another chapter could not be opened: %r", error)
+
+    async def _open(self, session_id: SessionId) -> None:
         async with self._mutex:
             if self._is_closed or (self.session is not None and self.session.id == session_id):
                 return

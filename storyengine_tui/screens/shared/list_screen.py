@@ -1,7 +1,7 @@
 """A table over the chapter, with commands that run in the background and a banner for their errors."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 from rich.text import Text
 from textual import getters
@@ -22,6 +22,7 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
     """A table of rows that is read again after every command; subclasses implement `reload`."""
 
     rows: Sequence[Row] = ()
+    _is_doing_once = False
 
     _table = getters.query_one(DataTable)
 
@@ -88,6 +89,20 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
     def do(self, work: Awaitable[None], *, then_reloads: bool = False) -> None:
         """Do this in the background; show an error above the list."""
         self.run_worker(self._perform(work, then_reloads), group="list", exit_on_error=False)
+
+    def do_once(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do this in the background, once for a key that comes twice: it opens another chapter."""
+        if self._is_doing_once:
+            work.close()
+        else:
+            self._is_doing_once = True
+            self.do(self._one_at_a_time(work))
+
+    async def _one_at_a_time(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        finally:
+            self._is_doing_once = False
 
     async def _perform(self, work: Awaitable[None], then_reloads: bool) -> None:
         banner = self.query_one("#trouble", Banner)

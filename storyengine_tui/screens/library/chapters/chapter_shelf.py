@@ -30,8 +30,6 @@ class ChapterShelf(ShelfScreen[Row]):
         Binding("b", "put_into_book", "Into a book", show=False),
     ]
 
-    _is_beginning = False
-
     @property
     @abstractmethod
     def chapter(self) -> SessionSummary | None:
@@ -53,7 +51,7 @@ class ChapterShelf(ShelfScreen[Row]):
     def action_open(self) -> None:
         """Open the chapter under the cursor, unless it is archived."""
         if self.chapter is not None and not self._shows_archived and self.is_readable():
-            self.do(self.close_after(self._workspace.open(self.chapter.id)))
+            self.do_once(self.close_after(self._workspace.open(self.chapter.id)))
 
     async def close_after(self, work: Awaitable[None]) -> None:
         """Do this, and go back to the chapter that is open then."""
@@ -95,17 +93,12 @@ class ChapterShelf(ShelfScreen[Row]):
 
     def action_next_chapter(self) -> None:
         """Begin the chapter after the one under the cursor, and open it."""
-        # A key that comes twice asks for one chapter.
-        if self.chapter is not None and self.is_readable() and not self._is_beginning:
-            self._is_beginning = True
-            self.do(self._begin_next(self.chapter.id))
+        if self.chapter is not None and self.is_readable():
+            self.do_once(self._begin_next(self.chapter.id))
 
     async def _begin_next(self, session_id: SessionId) -> None:
-        try:
-            if await begin_next(self.app, self._workspace, session_id):
-                self.dismiss()
-        finally:
-            self._is_beginning = False
+        if await begin_next(self.app, self._workspace, session_id):
+            self.dismiss()
 
     def action_put_into_book(self) -> None:
         """Ask for the book that the chapter under the cursor belongs to."""

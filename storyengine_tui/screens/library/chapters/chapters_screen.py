@@ -121,7 +121,7 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
 
     def action_new(self) -> None:
         """Start a chapter with an empty world."""
-        self.do(self.close_after(self._workspace.open_new()))
+        self.do_once(self.close_after(self._workspace.open_new()))
 
     def action_retitle(self) -> None:
         """Ask for another title."""

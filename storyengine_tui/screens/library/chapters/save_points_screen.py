@@ -62,7 +62,7 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
     def action_restore(self) -> None:
         """Restore the slot under the cursor into a new chapter."""
         if self.chosen is not None:
-            self.do(self._restore(self.chosen.number))
+            self.do_once(self._restore(self.chosen.number))
 
     async def _restore(self, number: int) -> None:
         await self._workspace.restore_slot(self._chapter.id, number)

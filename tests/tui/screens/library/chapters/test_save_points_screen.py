@@ -1,5 +1,7 @@
 """Save slots from the chapter list: shown, restored into a new chapter, saved under a name, deleted."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -12,12 +14,27 @@ from core.engine.engine import Engine
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.chapters.save_points_screen import WHY_NOT_DELETED, SavePointsScreen
 from storyengine_tui.screens.library.shelf.title_modal import SlotNameModal
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.key_line import KeyLine
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
 
 pytestmark = pytest.mark.anyio
+
+
+class Gate:
+    """A command that waits until the gate is open, and counts its calls."""
+
+    def __init__(self, command: Callable[..., Awaitable[Any]]) -> None:
+        self._command = command
+        self.is_open = asyncio.Event()
+        self.calls = 0
+
+    async def __call__(self, *arguments: Any) -> Any:
+        self.calls += 1
+        await self.is_open.wait()
+        return await self._command(*arguments)
 
 
 async def make_played(engine: Engine, prompts: int) -> SessionId:
@@ -82,6 +99,41 @@ async def test_it_lists_the_newest_first_and_restores_one_into_a_new_chapter(des
         assert session.snapshot.session.prompt_index == 0
         assert session.snapshot.session.title.endswith("(the chapter was locked)")
         await app.close_everything()
+
+
+async def test_a_slot_is_restored_once_however_often_enter_is_pressed(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await desktop.prepare(make_kept)
+    async with desktop.app().run_test() as pilot:
+        screen = await shown(pilot)
+        app = await opened(pilot)
+        points = app.workspace.require_engine().save_points
+        gate = Gate(points.restore)
+        monkeypatch.setattr(points, "restore", gate)
+        await until(pilot, lambda: rows(screen))
+        await pilot.press("enter", "enter", "r")
+        gate.is_open.set()
+        await until(pilot, lambda: app.screen is app.chapter)
+        await until(pilot, lambda: any(page.has_session for page in app.chapter.query(SessionTab)))
+        assert gate.calls == 1
+        await app.close_everything()
+
+
+async def test_a_chapter_is_opened_although_the_list_that_asked_for_it_is_closed(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        engine = app.workspace.require_engine()
+        other = await engine.create()
+        gate = Gate(engine.open)
+        monkeypatch.setattr(engine, "open", gate)
+        asked = asyncio.create_task(app.workspace.open(other))
+        await until(pilot, lambda: gate.calls)
+        asked.cancel()
+        gate.is_open.set()
+        await until(pilot, lambda: app.session is not None and app.session.id == other)
+        await until(pilot, lambda: any(page.has_session for page in app.chapter.query(SessionTab)))
 
 
 async def test_saving_a_slot_stores_what_was_just_typed(desktop: Desktop) -> None:
