@@ -6,13 +6,14 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
+from rich.text import Text
 
 from core.config.files.paths import Paths, find_paths
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -20,7 +21,7 @@ from core.exchange.scripts.chapter_script import ChapterScriptError
 from core.exchange.session_export import ImportRefusedError
 from core.library.refusal import FileRefusedError
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
-from storyengine_tui.cli.words import LOG_NAME, say_error, say_wrong, start_log
+from storyengine_tui.cli.words import LOG_NAME, console, say, say_error, say_wrong, start_log
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +95,26 @@ def code_of_broken_output(error: OSError) -> ExitCode | None:
     fault = _cannot_print(error)
     say_error(fault)
     return _code(fault)
+
+
+def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]], nothing: str = "") -> None:
+    """Print rows: a table at a terminal, or `nothing` without any, and lines with tabs elsewhere.
+
+    Only the lines have the cells beyond the headings, such as an id.
+    """
+    from rich.table import Table
+
+    if not console.is_terminal:
+        for row in rows:
+            # Not through rich, which would turn the tabs into blanks.
+            typer.echo("\t".join(row))
+    elif nothing and not rows:
+        say(nothing)
+    else:
+        table = Table(*headings)
+        for row in rows:
+            table.add_row(*(Text(cell) for cell in row[: len(headings)]))
+        console.print(table)
 
 
 def print_bytes(content: bytes) -> None:

@@ -8,9 +8,10 @@ from rich.text import Text
 from textual import getters
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.content import Content
 from textual.message import Message
 from textual.widgets import DataTable, Static
+
+from storyengine_tui.widgets.text_line import show_line
 
 
 class CallsView(Vertical, can_focus=False):
@@ -61,9 +62,7 @@ class CallsView(Vertical, can_focus=False):
             table.add_row(*cells)
         table.move_cursor(row=min(row, max(0, table.row_count - 1)), animate=False)
         is_filled = table.row_count > 0
-        totals_line = self.query_one("#totals", Static)
-        totals_line.update(Content(totals))
-        totals_line.display = bool(totals)
+        show_line(self, "#totals", totals)
         self.query_one("#empty").display = not is_filled
         table.display = is_filled
         # Without rows the view itself has the focus, so that its keys are there.

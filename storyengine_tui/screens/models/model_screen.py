@@ -44,6 +44,7 @@ from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.text_line import show_line
 
 PROVIDERS: tuple[tuple[str, ProviderName], ...] = (
     ("A model that this program runs itself (F4 has more)", "local"),
@@ -205,9 +206,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
             pass  # A message beside the address says so.
         except StoryEngineError as error:
             note = error.message
-        line = self.query_one("#model-note", Static)
-        line.update(Content(note))
-        line.display = bool(note)
+        show_line(self, "#model-note", note)
 
     def _show_consent(self, typed: Connection) -> None:
         self.query_one("#consent", Static).update(Content(said_of_consent(typed, self._configuration)))

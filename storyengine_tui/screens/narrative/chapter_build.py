@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
 
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
@@ -25,6 +23,7 @@ from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
+from storyengine_tui.widgets.text_line import show_line
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
@@ -143,9 +142,8 @@ class ChapterBuild:
             self._definition.show_forecast(text)
 
     def _say_left_out(self, left_out: tuple[str, ...]) -> None:
-        line = self._page.query_one("#left-out", Static)
-        line.update(Content("Left out of the input: " + "; ".join(left_out) if left_out else ""))
-        line.display = bool(left_out)
+        text = "Left out of the input: " + "; ".join(left_out) if left_out else ""
+        show_line(self._page, "#left-out", text)
 
     # Building
 

@@ -19,6 +19,7 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.one_line import FormField
+from storyengine_tui.widgets.text_line import show_line
 
 DEFAULT_DEFINITION = (
     "Left empty: third person and past tense, in the tone of your world; scenes with dialogue; game "
@@ -123,10 +124,7 @@ class DefinitionCell(Vertical):
         self._show_why()
 
     def _show_why(self) -> None:
-        text = self.typed.problem or self._why or self._forecast
-        line = self.query_one("#why", Static)
-        line.update(Content(text))
-        line.display = bool(text)
+        show_line(self, "#why", self.typed.problem or self._why or self._forecast)
 
     def focus_target(self) -> None:
         """Focus the target immediately, so that keys already queued go there."""

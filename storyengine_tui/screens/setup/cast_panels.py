@@ -30,6 +30,7 @@ from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.one_line import LineField
+from storyengine_tui.widgets.text_line import show_line
 
 IDENTITY_PLACEHOLDER: Final = "Who this character is: nature, history, voice, wishes, secrets."
 _ROOM = {
@@ -178,9 +179,7 @@ class AgentPanel(Vertical):
             )
         if self._identity_area.says_full:
             sentences.append(f"{self._identity_area.full_sentence}.")
-        line = self.query_one(".problem", Static)
-        line.update("\n".join(sentences))
-        line.display = bool(sentences)
+        show_line(self, ".problem", "\n".join(sentences))
 
     @property
     def fields(self) -> tuple[CappedTextArea, CappedTextArea]:

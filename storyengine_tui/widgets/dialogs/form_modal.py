@@ -16,6 +16,7 @@ from textual.widgets import Button, Static
 from core.domain.errors import StoryEngineError
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.text_line import show_line
 
 Typed = TypeVar("Typed")
 
@@ -84,9 +85,7 @@ class FormModal(OverlayModal[ScreenResultType], Generic[ScreenResultType, Typed]
         try:
             result = await self.store(self.typed)
         except StoryEngineError as error:
-            refused = self.query_one("#refused", Static)
-            refused.update(Content(f"Not stored. {error}"))
-            refused.display = True
+            show_line(self, "#refused", f"Not stored. {error}")
         else:
             self.dismiss(result)
 

@@ -12,6 +12,7 @@ from textual.widgets import Button, Static
 
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
 from storyengine_tui.widgets.fields.one_line import LineField
+from storyengine_tui.widgets.text_line import show_line
 
 
 class LineModal(OverlayModal[str]):
@@ -75,12 +76,10 @@ class LineModal(OverlayModal[str]):
 
     def _save(self) -> None:
         line = self.query_one(LineField).text
-        if not (reason := self.refusal(line)):
+        if reason := self.refusal(line):
+            show_line(self, "#refused", reason)
+        else:
             self.dismiss(line)
-            return
-        refused = self.query_one("#refused", Static)
-        refused.update(Content(reason))
-        refused.display = True
 
     @on(Button.Pressed, "#cancel")
     def action_cancel(self) -> None:

@@ -5,8 +5,6 @@ from contextlib import asynccontextmanager
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
@@ -16,8 +14,8 @@ from core.engine.services.save_points.service import SavePoints
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command
-from storyengine_tui.cli.words import console, say
+from storyengine_tui.cli.running import command, print_rows
+from storyengine_tui.cli.words import say
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 app = typer.Typer(
@@ -31,17 +29,8 @@ async def list_(session: SessionArgument) -> None:
     """List the save slots of a chapter, archived or not."""
     async with _slots_of(session) as (slots, session_id):
         taken = await slots.listed(session_id)
-    if not console.is_terminal:
-        for slot in taken:
-            typer.echo("\t".join(_cells(slot)))
-        return
-    if not taken:
-        say("This chapter has no save slot yet; the first one is taken when it is locked.")
-        return
-    table = Table("Slot", "Name", "State", "Prompts", "Taken")
-    for slot in taken:
-        table.add_row(*(Text(cell) for cell in _cells(slot)))
-    console.print(table)
+    nothing = "This chapter has no save slot yet; the first one is taken when it is locked."
+    print_rows(("Slot", "Name", "State", "Prompts", "Taken"), [_cells(slot) for slot in taken], nothing)
 
 
 def _cells(slot: SavePoint) -> tuple[str, ...]:

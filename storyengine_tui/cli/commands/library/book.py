@@ -4,8 +4,6 @@ from dataclasses import replace
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from core.domain.errors import BookGoesOnError, IllegalCommandError, UnreadPartsError
 from core.domain.ids import SessionId
@@ -16,8 +14,8 @@ from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command
-from storyengine_tui.cli.words import console, say
+from storyengine_tui.cli.running import command, print_rows
+from storyengine_tui.cli.words import say
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 app = typer.Typer(help="Books: chapters in order. `storyengine next` begins the next chapter of one.")
@@ -41,17 +39,10 @@ async def list_(
     """List the books."""
     async with running_catalog(await unlocked()) as catalog:
         listed = await catalog.library.books.listed(is_archived=archived)
-    if not console.is_terminal:
-        for one in listed:
-            typer.echo("\t".join(_cells(one)))
-        return
-    if not listed:
-        say("No book is archived." if archived else "There is no book yet; `storyengine book new` makes one.")
-        return
-    table = Table("Book", "Author", "Chapters")
-    for one in listed:
-        table.add_row(*(Text(cell) for cell in _cells(one)[:3]))
-    console.print(table)
+    nothing = (
+        "No book is archived." if archived else "There is no book yet; `storyengine book new` makes one."
+    )
+    print_rows(("Book", "Author", "Chapters"), [_cells(one) for one in listed], nothing)
 
 
 def _cells(one: Book) -> tuple[str, ...]:

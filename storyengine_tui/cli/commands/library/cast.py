@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from core.domain.clock import utc_now
 from core.domain.slot import Slot
@@ -30,8 +28,8 @@ from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_
 from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command
-from storyengine_tui.cli.words import console, say
+from storyengine_tui.cli.running import command, print_rows
+from storyengine_tui.cli.words import say
 
 app = typer.Typer(help="Characters: cards of version 1 to 3, as JSON, PNG or CHARX, and the library of them.")
 _SHOWN = 200
@@ -59,17 +57,8 @@ async def list_(
     """List the characters of the library."""
     async with running_catalog(await unlocked()) as catalog:
         listed = await catalog.library.characters.listed(is_archived=archived)
-    if not console.is_terminal:
-        for one in listed:
-            typer.echo("\t".join(_cells(one)))
-        return
-    if not listed:
-        say("No character is archived." if archived else "The library has no character yet; import a card.")
-        return
-    table = Table("Character", "Other names", "Group", "What it is")
-    for one in listed:
-        table.add_row(*(Text(cell) for cell in _cells(one)[:4]))
-    console.print(table)
+    nothing = "No character is archived." if archived else "The library has no character yet; import a card."
+    print_rows(("Character", "Other names", "Group", "What it is"), [_cells(one) for one in listed], nothing)
 
 
 def _cells(one: LibraryCharacter) -> tuple[str, ...]:

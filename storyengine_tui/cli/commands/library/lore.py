@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from core.domain.clock import utc_now
 from core.domain.session.profile import GENERAL
@@ -33,7 +31,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
 from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command, print_bytes
+from storyengine_tui.cli.running import command, print_bytes, print_rows
 from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.shared.kept_text import KeptText
 
@@ -59,17 +57,8 @@ async def list_(
     """List the lorebooks of the library."""
     async with running_catalog(await unlocked()) as catalog:
         listed = await catalog.library.lore.listed(is_archived=archived)
-    if not console.is_terminal:
-        for one in listed:
-            typer.echo("\t".join(_row(one)))
-        return
-    if not listed:
-        say("No lorebook is archived." if archived else "The library has no lorebook yet; import one.")
-        return
-    table = Table("Lorebook", "Entries", "Format", "For the groups")
-    for one in listed:
-        table.add_row(*(Text(cell) for cell in _row(one)[:4]))
-    console.print(table)
+    nothing = "No lorebook is archived." if archived else "The library has no lorebook yet; import one."
+    print_rows(("Lorebook", "Entries", "Format", "For the groups"), [_row(one) for one in listed], nothing)
 
 
 def _row(one: KeptLorebook) -> tuple[str, ...]:
@@ -91,15 +80,9 @@ async def show(
     """Show the entries of a lorebook: name, keys, whether each is on, and its order."""
     lore_file = await _found(file)
     entries = lore_file.book.entries
-    if not console.is_terminal:
-        for entry in entries:
-            typer.echo("\t".join(_entry_cells(entry)))
-        return
-    table = Table("Entry", "Keys", "", "Order")
-    for entry in entries:
-        table.add_row(*(Text(cell) for cell in _entry_cells(entry)))
-    console.print(table)
-    say(f"{len(entries):,} entries of {clean_line(lore_file.book.name) or lore_file.name}.")
+    print_rows(("Entry", "Keys", "", "Order"), [_entry_cells(entry) for entry in entries])
+    if console.is_terminal:
+        say(f"{len(entries):,} entries of {clean_line(lore_file.book.name) or lore_file.name}.")
 
 
 def _entry_cells(entry: LoreEntry) -> tuple[str, ...]:
@@ -263,14 +246,9 @@ def _print(file: LoreFile, activation: "Activation") -> None:
     from core.engine.services.library.lore_trial import in_order, not_tried
 
     outcomes = in_order(activation)
+    print_rows(("Active", "Entry", "Why", "Tokens"), [_cells(outcome) for outcome in outcomes])
     if not console.is_terminal:
-        for outcome in outcomes:
-            typer.echo("\t".join(_cells(outcome)))
         return
-    table = Table("Active", "Entry", "Why", "Tokens")
-    for outcome in outcomes:
-        table.add_row(*(Text(cell) for cell in _cells(outcome)))
-    console.print(table)
     tokens = sum(outcome.tokens for outcome in outcomes)
     name = clean_line(file.book.name) or file.name
     say(f"{len(activation.active):,} of {len(outcomes):,} entries of {name}: {tokens:,} tokens.")

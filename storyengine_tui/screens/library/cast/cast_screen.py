@@ -229,5 +229,5 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         if action == "proposals":
             return not self._shows_archived and self.chosen is not None and bool(self._proposed)
         if action in ("details", "nature", "pause", "gaps"):
-            return not self._shows_archived and bool(self.rows)
+            return self.is_any_listed
         return super().check_action(action, parameters)

@@ -166,23 +166,16 @@ class BooksScreen(ChapterShelf[BookRow]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer which actions are possible on the row under the cursor."""
-        is_listed = not self._shows_archived and bool(self.rows)
         match action:
-            case "restore" | "purge":
-                return self._shows_archived and bool(self.rows)
-            case "switch":
-                return parameters != (self._shows_archived,)
             case "open":
-                return is_listed and self.chapter is not None
+                return self.is_any_listed and self.chapter is not None
             case "next_chapter":
-                return is_listed and self.may_continue()
+                return self.is_any_listed and self.may_continue()
             case "put_into_book" | "slots":
-                return is_listed and self.chosen is not None and self.chosen.chapter is not None
-            case "archive" | "retitle":
-                return is_listed
+                return self.is_any_listed and self.chosen is not None and self.chosen.chapter is not None
             case "new":
                 return not self._shows_archived
-        return True
+        return super().check_action(action, parameters)
 
     @property
     def _books(self) -> "BookLibrary":

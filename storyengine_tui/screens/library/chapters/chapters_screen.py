@@ -155,14 +155,10 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible with the chapter under the cursor."""
-        if action in ("restore", "purge"):
-            return self._shows_archived and bool(self.rows)
-        if action == "switch":
-            return parameters != (self._shows_archived,)
         if action == "slots":
             return bool(self.rows)
-        if action in ("open", "archive", "retitle", "put_into_book"):
-            return not self._shows_archived and bool(self.rows)
+        if action == "put_into_book":
+            return self.is_any_listed
         if action == "next_chapter":
             return not self._shows_archived and self.may_continue()
-        return True
+        return super().check_action(action, parameters)

@@ -26,6 +26,7 @@ from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.reading.column import Column
 from storyengine_tui.widgets.reading.row_list import RowList
+from storyengine_tui.widgets.text_line import show_line
 
 log = logging.getLogger(__name__)
 LONGEST_TEXT: Final = 100_000
@@ -134,9 +135,7 @@ class TryScreen(LorebookEditorScreen):
         return in_order(self._trials.activate(file, trial)), not_tried(file)
 
     def _show(self, outcomes: Sequence[Outcome], note: str) -> None:
-        untried = self.query_one("#not-tried", Static)
-        untried.update(note)
-        untried.display = bool(note)
+        show_line(self, "#not-tried", note)
         active = [one for one in outcomes if one.is_active]
         left_out = sum(one.reason in LEFT_OUT for one in outcomes)
         tokens = sum(one.tokens for one in active)

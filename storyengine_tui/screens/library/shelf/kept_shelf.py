@@ -188,12 +188,8 @@ class KeptShelf(ShelfScreen[Kept]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible with the row under the cursor."""
-        if action in ("restore", "purge"):
-            return self._shows_archived and bool(self.rows)
-        if action == "switch":
-            return parameters != (self._shows_archived,)
-        if action in ("archive", "retitle", "export", "open"):
-            return not self._shows_archived and bool(self.rows)
+        if action == "export":
+            return self.is_any_listed
         if action in ("import", "new"):
             return not self._shows_archived
-        return True
+        return super().check_action(action, parameters)

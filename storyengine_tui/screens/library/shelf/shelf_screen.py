@@ -150,6 +150,22 @@ class ShelfScreen(ListScreen[None, Row]):
         self._shows_archived = shows_archived
         self.do(self.reload())
 
+    @property
+    def is_any_listed(self) -> bool:
+        """Whether the list shows a row that is not archived."""
+        return not self._shows_archived and bool(self.rows)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible with the row under the cursor."""
+        match action:
+            case "restore" | "purge":
+                return self._shows_archived and bool(self.rows)
+            case "switch":
+                return parameters != (self._shows_archived,)
+            case "open" | "archive" | "retitle":
+                return self.is_any_listed
+        return True
+
     def fill_found(
         self, rows: Sequence[Row], columns: dict[str, int], *, empty: str, cursor: int | None = None
     ) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.reactive import var
 from textual.widgets import Static
 
@@ -30,6 +29,7 @@ from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.reading.transcript_lines import SourcePos
 from storyengine_tui.widgets.reading.transcript_view import NO_MARKS, TranscriptView
+from storyengine_tui.widgets.text_line import show_line
 
 
 class MoreBelow(Static):
@@ -79,9 +79,7 @@ class TranscriptPanel(Vertical):
         """Show the opening scene above an empty transcript, and who is writing below it."""
         scene = view.scene if view else ""
         if scene != (before.scene if before else ""):
-            line = self.query_one("#scene", Static)
-            line.update(Content(scene))
-            line.display = bool(scene)
+            show_line(self, "#scene", scene)
         if (before.spent if before else "") != (view.spent if view else ""):
             self.show_spent(view.spent if view else "")
         if _running(before) != _running(view):
@@ -93,9 +91,7 @@ class TranscriptPanel(Vertical):
 
     def show_spent(self, text: str) -> None:
         """Show what the chapter has cost; nothing while no money was spent."""
-        line = self.query_one("#spent", Static)
-        line.update(Content(text))
-        line.display = bool(text)
+        show_line(self, "#spent", text)
 
     @property
     def viewpoint(self) -> Slot | None:

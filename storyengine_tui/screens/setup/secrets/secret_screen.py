@@ -28,6 +28,7 @@ from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.text_line import show_line
 
 PLACEHOLDER = "What is true, and not known to all."
 FIXED = "Text and those who know it stay as they were locked; a reveal can be planned."
@@ -143,9 +144,7 @@ class SecretScreen(AutosavedScreen):
 
     def _show_problem(self) -> None:
         problem = self._problem
-        line = self.query_one("#problem", Static)
-        line.update(Content(problem))
-        line.display = bool(problem)
+        show_line(self, "#problem", problem)
         self.query_one("#add", Button).disabled = bool(problem) or is_blank(self._text.text)
 
     # Storing what is typed
