@@ -33,7 +33,7 @@ class Workspace:
         """Stores what is typed over the chapter, while something is; raises StoryEngineError."""
         self._is_closed = False
         self._opening: set[asyncio.Task[None]] = set()
-        """What opens a session; `close` waits for it by the mutex."""
+        """Tasks that open a session; `close` waits for them by the mutex."""
 
     def require_engine(self) -> "Engine":
         """Return the engine; raise RuntimeError before it runs."""
