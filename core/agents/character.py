@@ -21,12 +21,11 @@ from core.domain.story.event import Role
 from core.domain.story.transcript import in_order
 from core.text.analysis.repetition import Source
 from core.text.cleaning import cut_in_words, is_blank, to_last_sentence
-from core.text.delimiters import SegmentName
+from core.text.delimiters import SegmentName, first_mark
 
 if TYPE_CHECKING:  # Loaded by the first chapter that has a lorebook.
     from core.agents.sections.lore import FoundLore
 
-_OWN_MARK = rf"[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)"
 _NUMBERED = r"\d{1,6}\) "
 """Pattern of the beginning of a GM's prompt in recent context."""
 _SAYING = r"(?:says?|said|asks?|asked|repl(?:y|ies|ied)|answers?|answered)"
@@ -138,9 +137,9 @@ def trim_small_reply(
     """Return the part of a small model's output that is the reply of `own`, and in words what was cut off.
 
     Such a model does not end by itself. It runs into its output cap, so that an unfinished text counts up
-    to its last whole sentence; and it continues its input, so that a line that begins with the name of one
-    of our sections, with the number of a prompt, or with one of the names in `others` and a colon ends it.
-    Only the name of a section may leave nothing: a reply in which others speak is better than none.
+    to its last whole sentence; and it continues its input, so that a line that delimits one
+    of our sections, or begins with the number of a prompt, or with one of the names in `others` and a colon
+    ends it. Only such a section may leave nothing: a reply in which others speak is better than none.
     """
     only_own = re.compile(rf"\s*(?:[*_]*{re.escape(own)}[*_]*\s*:[*_]*)?\s*", re.IGNORECASE)
     reply, cut = text, list[str]()
@@ -148,10 +147,13 @@ def trim_small_reply(
         reply = to_last_sentence(text)
         cut += cut_in_words("after its last whole sentence", text, reply)
     speakers = "|".join(map(re.escape, (*others, "Game Master")))
-    end = re.search(rf"^(?:{_OWN_MARK}|{_NUMBERED}|[ \t*_]*(?:{speakers})[*_]*:)", reply, re.MULTILINE)
-    if end is not None and ("===" in end[0] or not only_own.fullmatch(reply[: end.start()])):
-        kept = reply[: end.start()]
-        line = reply[end.start() :].partition("\n")[0].strip()
+    other = re.search(rf"^(?:{_NUMBERED}|[ \t*_]*(?:{speakers})[*_]*:)", reply, re.MULTILINE)
+    mark = first_mark(reply)
+    ends = [place for place in (mark, other.start() if other else None) if place is not None]
+    end = min(ends, default=None)
+    if end is not None and (end == mark or not only_own.fullmatch(reply[:end])):
+        kept = reply[:end]
+        line = reply[end:].partition("\n")[0].strip()
         cut += cut_in_words(f"from the line “{line}”", reply, kept)
         reply = kept
     kept = _up_to_speech_of_others(reply, others)

@@ -6,6 +6,7 @@ between.
 """
 
 import re
+from difflib import get_close_matches
 from enum import StrEnum
 
 # All line ends of str.splitlines, so that every reader sees the same lines.
@@ -22,6 +23,11 @@ _GAP = rf"(?:[^\S{_BREAKS}]|[{_INVISIBLE}])*"
 _MARK_LIKE = re.compile(
     rf"(^|[{_BREAKS}])(?={_GAP}(?:[{_TWO}]|[{_ONE}][{_INVISIBLE}]*[{_ONE}{_TWO}]))",
 )
+
+_MARK_LINE = re.compile(r"^[ \t]*={2,}[ \t]*(?:END[ \t]+)?([A-Z_]{3,40})(?=[ \t=]|$)", re.MULTILINE)
+_CODE_NAME = re.compile(r"\b[A-Z]+(?:_[A-Z]+)+\b")
+_ALIKE = 0.8
+"""The least likeness to a name of ours: a small model writes `USER_PROMIT` for `USER_PROMPT`."""
 
 EMPTY = "(none)"
 """The text of an empty section, so that every input has the same shape."""
@@ -83,3 +89,19 @@ def delimit(name: SegmentName, text: str) -> str:
     """Return `text` between the marks of its section; blank text becomes `(none)`."""
     inner = escape_delimiters(text) if text.strip() else EMPTY
     return f"{opening_mark(name)}\n{inner}\n{closing_mark(name)}"
+
+
+def first_mark(text: str) -> int | None:
+    """Return where the first line begins that a model wrote as one of our marks; None without one."""
+    marks = (found.start() for found in _MARK_LINE.finditer(text) if _is_like_ours(found[1]))
+    return next(marks, None)
+
+
+def names_section(text: str) -> bool:
+    """Whether a model names a section of its input, which no story does."""
+    return any(_is_like_ours(found[0]) for found in _CODE_NAME.finditer(text))
+
+
+def _is_like_ours(name: str) -> bool:
+    # A single word, such as NOTES, may stand in the story.
+    return name in set(SegmentName) or ("_" in name and bool(get_close_matches(name, SegmentName, 1, _ALIKE)))

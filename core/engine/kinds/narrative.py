@@ -23,8 +23,9 @@ from core.gateway.model_gateway import CallResult, input_hash, model_request
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
-from core.text.analysis.repeated_sentences import without_repeated_sentences
+from core.text.analysis.repeated_sentences import sentences_of, without_repeated_sentences
 from core.text.cleaning import cut_in_words, to_last_sentence
+from core.text.delimiters import names_section
 
 _NOTHING_PLAYED: Final = "No prompt was played in this chapter; there is nothing to write."
 
@@ -120,14 +121,18 @@ def _error_in(result: CallResult, style: PromptStyle) -> StoryEngineError | None
 def _prose(text: str, choice: ModelConfig, told: Sequence[str], canon: str) -> tuple[str, tuple[str, ...]]:
     """Return what is kept of the answer for a part, and in words what is not; `told` are the parts before.
 
-    Only a small model's answer is cut: where it breaks off, and where it repeats what the chapter has. Of a
-    part that only repeats, nothing is left.
+    Only a small model's answer is cut: where it breaks off, where it speaks of its input, and where it
+    repeats what the chapter has. Of a part that only repeats, nothing is left.
     """
     text = text.strip()
     if choice.style is not PromptStyle.SMALL:
         return text, ()
     whole = to_last_sentence(text)
     cut = cut_in_words("after its last whole sentence", text, whole)
+    sentences = list(sentences_of(whole))
+    if strange := sum(map(names_section, sentences)):
+        whole = "".join(one for one in sentences if not names_section(one)).strip()
+        cut += (f"Sentences that speak of the input, not of the story: {strange:,}",)
     if not choice.avoids_repeats:
         return whole, cut
     prose = without_repeated_sentences(whole, told, canon)

@@ -57,6 +57,21 @@ async def test_what_is_cut_off_a_very_small_models_narrative_is_said_on_its_call
         assert call.left_out == ("The end of the output after its last whole sentence (7 characters)",)
 
 
+async def test_what_a_very_small_model_says_of_its_input_is_not_in_the_chapter(store: PostgresStore) -> None:
+    text = "The story of FULL_TRANSCRIPT is a tale of a lamp. She went."
+    said = Entry(match=ScriptMatch.model_validate(MATCHES[RequestKind.NARRATIVE]), text=text)
+    choices = in_style(AgentRole.NARRATIVE, PromptStyle.SMALL)
+    async with chapter(store, scripted(said), choices=choices) as session:
+        await play(session, 1)
+        await session.end_chapter()
+        await session.wait_idle()
+        request = await done(session, await session.build_narrative())
+        [draft] = await store.drafts(session.id)
+        [call] = await store.artifacts(session.id, request_id=request.id)
+        assert draft.text == "She went."
+        assert call.left_out == ("Sentences that speak of the input, not of the story: 1",)
+
+
 @pytest.mark.parametrize("style", PromptStyle)
 @pytest.mark.parametrize("avoids_repeats", [True, False])
 async def test_only_a_very_small_models_narrative_leaves_out_what_the_chapter_already_has(

@@ -321,6 +321,15 @@ def test_our_own_section_ends_the_reply_of_a_very_small_model_and_the_cut_is_tol
     assert cut == (f"The end of the output from the line “{mark(name)}” ({len(mark(name)) + 5} characters)",)
 
 
+@pytest.mark.parametrize(
+    "mark", ["=== END USER_PROMPTS ===", "=== END USER_PROMIT ===", "== RECENT_CONTEX", "  === LORE ==="]
+)
+def test_a_misspelled_section_ends_the_reply_of_a_very_small_model_too(mark: str) -> None:
+    kept, [cut] = character.trim_small_reply(f"I knock.\n{mark}\nMore", is_unfinished=False)
+    assert kept == "I knock.\n"
+    assert mark.strip() in cut
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_nothing_of_the_output_acts_where_it_is_told_what_was_cut(kind: BadText) -> None:
     mark = opening_mark(SegmentName.USER_PROMPT)
