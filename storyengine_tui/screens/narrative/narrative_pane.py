@@ -124,9 +124,9 @@ class NarrativePane(SessionTab):
             self.set_focus(self._memory.reader.view, scroll_visible=True)
 
     def field_for_typing(self) -> CappedTextArea | None:
-        """Return the definition, if it can be edited."""
+        """Return the definition, if it can be edited and no list of the bank has the focus."""
         area = self._definition.area
-        return None if area.read_only else area
+        return None if area.read_only or self._memory.has_focused_list else area
 
     def on_notification(self, notification: notifications.Notification) -> None:
         """Show what is new of memory, of its bank, and of the chapter."""

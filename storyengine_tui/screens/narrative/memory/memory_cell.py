@@ -111,6 +111,11 @@ class MemoryCell(Vertical):
         """The reader that shows."""
         return self.bank if self.keeps_bank and self.bank.shown is not None else self.memory
 
+    @property
+    def has_focused_list(self) -> bool:
+        """Whether a list of the bank has the focus, for whose keys an unbound letter may be mistyped."""
+        return self.reader is not self.memory and self.reader.view.has_focus
+
     def compose(self) -> ComposeResult:
         """Compose heading, view, and a footer with the two forms, the search and the copy button."""
         with Horizontal(classes="line"):

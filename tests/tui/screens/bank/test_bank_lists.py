@@ -18,6 +18,7 @@ from storyengine_tui.screens.bank.item_commands import NO_THREAD, ONE_TO_EDIT
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.screens.bank.sheet_modal import SheetModal
+from storyengine_tui.screens.narrative.definition_cell import DefinitionCell
 from storyengine_tui.screens.narrative.memory.item_reader import NONE_ALIKE
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
@@ -90,6 +91,15 @@ async def test_one_key_confirms_pins_and_rejects_and_undo_takes_it_back(desktop:
         await tab.press("U")
         await tab.said("Done again for 1 item")
         assert is_confirmed(await tab.stored(1))
+
+
+async def test_a_letter_that_is_no_key_of_a_list_is_not_typed_into_the_wishes(desktop: Desktop) -> None:
+    async with tab3(desktop) as tab:
+        await tab.press("D", "Q", "q", "z")
+        assert tab.items.has_focus
+        assert not tab.app.chapter.query_one(DefinitionCell).area.text
+        await tab.press("p")
+        await tab.said("Pinned: 1 item")
 
 
 async def test_a_list_that_shows_has_the_keys_again_after_another_tab(desktop: Desktop) -> None:
