@@ -28,6 +28,10 @@ class RedrawApp(App[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+l", "redraw", "Redraw the screen", show=False)]
 
+    def on_mount(self) -> None:
+        """Repaint everything once the program is resumed: its terminal begins with an empty screen."""
+        self.app_resume_signal.subscribe(self, lambda _: self.action_redraw(), immediate=True)
+
     def action_redraw(self) -> None:
         """Repaint everything."""
         self.refresh(layout=True)
@@ -55,9 +59,8 @@ class DiffDisplayApp(RedrawApp):
         self._resized_at = now
 
     def on_mount(self) -> None:
-        """Drop the copy when the program is suspended or resumed."""
-        for signal in (self.app_suspend_signal, self.app_resume_signal):
-            signal.subscribe(self, lambda _: self.forget_terminal(), immediate=True)
+        """Drop the copy when the program is suspended."""
+        self.app_suspend_signal.subscribe(self, lambda _: self.forget_terminal(), immediate=True)
 
     def forget_terminal(self) -> None:
         """Drop the copy of the terminal's content."""

@@ -59,6 +59,11 @@ def resilient(driver_class: type[Driver]) -> type[Driver]:
                 # The writer thread takes its file from here.
                 self._file = cast(Any, ResilientFile(cast(TextIO, self._file)))
 
+        def _sigcont_application(self, *args: Any) -> None:
+            """Resume the app too where it was stopped by SIGSTOP, as by a debugger or a shell."""
+            self._must_signal_resume = True
+            super()._sigcont_application(*args)
+
         def run_input_thread(self) -> None:
             """Read the terminal as Textual does, with a parser of our own for pastes.
 

@@ -3,7 +3,10 @@
 Every test plays the real program in a pseudo-terminal, by its keys, and sees nothing but its screen.
 """
 
+import os
 import re
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -369,3 +372,21 @@ def unsent(url: str) -> list[str]:
     with psycopg.connect(plain_url(url)) as connection:
         rows = connection.execute("SELECT text FROM unsent_text WHERE text <> ''").fetchall()
     return [str(text) for (text,) in rows]
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTSTP, signal.SIGSTOP], ids=lambda one: one.name)
+def test_a_program_that_was_stopped_paints_its_whole_screen_again(
+    open_window: Open, stop: signal.Signals
+) -> None:
+    window = open_window()
+    parts = ("1 World", "2) Prompt number 2.", "━ To 3 ", "^p palette")
+    for part in parts:
+        window.wait_for(part)
+    pid = window.process.pid
+    os.kill(pid, stop)
+    state = ["ps", "-o", "stat=", "-p", str(pid)]
+    window.wait_for(lambda: subprocess.run(state, capture_output=True, check=False).stdout.startswith(b"T"))
+    window.screen.reset()  # as a terminal does that changes to its other screen and back
+    os.kill(pid, signal.SIGCONT)
+    for part in parts:
+        window.wait_for(part)

@@ -97,14 +97,17 @@ async def test_redraw_paints_everything_anew() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("signal", ["app_suspend_signal", "app_resume_signal"])
-async def test_a_suspended_program_forgets_what_the_terminal_shows(signal: str) -> None:
+async def test_a_suspended_program_forgets_what_the_terminal_shows_and_repaints_it_when_resumed() -> None:
     app = ComparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
+        app.query_one(TranscriptView).show_window(sure_window(20))
         await pilot.pause()
-        assert app._rows.width == 80
-        getattr(app, signal).publish(app)
+        app.app_suspend_signal.publish(app)
         assert app._rows.width == 0
+        app.ours.feed("\x1b[2J")
+        app.app_resume_signal.publish(app)
+        await pilot.pause()
+        app.assert_same()
 
 
 @pytest.mark.needs(Part.BATCHED_SCREEN)
