@@ -32,6 +32,7 @@ from storyengine_tui.screens.bank.item_numbers import (
 )
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs import line_modal
+from storyengine_tui.widgets.dialogs.confirm_modal import discard_first
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import LineField
@@ -87,12 +88,18 @@ class ItemFieldsModal(OverlayModal[bool]):
             yield Button(self.SAVE, id="save", classes="action")
 
     def on_mount(self) -> None:
-        """Nothing has been refused yet."""
+        """Remember the fields as they are; nothing has been refused yet."""
         self.query_one("#refused").display = False
+        self._begun = self._fields
 
     def typed(self, name: str) -> str:
         """Return what is typed in a field."""
         return self.query_one(f"#{name}", CappedTextArea).text
+
+    @property
+    def _fields(self) -> Sequence[object]:
+        typed = [field.text for field in self.query(CappedTextArea)]
+        return [*typed, *(choice.value for choice in self.query(GuardedSelect))]
 
     async def store(self) -> None:
         """Store what is typed; raise StoryEngineError if it is refused."""
@@ -118,8 +125,8 @@ class ItemFieldsModal(OverlayModal[bool]):
 
     @on(Button.Pressed, "#cancel")
     def action_cancel(self) -> None:
-        """Close without storing anything."""
-        self.dismiss(False)
+        """Close without storing anything; ask first where something was typed."""
+        discard_first(self, False, is_changed=self._fields != self._begun)
 
 
 class ItemModal(ItemFieldsModal):

@@ -1,16 +1,34 @@
 """A question with Confirm and Cancel, where Cancel has the focus."""
 
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.screen import Screen
 from textual.widgets import Button, Static
 
 from core.text.cleaning import clean
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
+
+Result = TypeVar("Result")
+
+
+def discard_first(dialog: Screen[Result], result: Result | None, *, is_changed: bool) -> None:
+    """Close a dialog with `result`; ask first where something is typed that is not stored."""
+
+    def leave(is_discarded: bool | None) -> None:
+        if is_discarded:
+            dialog.dismiss(result)
+
+    if is_changed:
+        text = "Your text is not stored, and will be lost."
+        question = ConfirmModal("Discard the changes?", text, confirm="Discard", cancel="Keep writing")
+        dialog.app.push_screen(question, leave)
+    else:
+        dialog.dismiss(result)
 
 
 class ConfirmModal(TextDialog):

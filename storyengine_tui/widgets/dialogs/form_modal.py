@@ -14,7 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Static
 
 from core.domain.errors import StoryEngineError
-from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.confirm_modal import discard_first
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
 from storyengine_tui.widgets.text_line import show_line
 
@@ -92,18 +92,7 @@ class FormModal(OverlayModal[ScreenResultType], Generic[ScreenResultType, Typed]
     @on(Button.Pressed, "#cancel")
     def action_cancel(self) -> None:
         """Leave; if something was typed, ask first."""
-
-        def leave(is_discarded: bool | None) -> None:
-            if is_discarded:
-                self.dismiss(None)
-
-        if self.typed == self._begun:
-            self.dismiss(None)
-        else:
-            text = "Your text is not stored, and will be lost."
-            self.app.push_screen(
-                ConfirmModal("Discard the changes?", text, confirm="Discard", cancel="Keep writing"), leave
-            )
+        discard_first(self, None, is_changed=self.typed != self._begun)
 
 
 def field_row(label: str, field: Widget, *, has_frame: bool = False) -> Horizontal:

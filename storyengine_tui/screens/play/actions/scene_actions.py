@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
     from storyengine_tui.screens.play.scene.adders_modal import Adders
     from storyengine_tui.screens.play.scene.hearers_modal import Hearers
+    from storyengine_tui.screens.play.scene.line_modals import NarrationModal
 
 USUAL_DICE = "d20"
 
@@ -51,8 +52,8 @@ class SceneActions(PageActions):
     ) -> None:
         super().__init__(page, sender, view)
         self._show_forecast = show_forecast
-        self._begun_line: tuple[SessionId, str] | None = None
-        """A line that was written and not stored, and its session."""
+        self._begun_lines: dict[type[NarrationModal], tuple[SessionId, str]] = {}
+        """Lines that were written and not stored, by their dialogs, each with its session."""
         self.hints: Sequence[Hint] = ()
         """Those who were silent for long, as far as it was looked for."""
         self._hinted_by: object = None
@@ -125,13 +126,23 @@ class SceneActions(PageActions):
         """Write a line to which no character answers."""
         from storyengine_tui.screens.play.scene.line_modals import NarrationModal
 
-        session = self.session
-        whose, begun = self._begun_line or (session.id, "")
-        dialog = NarrationModal(session, begun if whose == session.id else "")
-        self.page.ask(dialog, partial(self._keep_line, session))
+        self._write_line(NarrationModal)
 
-    def _keep_line(self, session: "SessionHandle", begun: str | None) -> None:
-        self._begun_line = (session.id, begun) if begun else None
+    def action_begin_scene(self) -> None:
+        """Begin a new scene, with a line if the GM writes one."""
+        from storyengine_tui.screens.play.scene.line_modals import SceneModal
+
+        self._write_line(SceneModal)
+
+    def _write_line(self, kind: "type[NarrationModal]") -> None:
+        session = self.session
+        whose, begun = self._begun_lines.pop(kind, (session.id, ""))
+        dialog = kind(session, begun if whose == session.id else "")
+        self.page.ask(dialog, partial(self._keep_line, kind, session))
+
+    def _keep_line(self, kind: "type[NarrationModal]", session: "SessionHandle", begun: str | None) -> None:
+        if begun:
+            self._begun_lines[kind] = (session.id, begun)
         self.follow_reply()
 
     def action_roll_dice(self) -> None:

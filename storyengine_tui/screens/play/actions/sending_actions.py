@@ -33,9 +33,3 @@ class SendingActions(PageActions):
         await session.scene.set_status([event], status)
         boundary = session.snapshot.session.boundary
         self.page.notify(said_of(event, status, boundary), timeout=4, markup=False)
-
-    def action_begin_scene(self) -> None:
-        """Begin a new scene, with a line if the GM writes one."""
-        from storyengine_tui.screens.play.scene.line_modals import SceneModal
-
-        self.page.ask(SceneModal(self.session), lambda _: self.follow_reply())

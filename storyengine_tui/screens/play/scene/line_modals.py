@@ -150,7 +150,7 @@ class SceneModal(NarrationModal):
     """Begins a new scene, with a line if one is written."""
 
     HEADING = "New scene"
-    NOTE = "Recent context begins here. Models know of earlier play only what is in memory."
+    NOTE = "Recent context begins here; what was played before stays in it until it is in memory."
     STORE = "Begin"
     PLACEHOLDER = "Where and when; may be empty"
 

@@ -40,7 +40,16 @@ async def test_the_words_of_an_item_are_edited_and_stay_with_those_who_knew_it(d
         tab.app.screen.query_one("#importance", CappedTextArea).load_text("seven")
         await tab.press("ctrl+s")
         await tab.until(lambda: NO_SHARE in str(tab.app.screen.query_one("#refused", Static).content))
-        await tab.press("escape", "t")
+        await tab.press("escape")
+        await tab.until(lambda: "Discard the changes?" in screen_text(tab.app))
+        await tab.press("escape")
+        await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
+        assert tab.app.screen.query_one("#importance", CappedTextArea).text == "seven", "it is kept"
+        await tab.press("escape")
+        await tab.until(lambda: "Discard the changes?" in screen_text(tab.app))
+        await tab.press("right", "enter")
+        await tab.until(lambda: not isinstance(tab.app.screen, ItemModal))
+        await tab.press("t")
         await tab.said("Closed: 1 item")
         await tab.until(lambda: "closed" in screen_text(tab.app))
 

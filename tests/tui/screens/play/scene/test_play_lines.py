@@ -20,7 +20,9 @@ from storyengine_tui.screens.play.scene.line_modals import (
     DiceModal,
     NarrationModal,
     RevealModal,
+    SceneModal,
 )
+from storyengine_tui.screens.system.help_screen import HelpScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -110,17 +112,27 @@ async def test_a_line_that_is_refused_stays_in_the_dialog_with_the_reason(
         assert [line.text for line in await lines(table)] == ["The lamp goes out."]
 
 
-async def test_a_line_that_was_begun_is_there_when_the_dialog_opens_again(desktop: Desktop) -> None:
+@pytest.mark.parametrize(("kind", "action"), [(NarrationModal, "add_line"), (SceneModal, "begin_scene")])
+async def test_a_line_that_was_begun_is_there_when_the_dialog_opens_again(
+    desktop: Desktop, kind: type[NarrationModal], action: str
+) -> None:
     async with at_table(desktop) as table:
-        await dialog(table, NarrationModal, "add_line")
+        await dialog(table, kind, action)
         await table.type("The lamp")
         await table.pilot.press("escape")
-        await table.until(lambda: not isinstance(table.app.screen, NarrationModal))
-        opened = await dialog(table, NarrationModal, "add_line")
+        await table.until(lambda: not isinstance(table.app.screen, kind))
+        opened = await dialog(table, kind, action)
         assert opened.query_one(CappedTextArea).text == "The lamp"
         await store(table, opened)
-        opened = await dialog(table, NarrationModal, "add_line")
+        opened = await dialog(table, kind, action)
         assert opened.query_one(CappedTextArea).text == ""
+
+
+async def test_the_help_of_a_dialog_does_not_say_that_its_text_is_saved(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        assert "saved automatically" in "".join(HelpScreen.of(table.app.screen)._texts)
+        await dialog(table, SceneModal, "begin_scene")
+        assert "saved automatically" not in "".join(HelpScreen.of(table.app.screen)._texts)
 
 
 async def test_a_line_without_text_is_refused_in_the_dialog(desktop: Desktop) -> None:
