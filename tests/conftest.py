@@ -4,6 +4,7 @@ import gc
 import os
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.signals import default_signals_in_children
 from tests.store.made_data import share
 from tests.store.servers import TEMPLATE, administer, database_of, private_server
 
+TESTS = Path(__file__).parent
 EXAMPLES = {"run": 30, "torture": 500}
 """Examples of each property, by the profile of Hypothesis."""
 
@@ -28,19 +30,53 @@ def pytest_sessionfinish() -> None:
     gc.freeze()
 
 
-def pytest_configure() -> None:
+def pytest_collection_finish() -> None:
+    """Have no collection look through the modules and the tests, which stay to the end of the run."""
+    gc.freeze()
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Collect garbage seldom, and try few examples of a property; none fails for the time that it takes.
 
     Every window leaves many reference cycles, and they hold little memory. Other examples are drawn in
     every run; `make torture` tries many at once, by `--hypothesis-profile`. Hypothesis's limit of 0.2 s for
     one example measures the machine, not the rule.
     """
-    gc.set_threshold(200_000, 20, 20)
+    gc.set_threshold(1_000_000, 5, 5)
     for profile, examples in EXAMPLES.items():
         settings.register_profile(profile, max_examples=examples, deadline=None)
     settings.load_profile("run")
-    if "PYTEST_XDIST_WORKER" not in os.environ:
+    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+        begin_elsewhere(config, int(worker.removeprefix("gw")))
+    else:
         share()
+
+
+def begin_elsewhere(config: pytest.Config, worker: int) -> None:
+    """Have each worker begin with another file of the tests, where all of them are run.
+
+    What one of them has compiled, the others read. Side by side, each would compile every file of a new
+    checkout, which takes three times as long as to read it.
+    """
+    leaves_out = config.getoption("ignore") or config.getoption("ignore_glob")
+    if config.args_source is not pytest.Config.ArgsSource.TESTPATHS or leaves_out:
+        return  # A file that is named is run even where its folder is to be left out.
+    files = sorted(map(str, TESTS.rglob("test_*.py")))
+    first = len(files) * worker // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    config.args = [*files[first:], *files[:first]]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests into one order, wherever a worker began to read them."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: item.path)
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """The program runs on asyncio alone."""
+    return "asyncio"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -82,11 +82,13 @@ def test_a_folder_of_the_product_holds_no_more_modules_than_one_can_look_over() 
     assert not {str(folder): count for folder, count in counts.items() if count > MAX_MODULES}
 
 
+@cache
 def style_sheets() -> list[tuple[Path, str]]:
     """Return the modules that name a style sheet relative to themselves, each with that name."""
     return [
         (path, node.value.value)
         for path in sorted((ROOT / "storyengine_tui").rglob("*.py"))
+        if b"CSS_PATH" in path.read_bytes()
         for node in ast.walk(ast.parse(path.read_bytes()))
         if isinstance(node, ast.Assign)
         and ast.unparse(node.targets[0]) == "CSS_PATH"

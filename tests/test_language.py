@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -74,11 +75,16 @@ KNOWN = {
 }
 
 
-def texts(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of every comment and string, with their numbers, without the code in formatted strings.
+@cache
+def texts(source: str) -> tuple[tuple[int, str], ...]:
+    """Return the lines of every comment and string with their numbers, without the code in formatted strings.
 
     From Python 3.12 on, a formatted string is several tokens, and its words are in those of their own type.
     """
+    return tuple(_texts(source))
+
+
+def _texts(source: str) -> Iterator[tuple[int, str]]:
     types = (tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", None))
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type in types:

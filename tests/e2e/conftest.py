@@ -9,11 +9,6 @@ from tests.e2e.program import Machine, warm_machine
 from tests.store.servers import cloned
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(scope="session")
 def served() -> Iterator[tuple[Machine, str]]:
     """A machine whose server is up, and its database's URL."""

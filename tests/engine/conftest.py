@@ -11,11 +11,6 @@ from db.store import PostgresStore, open_store
 from tests.store.servers import cloned
 
 
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(scope="session")
 def url(private_template: str) -> Iterator[str]:
     """The database that all engine tests share."""

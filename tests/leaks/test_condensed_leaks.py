@@ -29,11 +29,6 @@ CHUNK, CHUNKS = 2, 9
 FILLER = " and so on" * 60
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class TellsOn(ScriptedProvider):
     """A model whose memory repeats every canary that it is given; remembers the inputs of all agents."""
 

@@ -20,12 +20,6 @@ from tests.store.servers import (
     plain_url,
 )
 
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 ON_BOTH = {"test_backup", "test_change_listener", "test_connections", "test_schema", "test_writer_lock"}
 """What may differ between the private server and one that is reached by a URL; the rest is tested on one."""
 ON_ONE = {"test_every_older_database_is_brought_up_with_its_chapters"}

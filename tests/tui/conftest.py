@@ -94,12 +94,6 @@ def _frames_on_pause(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    """Textual runs on asyncio alone."""
-    return "asyncio"
-
-
 SIZES = (Size(80, 24), Size(120, 40))
 
 

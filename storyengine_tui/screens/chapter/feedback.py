@@ -23,6 +23,7 @@ class Feedback:
         self._trouble: ErrorCode | None = None
         self._is_invalid_input = False
         self._lasts_until_recovery = False
+        self._asks_to_leave = False
         self.has_failed_to_start = False
         """Whether nothing can be opened until the GM tries again."""
 
@@ -57,6 +58,7 @@ class Feedback:
             BannerAction("leave", "Try again", "^q"),
             BannerAction("leave-anyway", "Quit without storing it"),
         )
+        self._asks_to_leave = True
 
     def show_trouble(
         self, error: StoryEngineError, *actions: BannerAction, lasts_until_recovery: bool = False
@@ -64,17 +66,20 @@ class Feedback:
         """Say what went wrong.
 
         With `lasts_until_recovery` the banner stays even when typed text was stored: the engine still has
-        other changes that are not stored.
+        other changes that are not stored. The question whether to quit stays when storing fails again.
         """
-        self._trouble, self._is_invalid_input = error.code, isinstance(error, InvalidInputError)
         self._lasts_until_recovery |= lasts_until_recovery
+        if self._asks_to_leave and not actions and error.code in STORAGE_FAILED:
+            return
+        self._asks_to_leave = False
+        self._trouble, self._is_invalid_input = error.code, isinstance(error, InvalidInputError)
         self._banner.show(error.message, hint=error.hint, actions=actions or (DISMISS,))
 
     def hide_trouble(self) -> None:
         """Hide the banner: the error is over or was dismissed."""
         if self._banner.is_shown:
             self._trouble, self._is_invalid_input, self.has_failed_to_start = None, False, False
-            self._lasts_until_recovery = False
+            self._lasts_until_recovery = self._asks_to_leave = False
             self._banner.hide()
             self._screen.refresh_bindings()
 

@@ -12,11 +12,6 @@ pytestmark = pytest.mark.anyio
 GOLDEN = Path(__file__).parent / "golden" / "chapter"
 
 
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(scope="module", params=list(PromptStyle))
 async def played(request: pytest.FixtureRequest) -> GoldenChapter:
     chapter = GoldenChapter(request.param)

@@ -1,13 +1,21 @@
-"""A fault server and a provider that talks to it over real HTTP."""
+"""A fault server, a provider that talks to it over real HTTP, and a machine for the bundled models."""
 
 from collections.abc import AsyncIterator, Callable
 
 import pytest
 from pydantic import SecretStr
 
+from core.config.files.paths import Paths
 from core.providers.openai.provider import OpenAIProvider
 from tests.core.providers.asking import KEY
 from tests.http_faults import FaultServer
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
+    """The directories of a machine, which the tests of a file share with the model that runs there."""
+    home = tmp_path_factory.mktemp("home")
+    return Paths(home / "data", home / "config", home / "logs", home)
 
 
 @pytest.fixture

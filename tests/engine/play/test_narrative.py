@@ -43,6 +43,12 @@ SMALL_WINDOW = ModelAssignments(
 """A narrative model that cannot hold a chapter of four long prompts at once."""
 
 
+def failing_at_its_third_part() -> Recorder:
+    """Return a model that fails once, at the third part of a narrative."""
+    third = ScriptMatch.model_validate({**MATCHES[RequestKind.NARRATIVE], "anywhere": "Part 3 of"})
+    return Recorder(Script(reply=(Entry(match=third, fault=Fault.SERVER_ERROR, times=1),)))
+
+
 async def long_chapter(session: SessionHandle) -> None:
     """Play a chapter that has to be told in several parts, and end it."""
     for number in range(4):
@@ -70,8 +76,7 @@ async def test_a_chapter_that_does_not_fit_is_written_part_by_part_with_every_pa
 async def test_a_build_that_failed_at_its_third_part_does_not_pay_for_the_first_two_again(
     store: PostgresStore,
 ) -> None:
-    third = ScriptMatch.model_validate({**MATCHES[RequestKind.NARRATIVE], "anywhere": "Part 3 of"})
-    model = Recorder(Script(reply=(Entry(match=third, fault=Fault.SERVER_ERROR, times=1),)))
+    model = failing_at_its_third_part()
     async with chapter(store, model, chunk_size=1, choices=SMALL_WINDOW) as session:
         await long_chapter(session)
         model.calls.clear()
@@ -96,8 +101,7 @@ async def test_a_build_that_failed_at_its_third_part_does_not_pay_for_the_first_
 async def test_a_definition_that_was_changed_between_two_tries_is_the_one_that_is_told(
     store: PostgresStore,
 ) -> None:
-    third = ScriptMatch.model_validate({**MATCHES[RequestKind.NARRATIVE], "anywhere": "Part 3 of"})
-    model = Recorder(Script(reply=(Entry(match=third, fault=Fault.SERVER_ERROR, times=1),)))
+    model = failing_at_its_third_part()
     async with chapter(store, model, chunk_size=1, choices=SMALL_WINDOW) as session:
         await long_chapter(session)
         failed = await session.wait(await session.build_narrative())

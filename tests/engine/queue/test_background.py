@@ -29,6 +29,7 @@ from db.store import PostgresStore
 from tests.core.samples import waiting
 from tests.engine.windows import (
     CHOICES,
+    Ears,
     GatedModel,
     chapter,
     create,
@@ -88,6 +89,13 @@ async def add(session: SessionHandle, text: str = ASKED) -> RequestId:
     return request.id
 
 
+async def begin(session: SessionHandle, ears: Ears) -> RequestId:
+    """Add such work, and wait until it has begun."""
+    request_id = await add(session)
+    await ears.hear(RequestBegun, lambda notice: notice.request.id == request_id)
+    return request_id
+
+
 async def stored(store: PostgresStore, session: SessionHandle, request_id: RequestId) -> Request:
     return next(one for one in await store.requests(session.id) if one.id == request_id)
 
@@ -113,8 +121,7 @@ async def test_a_prompt_is_answered_while_work_beside_the_play_goes_on_at_anothe
 ) -> None:
     model = GatedModel(when=says(ASKED))
     async with chapter(store, model) as session, listening(session) as ears:
-        request_id = await add(session)
-        await ears.hear(RequestBegun, lambda notice: notice.request.id == request_id)
+        request_id = await begin(session, ears)
         await done(session, await session.submit_prompt(Slot.RED, "And you?"))
         assert session.snapshot.background[0].state is RequestState.PROCESSING
         model.gate.set()
@@ -138,8 +145,7 @@ async def test_work_makes_room_for_a_prompt_and_is_taken_up_again(store: Postgre
     )
     session = await engine.open(session_id)
     async with listening(session) as ears:
-        request_id = await add(session)
-        await ears.hear(RequestBegun, lambda notice: notice.request.id == request_id)
+        request_id = await begin(session, ears)
         await done(session, await session.submit_prompt(Slot.RED, "And you?"))
         model.gate.set()
         settled = await session.wait(request_id)
@@ -156,8 +162,7 @@ async def test_work_that_runs_when_the_chapter_is_closed_is_done_when_it_is_open
 ) -> None:
     model = GatedModel(when=says(ASKED))
     async with chapter(store, model) as session, listening(session) as ears:
-        request_id = await add(session)
-        await ears.hear(RequestBegun, lambda notice: notice.request.id == request_id)
+        request_id = await begin(session, ears)
     assert (await stored(store, session, request_id)).state is RequestState.PENDING
     async with window(store, session_id=session.id) as again:
         if any(one.id == request_id for one in again.snapshot.background):
@@ -191,8 +196,7 @@ async def test_work_that_the_gm_stops_has_failed_and_work_that_waits_is_given_up
 ) -> None:
     model = GatedModel(when=says(ASKED))
     async with chapter(store, model) as session, listening(session) as ears:
-        running = await add(session)
-        await ears.hear(RequestBegun, lambda notice: notice.request.id == running)
+        running = await begin(session, ears)
         queued = await add(session, f"{ASKED} Later.")
         await session.cancel(queued)
         await ears.hear(RequestSettled, lambda notice: notice.request.id == queued)
@@ -212,8 +216,7 @@ async def test_work_that_the_gm_stops_has_failed_and_work_that_waits_is_given_up
 async def test_the_most_urgent_work_goes_first_and_the_oldest_among_equals(store: PostgresStore) -> None:
     model = GatedModel(when=says(ASKED))
     async with chapter(store, model) as session, listening(session) as ears:
-        first = await add(session)
-        await ears.hear(RequestBegun, lambda notice: notice.request.id == first)
+        first = await begin(session, ears)
         low, normal, last = (
             work(session.id, f"{ASKED} {name}", level.first)
             for name, level in (("low", Level.LOW), ("normal", Level.NORMAL), ("last", Level.NORMAL))

@@ -128,8 +128,7 @@ def test_acquire_and_release_may_be_called_again(home: Path) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_program_can_await_the_server(home: Path, anyio_backend: str) -> None:
+async def test_a_program_can_await_the_server(home: Path) -> None:
     server = EmbeddedServer(home, grace=0.0)
     url = await server.acquire_async()
     assert url == server.url()

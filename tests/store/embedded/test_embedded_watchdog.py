@@ -29,11 +29,6 @@ pytestmark = pytest.mark.anyio
 SOON = 0.02
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def kill_all(server: EmbeddedServer, home: Path) -> None:
     """Kill the supervisor first, so that it starts nothing, then the server."""
     os.kill(status_of(server).supervisor, signal.SIGKILL)

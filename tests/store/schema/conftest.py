@@ -1,4 +1,4 @@
-"""Copies of a database as an earlier program left it, which a file makes once: its fixture `old` names it."""
+"""Copies of a database as an earlier program left it, which a file makes once, by its function `make`."""
 
 import asyncio
 from collections.abc import Iterator
@@ -7,6 +7,14 @@ import pytest
 
 from tests.store.made_data import migrate
 from tests.store.servers import cloned, database_of
+
+
+@pytest.fixture(scope="module")
+def old(request: pytest.FixtureRequest, private_url: str) -> Iterator[str]:
+    """The name of a database that the file has made, which no test changes."""
+    for url in cloned(private_url, "template0"):
+        asyncio.run(request.module.make(url))
+        yield database_of(url)
 
 
 @pytest.fixture(scope="module")

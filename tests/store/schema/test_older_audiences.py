@@ -1,9 +1,6 @@
 """Chapters of a program with takes and without audiences, in every state: everyone has heard everything, and
 what is played from there on may be heard by some alone."""
 
-import asyncio
-from collections.abc import Iterator
-
 import psycopg
 import pytest
 
@@ -23,7 +20,7 @@ from tests.store.schema.older_schema import (
     check_upgraded,
     make_old,
 )
-from tests.store.servers import cloned, database_of, plain_url
+from tests.store.servers import plain_url
 
 pytestmark = pytest.mark.anyio
 
@@ -41,18 +38,11 @@ KEPT = (
 RED, ORANGE = Audience.of([Slot.RED]), Audience.of([Slot.ORANGE])
 
 
-async def made(url: str) -> None:
+async def make(url: str) -> None:
+    """Make such a database."""
     await make_old(url, BEFORE_AUDIENCES)
     await add_every_state(url)
     await add_long_chapters(url, with_takes=True)
-
-
-@pytest.fixture(scope="module")
-def old(private_url: str) -> Iterator[str]:
-    """The name of such a database, which no test changes."""
-    for url in cloned(private_url, "template0"):
-        asyncio.run(made(url))
-        yield database_of(url)
 
 
 def kept(url: str) -> list[object]:

@@ -1,8 +1,6 @@
 """Chapters of a program without takes, in every state: each prompt has one take, and can be taken back."""
 
-import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -23,7 +21,7 @@ from tests.store.schema.older_schema import (
     check_upgraded,
     make_old,
 )
-from tests.store.servers import cloned, database_of, plain_url
+from tests.store.servers import plain_url
 
 pytestmark = pytest.mark.anyio
 
@@ -34,18 +32,11 @@ BLOCKS = (
 )
 
 
-async def made(url: str) -> None:
+async def make(url: str) -> None:
+    """Make such a database."""
     await make_old(url, BEFORE_TAKES)
     await add_every_state(url)
     await add_long_chapters(url)
-
-
-@pytest.fixture(scope="module")
-def old(private_url: str) -> Iterator[str]:
-    """The name of such a database, which no test changes."""
-    for url in cloned(private_url, "template0"):
-        asyncio.run(made(url))
-        yield database_of(url)
 
 
 def rows_of(url: str, query: str) -> dict[object, list[tuple[Any, ...]]]:

@@ -30,6 +30,7 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import as_title
 from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
 
@@ -221,6 +222,14 @@ async def test_help_shows_the_keys_of_what_has_the_focus(desktop: Desktop) -> No
         keys = str(app.screen.query_one(".help--keys", Static).content)
         assert keys.splitlines()[0].endswith("Previous"), "what the entries offer comes first"
         assert keys.splitlines()[-1] == "Up, Home, End, PageUp, PageDown  move", "and once, last"
+
+
+async def test_the_help_of_a_dialog_does_not_say_that_its_text_is_saved(desktop: Desktop) -> None:
+    async with desktop.window(make_active) as (pilot, app):
+        assert "saved automatically" in str(HelpScreen.of(app.screen)._texts)
+        app.push_screen(ConfirmModal("Discard it?"))
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        assert "saved automatically" not in str(HelpScreen.of(app.screen)._texts)
 
 
 def _shows(app: StoryEngineApp, screen: type[Screen[Any]]) -> bool:

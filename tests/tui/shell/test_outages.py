@@ -5,9 +5,11 @@ import asyncio
 
 import pytest
 
+from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.screens.setup.setup_pane import SetupPane
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.store.servers import PlainServer, plain_url
 from tests.torture.readers.reader import Reader
@@ -88,8 +90,17 @@ async def test_a_world_that_is_typed_in_an_outage_is_stored_afterwards(
 
 
 async def test_leaving_in_an_outage_says_what_would_be_lost_and_stays(
-    place: PostgresDesktop, server: PlainServer, gate: Gate
+    place: PostgresDesktop, server: PlainServer, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    failures: list[StoryEngineError] = []
+    say = SessionTab.say_unsaved
+
+    def say_and_count(self: SessionTab, error: StoryEngineError) -> None:
+        failures.append(error)
+        say(self, error)
+
+    monkeypatch.setattr(SessionTab, "say_unsaved", say_and_count)
+    monkeypatch.setattr("storyengine_tui.screens.shared.autosave.RETRY_SECONDS", 0.05)
     await place.prepare(make_active)
     async with in_room(place) as room:
         table = room.table
@@ -98,6 +109,9 @@ async def test_leaving_in_an_outage_says_what_would_be_lost_and_stays(
         await room.hear_of_it()
         await room.pilot.press("ctrl+q")
         await room.until(lambda: "Quit without storing it" in room.banners, "the GM is not asked")
+        asked_after = len(failures)
+        await room.until(lambda: len(failures) > asked_after + 1, "it is not tried again")
+        assert "Quit without storing it" in room.banners, "a later failure takes the question away"
         assert room.app.chapter.query_one(PlayPane).composer.area(Slot.ORANGE).text == "not yet"
         await room.start_server(server, 0)
         await room.until(lambda: table.played(1), "it does not go on")

@@ -31,6 +31,7 @@ LONGEST_LINE: Final = 10_000
 LONGEST_NUMBER: Final = 8
 TOO_LONG: Final = "This text is longer than {:,} characters: it is kept as it is, and cannot be edited here."
 REST: Final = "Seldom needed"
+NOT_ALL_STORED: Final = "not all stored"
 NOT_HERE: Final = "In chapters: tags of the card, kinds normal and continue, of these texts the first two"
 MATCHED: Final = (
     ("description", "matches_description"),
@@ -225,6 +226,8 @@ class EntryScreen(LorebookEditorScreen):
         if made != entry:
             self._editor.put(made, typed)
             self.say_state("storing …")
+        elif self._editor.state == NOT_ALL_STORED and not self._editor.autosave.is_dirty:
+            self.say_saved()
 
     @on(CappedTextArea.Edited)
     @on(Input.Changed)
@@ -242,7 +245,7 @@ class EntryScreen(LorebookEditorScreen):
     def say_saved(self) -> None:
         """Say whether all that is typed is stored."""
         problem = self._typed.put_into(self._begun)[1] if self._is_open else ""
-        self.say_state("not all stored" if problem else "stored")
+        self.say_state(NOT_ALL_STORED if problem else "stored")
 
     def show_again(self) -> None:
         """Stay as typed: the fields are newer than the stored entry."""

@@ -29,17 +29,6 @@ PATIENT = 60.0
 
 
 @pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
-    home = tmp_path_factory.mktemp("home")
-    return Paths(home / "data", home / "config", home / "logs", home)
-
-
-@pytest.fixture(scope="module")
 def server(paths: Paths) -> LocalServer:
     return LocalServer(paths.logs, alias="small", context_window=512, use=EMBEDDINGS)
 

@@ -33,17 +33,6 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
-    home = tmp_path_factory.mktemp("home")
-    return Paths(home / "data", home / "config", home / "logs", home)
-
-
-@pytest.fixture(scope="module")
 async def shared(anyio_backend: str, paths: Paths) -> AsyncIterator[tuple[LocalProvider, LocalServer]]:
     server = LocalServer(paths.logs, alias="small", context_window=4_096)
     provider = LocalProvider(paths, server=server)

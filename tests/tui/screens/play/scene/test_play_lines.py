@@ -22,7 +22,6 @@ from storyengine_tui.screens.play.scene.line_modals import (
     RevealModal,
     SceneModal,
 )
-from storyengine_tui.screens.system.help_screen import HelpScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -126,13 +125,6 @@ async def test_a_line_that_was_begun_is_there_when_the_dialog_opens_again(
         await store(table, opened)
         opened = await dialog(table, kind, action)
         assert opened.query_one(CappedTextArea).text == ""
-
-
-async def test_the_help_of_a_dialog_does_not_say_that_its_text_is_saved(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
-        assert "saved automatically" in "".join(HelpScreen.of(table.app.screen)._texts)
-        await dialog(table, SceneModal, "begin_scene")
-        assert "saved automatically" not in "".join(HelpScreen.of(table.app.screen)._texts)
 
 
 async def test_a_line_without_text_is_refused_in_the_dialog(desktop: Desktop) -> None:

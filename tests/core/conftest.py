@@ -1,8 +1,0 @@
-"""Fixtures of all tests of the core."""
-
-import pytest
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
