@@ -103,5 +103,6 @@ def names_section(text: str) -> bool:
 
 
 def _is_like_ours(name: str) -> bool:
-    # A single word, such as NOTES, may stand in the story.
+    """Whether it is, or nearly is, the name of a section."""
+    # A story may have a single word in capitals, such as NOTES.
     return name in set(SegmentName) or ("_" in name and bool(get_close_matches(name, SegmentName, 1, _ALIKE)))

@@ -1,11 +1,14 @@
 """A command palette for keys that come faster than it is composed or removed (`Part.COMMAND_PALETTE`)."""
 
+from contextlib import suppress
+
 from textual import events, on
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.command import CommandInput, CommandList, CommandPalette, SearchIcon
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, LoadingIndicator, OptionList
+from textual.worker import Worker, WorkerError
 
 from storyengine_tui.textual_ext.parts import Part, is_enabled, tested_or
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptions
@@ -20,7 +23,8 @@ class GuardedCommandPalette(CommandPalette):
     """Runs one command: Textual accepts a second Enter as another choice.
 
     Textual raises where the list is not composed yet or is removed, and where a page is turned in a list that
-    is not laid out.
+    is not laid out. Enter right behind the words runs what these find: the list still has what was there
+    before.
     """
 
     _has_chosen = False
@@ -31,6 +35,21 @@ class GuardedCommandPalette(CommandPalette):
         if not is_enabled(Part.COMMAND_PALETTE):
             return True
         return self in self.app.screen_stack and bool(self.query(CommandList))
+
+    @property
+    def _search(self) -> Worker[object] | None:
+        """The search that still runs."""
+        running = (
+            one for one in self.workers if one.node is self and one.group == self._GATHER_COMMANDS_GROUP
+        )
+        return next((one for one in running if not one.is_finished), None)
+
+    async def _submit_once_found(self) -> None:
+        while (search := self._search) is not None:
+            with suppress(WorkerError):  # replaced by a search for more words
+                await search.wait()
+        if self._has_list:
+            self._select_or_command()
 
     def dismiss(self, result: None = None) -> AwaitComplete:
         """Close, and stop searching for commands."""
@@ -77,7 +96,10 @@ class GuardedCommandPalette(CommandPalette):
     @on(Input.Submitted)
     @on(Button.Pressed)
     def _choose_once(self, event: OptionList.OptionSelected | Input.Submitted | Button.Pressed) -> None:
-        if self._has_chosen and is_enabled(Part.COMMAND_PALETTE):
+        is_early = isinstance(event, Input.Submitted) and self._search is not None
+        if (self._has_chosen or is_early) and is_enabled(Part.COMMAND_PALETTE):
             event.stop()
             event.prevent_default()
+            if is_early and not self._has_chosen:
+                self.run_worker(self._submit_once_found(), group="submit", exclusive=True)
         self._has_chosen = self._has_chosen or isinstance(event, OptionList.OptionSelected)

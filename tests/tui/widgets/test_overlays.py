@@ -16,7 +16,7 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import StoryPalette
 from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
 
 pytestmark = pytest.mark.anyio
 
@@ -43,6 +43,27 @@ async def test_keys_that_come_twice_in_the_palette_run_one_command(
         await until(pilot, lambda: opened_screens)
         await pilot.pause()
         assert len(opened_screens) == 1
+
+
+@pytest.mark.needs(Part.COMMAND_PALETTE)
+@pytest.mark.parametrize(("words", "runs"), [("model", 1), ("zzz", 0)])
+async def test_enter_right_behind_the_words_runs_what_these_find_and_nothing_else(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch, words: str, runs: int
+) -> None:
+    ran: list[None] = []
+    monkeypatch.setattr(StoryEngineApp, "action_model", lambda self: ran.append(None))
+    async with desktop.window(make_draft) as (pilot, app):
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: app.screen.query_one(OptionList).option_count)
+        for key in (*words, "enter"):  # In one write, as from a slow line.
+            app.post_message(Key(key, key if len(key) == 1 else None))
+        if runs:
+            await until(pilot, lambda: app.screen is app.chapter)
+        else:
+            await until(pilot, lambda: "No matches found" in screen_text(app))
+            assert isinstance(app.screen, StoryPalette)
+        await pilot.pause()
+        assert len(ran) == runs
 
 
 @pytest.mark.needs(Part.COMMAND_PALETTE, Part.OPTION_LISTS)
