@@ -22,6 +22,7 @@ from core.domain.audience import NOBODY
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
+from core.domain.prompt_range import PromptRange
 from core.domain.session.absence import absence_text
 from core.domain.session.limits import LONGEST_CORRECTION
 from core.domain.session.lore import ChapterLorebook, label_now
@@ -225,7 +226,7 @@ async def show(session: SessionArgument) -> None:
         say(f"Draft {draft.version}: {draft.words} words by {draft.model}, {draft.created_at:%Y-%m-%d %H:%M}")
     for block in blocks:
         is_delta = block.type is BlockType.TURN_DELTA
-        span = f" of prompts {block.first}–{block.last}" if is_delta else ""
+        span = f" of {PromptRange(block.first, block.last).named}" if is_delta else ""
         known = "" if block.audience.is_everyone else f", known to {names_of(block.audience, chapter)}"
         say(f"\nMemory block {block.type.value}{span}{known}")
         say(json.dumps(block.payload, ensure_ascii=False, indent=2))
