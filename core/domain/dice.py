@@ -62,7 +62,7 @@ def read_dice(notation: str) -> Dice:
     dice = Dice(int(count or 1), int(sides), int(f"{sign}{added}") if sign else 0)
     if not (1 <= dice.count <= MOST_DICE and 2 <= dice.sides <= MOST_SIDES):
         raise IllegalCommandError(
-            f"A roll has 1 to {MOST_DICE} dice with 2 to {MOST_SIDES:,} sides; write fewer."
+            f"A roll has 1 to {MOST_DICE} dice with 2 to {MOST_SIDES:,} sides, like 2d6."
         )
     if abs(dice.modifier) > LARGEST_MODIFIER:
         raise IllegalCommandError(f"A roll adds at most {LARGEST_MODIFIER:,}; write less.")

@@ -23,6 +23,11 @@ class PromptRange:
     def __str__(self) -> str:
         return str(self.first) if self.first == self.last else f"{self.first}–{self.last}"
 
+    @property
+    def named(self) -> str:
+        """The range with its noun: `prompt 8`, `prompts 1–7`."""
+        return f"prompt{'' if self.first == self.last else 's'} {self}"
+
 
 def due_chunk(boundary: int, prompt_index: int, chunk_size: int, *, is_ending: bool) -> PromptRange | None:
     """Return the next chunk to summarise, or None when none is due.

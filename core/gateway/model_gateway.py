@@ -327,7 +327,7 @@ def _too_long(context: Context, choice: ModelConfig) -> StoryEngineError:
         f"{choice.model} wrote more than {choice.max_answer_characters:,} characters, far beyond its cap of "
         f"{choice.max_output_tokens:,} tokens; the call was stopped and nothing is lost.",
         "Retry, or choose another model; if answers of that length are wanted, raise "
-        f"{setting_of(context.role, 'max_output_tokens')}.",
+        f"{setting_of(choice, context.role, 'max_output_tokens')}.",
     )
 
 

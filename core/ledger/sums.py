@@ -12,6 +12,7 @@ from typing import Final
 
 from core.domain.agent_role import AGENT_NAMES
 from core.domain.errors import ErrorCode
+from core.domain.prompt_range import PromptRange
 from core.domain.requests.cost import FREE, LOCAL, YOURS
 from core.domain.requests.request import Artifact, Request
 from core.domain.session.session import Session
@@ -168,10 +169,8 @@ NO_PROMPT: Final = "no prompt"
 
 
 def _by_prompt(entry: Entry) -> str:
-    prompts = getattr(entry.request, "prompts", None)
-    if prompts is None:
-        return NO_PROMPT
-    return f"prompt {prompts}" if len(prompts) == 1 else f"prompts {prompts}"
+    prompts: PromptRange | None = getattr(entry.request, "prompts", None)
+    return NO_PROMPT if prompts is None else prompts.named
 
 
 def _by_character(entry: Entry) -> str:

@@ -7,6 +7,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Coroutine, Sequence
+from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
@@ -46,6 +47,21 @@ def command(app: typer.Typer, name: str | None = None) -> Callable[[Command], Co
         return work
 
     return register
+
+
+def one_of(kind: type[StrEnum]) -> dict[str, Any]:
+    """Return the arguments of an option or argument of Typer that takes one of these words.
+
+    Typer alone refuses other words with the words of a library.
+    """
+
+    def read(name: str) -> StrEnum:
+        try:
+            return kind(name)
+        except ValueError:
+            raise typer.BadParameter(f"“{name}” is not one of {', '.join(kind)}.") from None
+
+    return {"parser": read, "metavar": "|".join(kind)}
 
 
 def run(command: Coroutine[object, object, None], *, is_debug: bool = False) -> None:

@@ -198,10 +198,10 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp):
         self.do(self.workspace.open_new())
 
     def action_chapters(self) -> None:
-        """List the chapters."""
+        """List the chapters: those of the book where the open one is in a book."""
         from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 
-        self.push_screen(ChaptersScreen(self.workspace))
+        self.push_screen(ChaptersScreen(self.workspace, has_open_one=True))
 
     def action_library(self, shelf: str) -> None:
         """Show a list of the library: books, cast or lore."""

@@ -1,10 +1,13 @@
-"""The commands of the palette: every one that is possible, by its name."""
+"""The commands of the palette: every one that is possible, by its name or by words of its description."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from textual.app import SystemCommand
+from textual.command import Hit as Offer
+from textual.command import Hits as Offers
+from textual.system_commands import SystemCommandsProvider
 
 from core.domain.session.language import read_language
 from core.domain.session.session_state import SessionState
@@ -202,7 +205,12 @@ TAB_ACTIONS: Final = (
     ("play", "continue_reply", "Continue the reply", "Go on where the newest reply ends"),
     ("play", "correct_reply", "Correct the reply", "Write the newest reply as it should be"),
     ("play", "keep_partial", "Keep the stopped reply", "Let what came of it be the reply"),
-    ("play", "undo", "Undo the newest prompt", "Take it back; its text returns to its panel"),
+    (
+        "play",
+        "undo",
+        "Undo the newest prompt",
+        "Take it back; its text returns to its panel, to edit and send",
+    ),
     ("play", "redo", "Redo the prompt", "Bring back the prompt that was undone last"),
     ("play", "branch", "Branch", "Begin a new chapter with this one up to a prompt"),
     (
@@ -279,8 +287,27 @@ TAB_ACTIONS: Final = (
 """Commands of a tab: the tab, the action, its name, and what it does."""
 
 
+class PossibleCommands(SystemCommandsProvider):
+    """Finds commands by their names as Textual does, and below them by words of their descriptions."""
+
+    async def search(self, query: str) -> Offers:
+        """Yield the commands that are found; each word must begin one of a description."""
+        from core.engine.recall.search import matcher_of
+
+        async for offer in super().search(query):
+            yield offer
+        names, has_words = self.matcher(query), matcher_of(query)
+        for name, text, run, *_ in self.app.get_system_commands(self.screen):
+            if has_words is not None and has_words(text) and not names.match(name):
+                yield Offer(0, name, run, help=text)
+
+
 class StoryPalette(GuardedCommandPalette, OverlayScreen[None]):
     """Textual's command palette, as a screen over the chapter."""
+
+    def __init__(self) -> None:
+        """Offer the commands that are possible now."""
+        super().__init__([PossibleCommands])
 
 
 def _met_needs(app: OverlayApp) -> list[str]:

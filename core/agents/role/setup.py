@@ -176,6 +176,6 @@ def overflow(needed: int, role: AgentRole, choice: ModelConfig) -> StoryEngineEr
         ErrorCode.LLM_CONTEXT_OVERFLOW,
         f"What must be sent takes about {needed:,} tokens and {choice.model} is given at most "
         f"{choice.max_input_tokens:,}; nothing was sent and nothing is lost.",
-        f"Shorten the text, choose a model with a larger context, or raise {setting_of(role, field)} "
+        f"Shorten the text, choose a model with a larger context, or raise {setting_of(choice, role, field)} "
         "if the model can read more.",
     )

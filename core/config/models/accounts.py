@@ -26,6 +26,8 @@ class Account:
     """Address and known properties of a service; its repr has no part of the key or the headers."""
 
     name: str = OWN
+    profile: str = "local"
+    """Name of the profile that calls it."""
     provider: ProviderName
     base_url: str = ""
     """As it was set; read by the provider `openai` only."""
@@ -136,15 +138,22 @@ def accounts_of(
     local = (
         own
         if own.provider == "local"
-        else Account(name=LOCAL, provider="local", keyring_name=LOCAL, model_path=profile.model_path)
+        else Account(
+            name=LOCAL,
+            profile=profile_name,
+            provider="local",
+            keyring_name=LOCAL,
+            model_path=profile.model_path,
+        )
     )
-    others = {name: _account(name, settings) for name, settings in (named or {}).items()}
+    others = {name: _account(name, profile_name, settings) for name, settings in (named or {}).items()}
     return Accounts(own, {LOCAL: local, **others})
 
 
 def own_account(profile: ProfileSettings, profile_name: str) -> Account:
     """Return the profile's own account, which is what was configured before there were others."""
     return Account(
+        profile=profile_name,
         provider=profile.provider,
         base_url=profile.base_url,
         keyring_name=profile_name,
@@ -154,9 +163,10 @@ def own_account(profile: ProfileSettings, profile_name: str) -> Account:
     )
 
 
-def _account(name: str, settings: AccountSettings) -> Account:
+def _account(name: str, profile_name: str, settings: AccountSettings) -> Account:
     return Account(
         name=name,
+        profile=profile_name,
         provider="openai",
         base_url=settings.base_url,
         keyring_name=account_keyring_name(name),

@@ -150,9 +150,9 @@ class Elsewhere:
         return _with(self.profile, account, role, _defaults_of(account, role), _at(account, taken, model))
 
 
-def setting_of(role: AgentRole, field: str) -> str:
+def setting_of(choice: ModelConfig, role: AgentRole, field: str) -> str:
     """Return the variable that sets `field` of `role`, as an error names it for the GM."""
-    return f"STORYENGINE_PROFILES__<PROFILE>__{role.name}__{field.upper()}"
+    return f"STORYENGINE_PROFILES__{choice.profile.upper()}__{role.name}__{field.upper()}"
 
 
 NOT_BROUGHT: Final = "it names no model, or a script answers"
@@ -241,7 +241,8 @@ def named_account(accounts: Accounts, text: str, agent: str) -> tuple[Account, s
 
 def _defaults_of(account: Account, role: AgentRole) -> ModelConfig:
     base = _with_own_weights(account.model_path, role) if account.provider == "local" else None
-    return replace(base or defaults_for(account.provider)[role], account=account.name)
+    base = base or defaults_for(account.provider)[role]
+    return replace(base, account=account.name, profile=account.profile)
 
 
 def _at(account: Account, own: AgentSettings, model: str) -> AgentSettings:
@@ -270,6 +271,7 @@ def _with(
     return ModelConfig(
         model=own.model or base.model,
         account=base.account,
+        profile=base.profile,
         context_window=window,
         max_input_tokens=min(own.max_input_tokens or _most_input(role, base, own), window - output),
         max_output_tokens=output,

@@ -1,6 +1,6 @@
 """Configuration of the calls of one role: model, account and limits."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -29,6 +29,8 @@ class ModelConfig:
     """The model, as its service knows it."""
     account: str = OWN
     """Name of the account that answers."""
+    profile: str = field(default="local", compare=False)
+    """Name of the profile whose settings these are."""
     context_window: int
     max_input_tokens: int
     max_output_tokens: int

@@ -120,7 +120,7 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     RequestKind.SUMMARY: KindSpec(
         priority=10,
         role=AgentRole.CONTEXT_SUMMARY,
-        purpose="summary of prompts {prompts}",
+        purpose="summary of {prompts.named}",
         runs_in=frozenset({SessionState.SUMMARIZING}),
         failed=Command.SUMMARY_FAILED,
         retry=_AUTOMATIC,
@@ -198,7 +198,7 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     RequestKind.CONDENSE: KindSpec(
         priority=Level.LOW.first + 30,
         role=AgentRole.CONTEXT_SUMMARY,
-        purpose="memory of prompts {prompts} in fewer words",
+        purpose="memory of {prompts.named} in fewer words",
         word="memory",
         # Once the chapter has ended it is done without a call.
         runs_in=frozenset({SessionState.ACTIVE, SessionState.ENDED}),
@@ -208,7 +208,7 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     RequestKind.EXTRACTION: KindSpec(
         priority=Level.LOW.first + 30,
         role=AgentRole.CONTEXT_SUMMARY,
-        purpose="memory bank: items of prompts {prompts}",
+        purpose="memory bank: items of {prompts.named}",
         word="bank",
         runs_in=_LOCKED,
         is_background=True,

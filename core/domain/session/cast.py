@@ -73,6 +73,16 @@ class Cast(Mapping[Slot, Character]):
         """Return the slot of this chapter that a name, or one of the other names, means; None for another."""
         return slot_called(typed, {one.slot: (one.name, *one.profile.aliases) for one in self.playing})
 
+    def called_in_part(self, typed: str) -> list[Slot]:
+        """Return the slots of this chapter that have a name which begins with `typed`, or has such a word."""
+        key = person_key(typed)
+        names = ((one.slot, map(person_key, (one.name, *one.profile.aliases))) for one in self.playing)
+        return [
+            slot
+            for slot, keys in names
+            if key and any(whole.startswith(key) or key in whole.split() for whole in keys)
+        ]
+
     @property
     def playing(self) -> tuple[Character, ...]:
         """The characters of this chapter, in slot order."""

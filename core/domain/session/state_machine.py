@@ -183,7 +183,7 @@ def _of_takes() -> dict[tuple[SessionState, Command], tuple[Row, ...]]:
     """Return the rows of takes, undo and rebuilt memory (design 12)."""
     rows: dict[tuple[SessionState, Command], tuple[Row, ...]] = {}
     for state, refusals in ((S.ACTIVE, ()), (S.SUMMARIZING, (_ENDING,))):
-        guards = (*refusals, _NO_PROMPT, _BUSY)
+        guards = (*refusals, _BUSY, _NO_PROMPT)
         rows[state, Command.ASK_AGAIN] = (*guards, Move(S.ACTIVE))
         rows[state, Command.CHOOSE_TAKE] = (*guards, *_AFTER_CHANGE)
         rows[state, Command.UNDO] = (*guards, Stay())

@@ -1,9 +1,10 @@
 """The GM's search: over transcript, memory, bank and drafts of a chapter, or of a whole book (design 15).
 
-Every word must be in a text, or begin a word of it. Items of the bank are also found by their meaning, and
-come first, and so are the events that prove them, after those that have the words; the others come by how
-new they are. The GM knows everything, so that no label counts here. Where nothing has the words, a name may
-be spelled otherwise than in the story, and what is most like it is looked for instead.
+Every word must be in a text, or begin a word of it. Items of the bank, and the events that prove them, are
+also found by their meaning. What has the words comes before what has their meaning alone, and of both the
+items come first, the others by how new they are. The GM knows everything, so that no label counts here. Where
+nothing has the words, a name may be spelled otherwise than in the story, and what is most like it is looked
+for instead.
 """
 
 import asyncio
@@ -48,12 +49,14 @@ class Hit:
     place: HitPlace
     prompt: int | None = None
     """The last prompt that it is from; None for a draft."""
+    told: str = ""
+    """Its place in words, where the number of a prompt does not say it: a range, a correction."""
     source: str
     """Id of its source: the ordinal of an event, the id of a block or an item, the number of a version."""
     part: int = 0
     """Index of the text within its block, from 0."""
     who: str = ""
-    """The name of the speaker, or of the item."""
+    """The name of the speaker, of the item, or of the section of memory."""
     excerpt: str
     text: str
     start: int = 0
@@ -70,6 +73,11 @@ class Hit:
     def by_meaning(self) -> str:
         """Return how near it is, where it was found by its meaning alone; else an empty text."""
         return "" if self.has_words or self.similarity is None else f"≈{self.similarity:.2f} "
+
+    @property
+    def prompts(self) -> str:
+        """The prompts that it is from, in words; empty for a draft."""
+        return self.told or ("" if self.prompt is None else f"prompt {self.prompt}")
 
     @property
     def where(self) -> tuple[SessionId, HitPlace, int | None, str, int]:
@@ -146,12 +154,16 @@ async def _search(
         proved = [one for one in items if one.item.session_id == session.id]
         hits += found.of_proofs(proved, hits)
     order = list(HitPlace)
-    # The bank is searched for some of the words; here all of them count.
-    has_words = any(
-        matches(f"{hit.who} {hit.text}") if hit.place is HitPlace.BANK else hit.similarity is None
-        for hit in hits
-    )
-    return tuple(sorted(hits, key=lambda hit: order.index(hit.place))), has_words
+
+    def rank(hit: Hit) -> tuple[int, int]:
+        """Return 0 for all of the words, 1 for some of them, which only the bank finds, 2 for none."""
+        of_words = 0 if hit.has_words else 2
+        if hit.place is HitPlace.BANK:
+            of_words = 0 if matches(f"{hit.who} {hit.text}") else max(1, of_words)
+        return of_words, order.index(hit.place)
+
+    ranked = sorted(hits, key=rank)
+    return tuple(ranked), bool(ranked) and rank(ranked[0])[0] == 0
 
 
 Matcher = Callable[[str], tuple[int, int] | None]
@@ -240,6 +252,7 @@ class _Chapter:
             chapter=self.number,
             place=one.place,
             prompt=one.prompt,
+            told=one.told,
             source=one.source,
             part=one.part,
             who=one.who,

@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 from core.domain.bank.pieces import Piece, pieces_of
 from core.domain.ids import SessionId
+from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Session
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event, Role
-from core.domain.story.memory import MemoryBlock
+from core.domain.story.memory import BlockType, MemoryBlock
 from core.domain.story.transcript import in_order
 from core.storage.session_store import SessionStore
+from core.text.cleaning import clean_line
 
 
 class HitPlace(StrEnum):
@@ -33,6 +35,8 @@ class Text(NamedTuple):
     source: str
     who: str = ""
     part: int = 0
+    told: str = ""
+    """Its place in words, where that is not a prompt alone."""
 
 
 class ChapterTexts(NamedTuple):
@@ -51,8 +55,7 @@ class ChapterTexts(NamedTuple):
                 yield from map(self.of_event, reversed(in_order(self.events)))
             case HitPlace.MEMORY:
                 for block in reversed(self.blocks):
-                    for part, text in enumerate(texts_of(block.payload)):
-                        yield Text(place, text, block.last, str(block.id), part=part)
+                    yield from _of_block(block)
             case HitPlace.DRAFT:
                 for draft in reversed(self.drafts):
                     who = f"version {draft.version}"
@@ -63,6 +66,26 @@ class ChapterTexts(NamedTuple):
         name = self.names.get(int(event.slot), "") if event.slot else ""
         who = name or ("GM" if event.role is Role.USER else "")
         return Text(HitPlace.TRANSCRIPT, event.text, event.prompt_index, str(event.ordinal), who)
+
+
+def _of_block(block: MemoryBlock) -> Iterator[Text]:
+    """Yield the texts of a block of memory, each with the section that has it."""
+    sections = ((key, text) for key, value in block.payload.items() for text in texts_of({key: value}))
+    for part, (key, text) in enumerate(sections):
+        section = "" if block.type is BlockType.CANON_CORRECTION else key.replace("_", " ")
+        yield Text(
+            HitPlace.MEMORY, text, block.last, str(block.id), section, part=part, told=_prompts_of(block)
+        )
+
+
+def _prompts_of(block: MemoryBlock) -> str:
+    """Return the prompts that a block is about, in words."""
+    if block.type is BlockType.WORLD_CHAPTER_LOCK:
+        return "world and chapter"
+    if block.type is BlockType.CANON_CORRECTION:
+        after = clean_line(str(block.payload.get("made_after") or "")).rstrip(")")
+        return f"correction after prompt {after}" if after else "correction"
+    return PromptRange(block.first, block.last).named
 
 
 PLACES = (HitPlace.TRANSCRIPT, HitPlace.MEMORY, HitPlace.DRAFT)

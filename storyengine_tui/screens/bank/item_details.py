@@ -45,7 +45,13 @@ def passages_of(
         *_facts(item, access, session, at, is_out=is_out),
         *(() if provenance is None else _provenance(provenance)),
     ]
+    if item.merged_into in names:
+        known.append(f"Merged into: {clean_line(names[item.merged_into])}")
     made.append(_passage("What is known of it", known))
+    merged = [one for one in others.values() if one.merged_into == item.id]
+    if merged:
+        lines = (f"{clean_line(one.name)}: {clean_line(one.text)}" for one in merged)
+        made.append(_passage("What was merged into it", list(lines)))
     if len(history) > 1:
         made.append(_passage("How it was changed", [*_changes(history, session)]))
     if item.supersedes is not None:
@@ -142,7 +148,7 @@ def _author(author: Author) -> str:
 def _changes(history: Sequence[Item], session: Session) -> Iterator[str]:
     for before, after in itertools.pairwise(history):
         when = after.updated_at.astimezone().strftime("%Y-%m-%d %H:%M")
-        undone = "" if after.undoes is None else f" (takes version {after.undoes} back)"
+        undone = "" if after.undoes is None else f" (undoes version {after.undoes})"
         yield f"{when}: {'; '.join(_change(before, after, session)) or 'as it was'}{undone}"
 
 

@@ -124,7 +124,10 @@ class ItemList(RowList[BankRow]):
                 self.move_to(number)
 
     def _fitted(self, rows: Sequence[BankRow]) -> list[Column]:
-        return columns_of(rows, self.size.width or 80, kind=self.kind)
+        # The size does not tell of a scroll bar that comes with these rows: it comes without a layout.
+        bar = self.styles.scrollbar_size_vertical if len(rows) > self.size.height > 0 else 0
+        width = self.outer_size.width - self.gutter.width
+        return columns_of(rows, width - bar if width > 0 else 80, kind=self.kind)
 
     def on_resize(self) -> None:
         """Adapt the widths of the columns."""

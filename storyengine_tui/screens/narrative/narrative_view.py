@@ -58,11 +58,7 @@ class NarrativeView:
     @property
     def memory_work(self) -> str:
         """Running work on memory, in a few words; usually empty."""
-        if self.rebuilt is None:
-            return ""
-        prompts = self.rebuilt.prompts
-        which = f"prompt {prompts}" if len(prompts) == 1 else f"prompts {prompts}"
-        return f"rebuilding {which} …"
+        return "" if self.rebuilt is None else f"rebuilding {self.rebuilt.prompts.named} …"
 
     @property
     def actions(self) -> dict[str, bool | None]:

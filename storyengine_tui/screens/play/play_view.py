@@ -196,7 +196,7 @@ def progress_text(view: PlayView) -> str:
         if view.session.is_ending:
             # Short, with the purpose first: in 80 columns it shares the line with the time and the counter.
             return f"Ending; summary of {running.prompts}"
-        return f"Summarising {_prompts(running.prompts)}"
+        return f"Summarising {running.prompts.named}"
     first, *following = [_short(view.session.name_of(slot), 24) for slot in running.called]
     if not following:
         return f"{first} is writing"
@@ -243,7 +243,7 @@ def _names(session: Session, slots: Sequence[Slot]) -> list[str]:
 
 def summary_failure(view: PlayView, request: SummaryRequest) -> tuple[str, str]:
     """Return what happened to the summary, and what that means for the play."""
-    what = f"The summary of {_prompts(request.prompts)} was not made. {_reason(request)}"
+    what = f"The summary of {request.prompts.named} was not made. {_reason(request)}"
     if view.session.is_ending:
         return what, "Retry ends the chapter; a new prompt goes on with it."
     if request.retry_after is None:
@@ -278,7 +278,7 @@ def ending_consequences(session: Session, waiting: Sequence[Slot], new_items: in
         calls = -(-left // session.limits.chunk_size)
         span = PromptRange(session.boundary + 1, session.prompt_index)
         how = "summary" if calls == 1 else "summaries"
-        first = f"{_count(left, 'prompt')} to summarise into memory first ({_prompts(span)}, {calls} {how})."
+        first = f"{_count(left, 'prompt')} to summarise into memory first ({span.named}, {calls} {how})."
     elif session.prompt_index == 0:
         first = "Nothing has been played yet: there will be nothing to write a chapter from."
     else:
@@ -298,10 +298,6 @@ def ending_consequences(session: Session, waiting: Sequence[Slot], new_items: in
 
 def _reason(request: Request) -> str:
     return request.error_message or (request.error_code or ErrorCode.LLM_ERROR).sentence
-
-
-def _prompts(span: PromptRange) -> str:
-    return f"prompt {span}" if len(span) == 1 else f"prompts {span}"
 
 
 def _count(number: int, noun: str) -> str:
@@ -324,5 +320,5 @@ def why_not_writable(session: Session, holder: WriterInfo | None, *, is_writer: 
     if session.state in (SessionState.ENDED, SessionState.NARRATING):
         return "The chapter has ended. Go on with 3 Chapter (F4)."
     if session.state is SessionState.SUMMARIZING and session.is_ending:
-        return "The chapter is being ended; its last prompts are summarised."
+        return "The chapter is ending; its last prompts are summarised."
     return ""

@@ -51,8 +51,7 @@ class TakesView:
         """The takes and what was undone, in one line; empty while there is neither."""
         parts = [f"take {self.take} of {self.count}"] if self.count > 1 else []
         if self.undone is not None:
-            one = len(self.undone) == 1
-            parts.append(f"prompt {self.undone} is undone" if one else f"prompts {self.undone} are undone")
+            parts.append(f"{self.undone.named} {'is' if len(self.undone) == 1 else 'are'} undone")
         line = " · ".join(parts)
         return line[:1].upper() + line[1:]
 

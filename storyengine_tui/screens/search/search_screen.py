@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 NOTHING = "Type words to find; each may be the beginning of one."
 NOT_FOUND = "Nothing has all of these words."
+LONGEST_PLACE = 34
+"""Cells of the column that says where a hit is."""
 PAUSE_SECONDS = 0.2
 """Debounce of typing, in seconds, before the search begins."""
 
@@ -82,7 +84,8 @@ class SearchScreen(ListScreen[Hit, Hit]):
         instead = next((hit.instead for hit in found if hit.instead), "")
         said = f" · nothing has “{clean_line(words)}”, this is for “{instead}”" if instead else ""
         self.query_one("#heading", Static).update(f"{self._heading}{said}")
-        where = max(20, min(34, self.size.width // 3))
+        longest = max((len(place_of(hit, with_chapter=self._is_wide)) for hit in found), default=0)
+        where = max(20, min(LONGEST_PLACE, max(self.size.width // 3, longest)))
         columns = {"Where": where, "What": max(20, self.size.width - where - 6)}
         self.fill(found, columns, self._cells, takes_focus=False)
 
@@ -143,7 +146,7 @@ def place_of(hit: Hit, *, with_chapter: bool) -> str:
     """Return where a hit is, in words."""
     where = [f"Chapter {hit.chapter}"] if with_chapter else []
     where.append(hit.place.value if where else hit.place.value.capitalize())
-    return ", ".join([*where, *([] if hit.prompt is None else [f"prompt {hit.prompt}"])])
+    return ", ".join(filter(None, (*where, hit.prompts)))
 
 
 def place_wanted(hit: Hit) -> SessionTab.ElsewhereWanted:

@@ -18,11 +18,22 @@ STATE_LABELS = {
 
 
 def shortened_title(title: str, width: int) -> str:
-    """Return a title in at most `width` cells; keep a suffix in brackets: restored chapters differ by it."""
+    """Return a title in at most `width` cells, with the end of a suffix in brackets.
+
+    Restored chapters and branches differ by it. It takes at most three fifths of the width, so that the
+    beginning of the title can be read as well.
+    """
     if cell_len(title) <= width:
         return title
     found = re.search(r" \([^()]*\)$", title)
     suffix = found[0] if found else ""
-    while cell_len(suffix) > width - 4:
-        suffix = suffix[1:]
+    most = width * 3 // 5
+    if cell_len(suffix) > most:
+        words = suffix.split()
+        while len(words) > 1 and cell_len(" ".join(words)) > most - 3:
+            del words[0]
+        suffix = " ".join(words)
+        while cell_len(suffix) > most - 3:
+            suffix = suffix[1:]
+        suffix = f" (…{suffix}"
     return set_cell_size(title, width - 1 - cell_len(suffix)).rstrip() + "…" + suffix

@@ -121,7 +121,7 @@ def test_then_nothing_more_but_a_sentence_that_names_the_setting() -> None:
     assert caught.value.code is ErrorCode.LLM_CONTEXT_OVERFLOW
     assert "1,000" in caught.value.message
     assert "nothing is lost" in caught.value.message
-    assert "STORYENGINE_PROFILES__<PROFILE>__CHARACTER__CONTEXT_WINDOW" in caught.value.hint
+    assert "STORYENGINE_PROFILES__LOCAL__CHARACTER__CONTEXT_WINDOW" in caught.value.hint
 
 
 def test_a_reply_of_five_million_characters_that_is_stored_already_can_be_played_on_from() -> None:

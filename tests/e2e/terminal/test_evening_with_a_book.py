@@ -146,7 +146,7 @@ def begin_next(window: GameMaster) -> str:
 def take_cards_out(window: GameMaster) -> None:
     """Change one character in the library, and write two cards."""
     window.press("f5")
-    window.wait_for("Every chapter is in a book")
+    window.wait_for("Your books, each with its chapters")
     window.press("3")
     window.wait_for("[3 Cast 3]")
     export(window, "out.json")

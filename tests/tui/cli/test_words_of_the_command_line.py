@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-import typer
+from typer.testing import CliRunner
 
 from core.domain.ids import new_uuid
 from core.domain.session.session_state import SessionState
-from storyengine_tui.cli.commands.chapter.exchange import ExportFormat, _format
+from storyengine_tui.cli.app import app
 from storyengine_tui.cli.commands.chapter.sessions import SHORTEST_ID, distinct_length
 from storyengine_tui.cli.commands.system.doctor import _directory
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
@@ -18,10 +18,22 @@ def test_ids_are_shown_as_long_as_they_must_be_to_differ() -> None:
     assert distinct_length(["01a205bd-e6f1-7000", "01a205bd-e6f1-7b00"]) == 16
 
 
-def test_a_format_that_there_is_not_is_refused_in_our_words() -> None:
-    assert _format("chapter") is ExportFormat.CHAPTER
-    with pytest.raises(typer.BadParameter, match=r"^xml is not one of transcript, chapter, json\.$"):
-        _format("xml")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("export last --format xml", "“xml” is not one of transcript, chapter, json."),
+        ("bank list last --kind quotes", "“quotes” is not one of event, fact,"),
+        ("bank add last --kind quotes a b", "“quotes” is not one of event, fact,"),
+        ("mark last 1 sometimes", "“sometimes” is not one of default, always, never."),
+        ("lore export book --as xml", "“xml” is not one of character_book,"),
+        ("cast export Kara --as xml", "“xml” is not one of"),
+    ],
+)
+def test_a_word_that_is_none_of_those_wanted_is_refused_in_our_words(line: str, said: str) -> None:
+    refused = CliRunner().invoke(app, line.split())
+    assert refused.exit_code == 2
+    assert said in refused.output
+    assert "Value error" not in refused.output
 
 
 def test_every_state_has_words() -> None:

@@ -1,9 +1,10 @@
-"""The commands of the palette and the keys of a page find the actions of its parts."""
+"""The commands of the palette and the keys of a page find the actions of its parts; words find commands."""
 
 import re
 from collections.abc import Iterator
 
 import pytest
+from textual.command import CommandList, CommandPalette
 
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.screens.play.actions.page_actions import PageActions
@@ -11,6 +12,7 @@ from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.screens.setup.setup_pane import SetupPane
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.shell.palette import TAB_ACTIONS
+from tests.tui.engine_app import Desktop, make_active, until
 
 pytestmark = pytest.mark.anyio
 
@@ -39,3 +41,23 @@ async def test_every_action_of_a_part_of_tab_2_is_one_of_the_page() -> None:
             yield from (name for name in vars(part) if name.startswith("action_"))
 
     assert [name for name in actions() if not hasattr(page, name)] == []
+
+
+async def test_the_palette_finds_a_command_by_words_of_its_description_below_those_with_the_name(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
+
+        async def found(words: str, count: int) -> list[str]:
+            await pilot.press("ctrl+p")
+            await until(pilot, lambda: isinstance(app.screen, CommandPalette))
+            await pilot.press(*words)
+            options = app.screen.query_one(CommandList)
+            await until(pilot, lambda: options.option_count == count, words)
+            names = [str(option.prompt).splitlines()[0] for option in options.options]
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is app.chapter)
+            return names
+
+        assert await found("whisper", 1) == ["Choose who hears it"]
+        assert await found("scene", 3) == ["New scene", "Choose who hears it", "Away for a while"]

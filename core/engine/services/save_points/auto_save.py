@@ -1,5 +1,6 @@
 """Creates a save point at every summary, in the background."""
 
+from core.domain.prompt_range import PromptRange
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.services.save_points.service import SavePoints
 from core.engine.sync.listening_task import ListeningTask
@@ -34,4 +35,4 @@ class AutoSaver(ListeningTask):
 def _occasion(block: MemoryBlock) -> str:
     if block.type is BlockType.WORLD_CHAPTER_LOCK:
         return "the chapter was locked"
-    return f"summary of prompts {block.first}–{block.last}"
+    return f"summary of {PromptRange(block.first, block.last).named}"

@@ -43,7 +43,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     find_character,
     open_chapter,
 )
-from storyengine_tui.cli.running import command
+from storyengine_tui.cli.running import command, one_of
 from storyengine_tui.cli.words import console, say, say_wrong
 from storyengine_tui.screens.bank.bank_rows import mark_of, spoken
 from storyengine_tui.screens.bank.item_numbers import (
@@ -138,7 +138,9 @@ async def _keep(session: str, *, is_on: bool) -> list[BackgroundRequest]:
 async def list_(
     session: SessionArgument,
     as_: Annotated[str, typer.Option("--as", metavar="NAME", help="Only what this character may know.")] = "",
-    kind: Annotated[ItemKind | None, typer.Option(help="Only items of this kind.")] = None,
+    kind: Annotated[
+        ItemKind | None, typer.Option(**one_of(ItemKind), help="Only items of this kind.")
+    ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Also what was rejected, merged or undone.")] = False,
     alike: Annotated[
         bool, typer.Option("--alike", help="Only items that may say the same, one group after the other.")
@@ -215,7 +217,9 @@ async def add(
     session: SessionArgument,
     name: Annotated[str, typer.Argument(help="What it is about, in a few words.")],
     text: Annotated[str, typer.Argument(help="What is true of it.")],
-    kind: Annotated[ItemKind, typer.Option(help="What kind of item it is.")] = ItemKind.FACT,
+    kind: Annotated[
+        ItemKind, typer.Option(**one_of(ItemKind), help="What kind of item it is.")
+    ] = ItemKind.FACT,
     about: Annotated[str, typer.Option(metavar="NAME", help="The character that it is about.")] = "",
     known_to: Annotated[
         list[str] | None,

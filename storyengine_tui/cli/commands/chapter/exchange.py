@@ -20,7 +20,7 @@ from core.exchange.session_export import ImportRefusedError, from_json
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import cannot_write, print_bytes
+from storyengine_tui.cli.running import cannot_write, one_of, print_bytes
 from storyengine_tui.cli.words import say
 
 CHAT_SUFFIX = ".jsonl"
@@ -37,24 +37,12 @@ class ExportFormat(StrEnum):
     JSON = "json"
 
 
-def _format(name: str) -> ExportFormat:
-    """Return what to export; raise typer.BadParameter for any other word."""
-    try:
-        return ExportFormat(name)
-    except ValueError:
-        raise typer.BadParameter(
-            f"{name} is not one of {', '.join(ExportFormat)}.", param_hint="--format"
-        ) from None
-
-
 async def export(
     session: SessionArgument,
     format: Annotated[
         ExportFormat,
         typer.Option(
-            parser=_format,
-            metavar="|".join(ExportFormat),
-            help="The transcript or the newest chapter as text, or everything.",
+            **one_of(ExportFormat), help="The transcript or the newest chapter as text, or everything."
         ),
     ] = ExportFormat.JSON,
     as_: Annotated[

@@ -22,6 +22,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     find_character,
     open_chapter,
 )
+from storyengine_tui.cli.running import one_of
 from storyengine_tui.cli.words import say
 
 To = Annotated[
@@ -71,7 +72,10 @@ async def mark(
     session: SessionArgument,
     prompt: Annotated[int, typer.Argument(metavar="PROMPT", help="The number of the prompt.", min=0)],
     status: Annotated[
-        ContextStatus, typer.Argument(help="Whether models are sent it; default is while it is recent.")
+        ContextStatus,
+        typer.Argument(
+            **one_of(ContextStatus), help="Whether models are sent it; default is while it is recent."
+        ),
     ],
     line: Annotated[
         int | None,

@@ -65,7 +65,7 @@ async def _chapters(engine: Engine, session: str, book: str | None) -> tuple[Ses
 def line_of(hit: Hit, *, with_chapter: bool) -> str:
     """Return a hit as one line: where it is, how near by meaning alone, who says it, and its words."""
     where = [f"chapter {hit.chapter}"] if with_chapter else []
-    where += [hit.place.value, *([] if hit.prompt is None else [f"prompt {hit.prompt}"])]
+    where += filter(None, (hit.place.value, hit.prompts))
     who = f"{hit.who}: " if hit.who else ""
     return f"{', '.join(where)}  {hit.by_meaning}{who}{hit.excerpt}"
 

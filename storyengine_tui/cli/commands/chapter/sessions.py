@@ -22,6 +22,7 @@ from core.domain.audience import NOBODY
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
+from core.domain.prompt_range import PromptRange
 from core.domain.session.absence import absence_text
 from core.domain.session.limits import LONGEST_CORRECTION
 from core.domain.session.lore import ChapterLorebook, label_now
@@ -30,7 +31,7 @@ from core.domain.session.session import Session, SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.domain.story.secret import label_of
-from core.domain.story.transcript import render_all
+from core.domain.story.transcript import SEPARATOR, render_all
 from core.engine.catalog import SessionCatalog
 from core.engine.decisions import commands
 from core.engine.session.closed_session import ClosedSession
@@ -40,6 +41,7 @@ from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.words import console, say
+from storyengine_tui.screens.play.scene.sent_view import marks_of
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
 
@@ -95,7 +97,8 @@ async def open_chapter(name: str) -> AsyncIterator[tuple["Engine", "SessionHandl
 def find_character(snapshot: Snapshot, name: str) -> Slot:
     """Return the character that a name, another name of it or a slot number means.
 
-    Raises StoryEngineError for any other.
+    A beginning of a name, or one of its words, is enough where one character alone has it. Raises
+    StoryEngineError for any other.
     """
     session, wanted = snapshot.session, clean_line(name)
     slot = snapshot.cast.called(wanted)
@@ -103,9 +106,13 @@ def find_character(snapshot: Snapshot, name: str) -> Slot:
         slot = next((slot for slot, _ in session.roster if str(slot.value) == wanted), None)
     if slot is not None:
         return slot
+    found = snapshot.cast.called_in_part(wanted)
+    if len(found) == 1:
+        return found[0]
     cast = ", ".join(f"{slot.value} {called}" for slot, called in session.roster)
+    which = "more than one character" if found else "no character"
     raise StoryEngineError(
-        ErrorCode.ILLEGAL_COMMAND, f"“{name}” names no character of this chapter; the cast is {cast}."
+        ErrorCode.ILLEGAL_COMMAND, f"“{name}” names {which} of this chapter; the cast is {cast}."
     )
 
 
@@ -225,12 +232,15 @@ async def show(session: SessionArgument) -> None:
         say(f"Draft {draft.version}: {draft.words} words by {draft.model}, {draft.created_at:%Y-%m-%d %H:%M}")
     for block in blocks:
         is_delta = block.type is BlockType.TURN_DELTA
-        span = f" of prompts {block.first}–{block.last}" if is_delta else ""
+        span = f" of {PromptRange(block.first, block.last).named}" if is_delta else ""
         known = "" if block.audience.is_everyone else f", known to {names_of(block.audience, chapter)}"
         say(f"\nMemory block {block.type.value}{span}{known}")
         say(json.dumps(block.payload, ensure_ascii=False, indent=2))
     if events:
-        say("\n" + render_all(events, chapter).text)
+        window = render_all(events, chapter)
+        marks = marks_of(window, chapter, snapshot.statuses)
+        shown = (marks.get(one.event and one.event.id, "") + one.text for one in window.pieces)
+        say("\n" + SEPARATOR.join(shown))
 
 
 async def context(

@@ -28,7 +28,7 @@ from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_
 from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command, print_rows
+from storyengine_tui.cli.running import command, one_of, print_rows
 from storyengine_tui.cli.words import say
 
 app = typer.Typer(help="Characters: cards of version 1 to 3, as JSON, PNG or CHARX, and the library of them.")
@@ -94,7 +94,10 @@ async def export(
     name: Name,
     file: Annotated[Path, typer.Argument(help="Where to: .json, .png or .charx says the format.")],
     as_: Annotated[
-        JsonVersion | None, typer.Option("--as", help="The version of JSON; otherwise as it was imported.")
+        JsonVersion | None,
+        typer.Option(
+            "--as", **one_of(JsonVersion), help="The version of JSON; otherwise as it was imported."
+        ),
     ] = None,
 ) -> None:
     """Write a character as a card; what was not changed is as it was imported."""

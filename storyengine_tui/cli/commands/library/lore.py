@@ -31,7 +31,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
 from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command, print_bytes, print_rows
+from storyengine_tui.cli.running import command, one_of, print_bytes, print_rows
 from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.shared.kept_text import KeptText
 
@@ -134,7 +134,8 @@ async def export(
     name: Name,
     file: Annotated[Path, typer.Argument(help="Where to: .json; .png or .charx puts it into a card.")],
     format_: Annotated[
-        LoreKind | None, typer.Option("--as", help="The format of JSON; otherwise as it was imported.")
+        LoreKind | None,
+        typer.Option("--as", **one_of(LoreKind), help="The format of JSON; otherwise as it was imported."),
     ] = None,
 ) -> None:
     """Write a lorebook as a file; in its own format only what you edited is different from the import."""

@@ -127,9 +127,11 @@ def facts_of(call: CallRow, session: Session) -> str:
         purpose = "test call, no part of the story"
     elif isinstance(call.request, BackgroundRequest):
         purpose = f"{call.request.kind}, no part of the story"
+    # A call for vectors has no number, whatever becomes of it.
+    which = "" if call.makes_vectors else ", ended before a call"
     lines = [
         f"{'' if call.makes_vectors else 'Agent '}{agent_of(call, session)} · {purpose} · "
-        f"attempt {artifact.attempt}, {f'call {artifact.call}' if artifact.call else 'ended before a call'}",
+        f"attempt {artifact.attempt}{f', call {artifact.call}' if artifact.call else which}",
         f"Model {clean_line(artifact.model)} · provider {artifact.provider} · "
         f"system prompt {clean_line(artifact.prompt_version)}",
         f"Tokens: {_number(usage.input_tokens)} in ({_number(usage.cached_tokens)} from cache), "

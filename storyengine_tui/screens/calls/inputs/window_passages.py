@@ -21,8 +21,8 @@ def passages_of_window(artifact: Artifact, parts: Sequence[StoredPart]) -> list[
     sent = window_parts(artifact.prompt_version, parts)
     if not sent:
         return []
-    left_out = [clean_line(line) for line in artifact.left_out]
-    return [Passage(TITLE, len(TITLE), is_title=True), Passage(window_text(sent, left_out))]
+    # The facts of the call, above it, say what was left out.
+    return [Passage(TITLE, len(TITLE), is_title=True), Passage(window_text(sent))]
 
 
 def window_parts(prompt_version: str, parts: Sequence[StoredPart]) -> list[WindowPart]:

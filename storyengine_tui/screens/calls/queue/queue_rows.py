@@ -26,8 +26,6 @@ def purpose_of(request: Request, session: Session | None = None) -> str:
     match request:
         case ReplyRequest(slot=slot, text=text):
             return f"{_character(slot, request.session_id, session)}: {clean_line(text[:LONGEST_START])}"
-        case SummaryRequest(prompts=prompts) if len(prompts) == 1:
-            return f"summary of prompt {prompts}"
         case SummaryRequest(prompts=prompts) | BackgroundRequest(prompts=prompts):
             return request.spec.purpose.format(prompts=prompts)
         case _:

@@ -87,7 +87,15 @@ class BooksScreen(ChapterShelf[BookRow]):
     def show_rows(self, rows: Sequence[BookRow]) -> None:
         """Show these books and chapters."""
         columns = {"Book": self._room, "State": 23, "Prompts": 7, "Last played": 12}
-        self.fill_found(rows, columns, empty=NONE_ARCHIVED if self._shows_archived else NONE_LISTED)
+        cursor: int | None = None
+        if not self._all:
+            # The list opens at the open chapter.
+            opens = (
+                n for n, row in enumerate(rows) if row.chapter and is_open_in(self._workspace, row.chapter)
+            )
+            cursor = next(opens, None)
+        none = NONE_ARCHIVED if self._shows_archived else NONE_LISTED
+        self.fill_found(rows, columns, empty=none, cursor=cursor)
         self.say(self._outcome or (ARCHIVED if self._shows_archived else LISTED))
         self._outcome = ""
 

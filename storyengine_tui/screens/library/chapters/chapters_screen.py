@@ -67,8 +67,10 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
         Binding("e", "example", "Example"),
     ]
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, *, has_open_one: bool = False) -> None:
+        """List chapters; with `has_open_one` give way to the books where the open one is in a book."""
         super().__init__(workspace)
+        self._has_open_one = has_open_one
         self._counts = LibraryCounts()
 
     def compose(self) -> ComposeResult:
@@ -87,7 +89,12 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
         self._counts = await engine.library.counts()
         if self._counts.books and not self._shows_archived:
             in_books = {one for book in await engine.library.books.listed() for one in book.chapters}
+            session = self._workspace.session
+            if self._has_open_one and session is not None and session.id in in_books:
+                self.show_shelf("books", "")
+                return
             sessions = [summary for summary in sessions if summary.id not in in_books]
+        self._has_open_one = False
         self.show_rows(sessions)
 
     def show_rows(self, rows: Sequence[SessionSummary]) -> None:

@@ -32,4 +32,6 @@ class SendingActions(PageActions):
     async def _store(self, session: "SessionHandle", event: Event, status: ContextStatus) -> None:
         await session.scene.set_status([event], status)
         boundary = session.snapshot.session.boundary
+        # One at a time: they would lie above each other while the key is pressed.
+        self.page.app.clear_notifications()
         self.page.notify(said_of(event, status, boundary), timeout=4, markup=False)

@@ -37,7 +37,8 @@ def marks_of(window: Window, session: Session, statuses: Statuses) -> Mapping[ob
 
 def said_of(event: Event, status: ContextStatus, boundary: int) -> str:
     """Return what is different now, in a sentence for the GM."""
-    what = "This line" if event.ordinal else f"Prompt {event.prompt_index}"
+    prompt = f"prompt {event.prompt_index:,}"
+    what = f"Line {event.ordinal:,} after {prompt}" if event.ordinal else prompt.capitalize()
     match status:
         case ContextStatus.ALWAYS:
             return f"{what} is always sent to those who witnessed it."

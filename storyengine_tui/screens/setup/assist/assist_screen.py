@@ -25,7 +25,7 @@ from storyengine_tui.widgets.key_line import KeyLine
 
 LACKING = (ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED, ErrorCode.LLM_REQUEST_ERROR)
 """Failures after which the GM may be asked for the missing consent, limit or setting."""
-NOTHING_YET = "Choose a kind of proposal below. Your text stays as it is until you take a proposal."
+NOTHING_YET = "Choose a kind of proposal. Your text stays as it is until you take a proposal."
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.screens.setup.secrets.secrets_view import (
     TypedSecret,
     find,
+    known_line,
     room_for,
     seeing_line,
     typed_of,
@@ -95,6 +96,7 @@ class SecretScreen(AutosavedScreen):
                     )
                     yield Static(" to", classes="label")
                 yield SlotChecks(roster, typed.reveal_to, id="reveal-to")
+                yield Static("", id="known", markup=False)
         yield Static("", id="problem", markup=False)
         yield Button("Add the secret", id="add", compact=True)
         yield Banner(id="result")
@@ -146,6 +148,9 @@ class SecretScreen(AutosavedScreen):
         problem = self._problem
         show_line(self, "#problem", problem)
         self.query_one("#add", Button).disabled = bool(problem) or is_blank(self._text.text)
+        known = known_line(self._typed, self._session.snapshot, self._number)
+        self.query_one("#known", Static).update(Content(known))
+        self.query_one("#known").display = bool(known)
 
     # Storing what is typed
 

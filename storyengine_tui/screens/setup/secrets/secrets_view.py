@@ -76,6 +76,24 @@ class TypedSecret:
         return "" if is_planned else f"Choose who learns it at prompt {at:,}."
 
 
+def known_line(typed: TypedSecret, snapshot: Snapshot, number: int) -> str:
+    """Return who of those who are to learn a secret knows it already; empty if no one does.
+
+    A reveal to the whole cast is for those who do not know it; so it is said only where no one is left.
+    """
+    session, to = snapshot.session, snapshot.session.audience_of(typed.reveal_to)
+    known = typed.known_by
+    if typed.groups:
+        known |= audience_of_groups(typed.groups, session.slots, snapshot.tab1.profiles)
+    for reveal in snapshot.reveals:
+        known |= reveal.audience if reveal.number == number else NOBODY
+    both = [slot for slot in session.slots if slot in known and slot in to]
+    if not both or (to.is_everyone and len(both) < len(session.slots)):
+        return ""
+    names = names_of(Audience.of(both), session)
+    return f"Known already to {names}."
+
+
 def typed_of(secret: Secret | None) -> TypedSecret:
     """Return the fields that show a secret; without one, those of a new one."""
     if secret is None:

@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from core.config.models.accounts import accounts_of
 from core.config.models.assignments import choose_model, choose_models, defaults_for, setting_of
 from core.config.models.model_config import PromptStyle
 from core.config.models.model_defaults import LOCAL_MODEL
 from core.config.models.sampling import NO_SAMPLING, SMALL_SAMPLING
-from core.config.sections import AgentSettings, ProfileSettings, ProviderName
+from core.config.sections import AgentSettings, ProfileName, ProfileSettings, ProviderName
 from core.config.settings import load_settings
 from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
@@ -246,8 +248,12 @@ def test_an_answer_may_have_ten_characters_a_token_and_at_least_four_thousand() 
 
 
 @pytest.mark.parametrize("role", AgentRole)
-def test_an_error_names_the_setting_of_its_role(role: AgentRole) -> None:
-    assert setting_of(role, "timeout") == f"STORYENGINE_PROFILES__<PROFILE>__{role.name}__TIMEOUT"
+def test_an_error_names_the_setting_of_its_profile_and_role(role: AgentRole) -> None:
+    profile = ProfileSettings(provider="openai")
+    for name in get_args(ProfileName):
+        choice = choose_models(profile, accounts_of(profile, name))[role]
+        said = f"STORYENGINE_PROFILES__{name.upper()}__{role.name}__TIMEOUT"
+        assert setting_of(choice, role, "timeout") == said
 
 
 ON_1B, ON_7B = (Path(f"/models/llama-{size}.gguf") for size in ("1b", "7b"))

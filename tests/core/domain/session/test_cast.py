@@ -35,5 +35,19 @@ def test_a_name_goes_before_another_name_and_one_that_means_two_means_none(
     assert CAST.called(typed) is slot
 
 
+@pytest.mark.parametrize(
+    ("typed", "slots"),
+    [
+        ("ka", [Slot.RED]),
+        ("keeper", [Slot.RED, Slot.ORANGE]),
+        ("Yellow", [Slot.YELLOW]),
+        ("ost", []),
+        (" ", []),
+    ],
+)
+def test_a_beginning_of_a_name_or_a_word_of_it_finds_those_who_have_it(typed: str, slots: list[Slot]) -> None:
+    assert CAST.called_in_part(typed) == slots
+
+
 def test_the_other_names_are_those_that_mean_one_of_the_chapter() -> None:
     assert CAST.other_names == {"Kay": Slot.RED, "Joss": Slot.ORANGE, "Sailor": Slot.ORANGE}

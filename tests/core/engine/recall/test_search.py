@@ -14,9 +14,10 @@ from core.domain.bank.pieces import PieceVector
 from core.domain.bank.recall import ItemVector
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
+from core.domain.story.memory import BlockType, correction_payload
 from core.engine.recall.asking import Meaning
 from core.engine.recall.search import excerpt_of, matcher_of, search
-from core.engine.recall.texts import HitPlace, lacking_pieces
+from core.engine.recall.texts import ChapterTexts, HitPlace, lacking_pieces
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
@@ -109,6 +110,55 @@ async def test_story_memory_and_drafts_are_found_by_meaning_at_the_nearest_piece
     assert {(hit.place, hit.text, hit.similarity) for hit in found} == {(HitPlace.MEMORY, gate.text, 1.0)}
     hits = await search(store, [session.id], "gate", embed)
     assert {hit.similarity for hit in hits} == {None}, "what has the words is there once"
+    await lease.aclose()
+
+
+async def test_what_has_the_words_comes_before_what_has_their_meaning_alone() -> None:
+    store = MemoryStore()
+    session, lease = await chapters.locked_session(store, keeps_bank=True)
+    session = await chapters.play(store, session, lease, 3)
+    item = fact(1, session_id=session.id)
+    await store.commit(Changes(session_id=session.id, items=(item,)), lease)
+    vector = ItemVector(session_id=session.id, item_id=item.id, version=1, vector=(0.4, 0.9))
+    await store.bank.put_vectors("m", [vector])
+
+    async def embed(text: str) -> Meaning:
+        return Meaning((1.0, 0.0), "m")
+
+    hits = await search(store, [session.id], "gate shut", embed)
+    assert hits[0].text == "the gate is shut"
+    assert [hit.has_words for hit in hits] == sorted((hit.has_words for hit in hits), reverse=True)
+    assert hits[-1].by_meaning.startswith("≈0.4"), "the item has its meaning alone"
+    await lease.aclose()
+
+
+async def test_hits_in_memory_say_which_block_and_which_section_of_it_has_them() -> None:
+    store = MemoryStore()
+    session, lease = await chapters.locked_session(store)
+    session = await chapters.play(store, session, lease, 2)
+    said = correction_payload("The gate is open.", 2, None)
+    correction = replace(
+        chapters.delta(session, 1, 2),
+        type=BlockType.CANON_CORRECTION,
+        first=0,
+        last=0,
+        payload=said,
+        ordinal=1,
+    )
+    session = replace(session, canon_version=session.canon_version + 1)
+    await store.commit(Changes(session_id=session.id, session=session, blocks=(correction,)), lease)
+    hits = await search(store, [session.id], "the gate")
+    assert [(hit.prompts, hit.who) for hit in hits if hit.place is HitPlace.MEMORY] == [
+        ("correction after prompt 2", ""),
+        ("world and chapter", "canon locks"),
+    ]
+    delta = replace(chapters.delta(session, 1, 7), payload={"canon_locks": ["a"], "n": {"b": ["c", "d"]}})
+    texts = ChapterTexts({}, (), (delta,), ()).texts(HitPlace.MEMORY)
+    assert [(text.told, text.who, text.part, text.text) for text in texts] == [
+        ("prompts 1–7", "canon locks", 0, "a"),
+        ("prompts 1–7", "n", 1, "c"),
+        ("prompts 1–7", "n", 2, "d"),
+    ]
     await lease.aclose()
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from textual.app import App, ComposeResult
 from textual.widgets import Input, Static
 
 from core.domain.audience import Audience
@@ -14,6 +15,7 @@ from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.services.bank.changes import NO_WIDER, OTHER_KIND
 from core.engine.services.bank.service import Bank
+from storyengine_tui.screens.bank.bank_rows import rows_of
 from storyengine_tui.screens.bank.item_commands import NO_THREAD, ONE_TO_EDIT
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_screen import ItemScreen
@@ -23,11 +25,32 @@ from storyengine_tui.screens.narrative.memory.item_reader import NONE_ALIKE
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.reading.passage_view import PassageView
+from tests.core.bank_samples import fact
 from tests.tui.bank_tab import Tab, tab3
 from tests.tui.banked_chapter import ITEMS, SCRIPT, is_confirmed, keep, make_banked
+from tests.tui.chapter import session
 from tests.tui.engine_app import Desktop, make_active, screen_text
 
 pytestmark = pytest.mark.anyio
+
+
+async def test_the_last_column_stands_beside_the_scroll_bar_of_a_long_list() -> None:
+    chapter = session(40)
+    items = [fact(number, session_id=chapter.id) for number in range(1, 60)]
+    view = ItemList(lambda: chapter, id="items")
+
+    class ListApp(App[None]):
+        def compose(self) -> ComposeResult:
+            yield view
+
+    app = ListApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        for count, room in ((3, 80), (59, 79)):
+            rows = rows_of(items[:count], {}, 40)
+            view.show_items(rows)
+            await pilot.pause()
+            assert view.show_vertical_scrollbar is (count > 24)
+            assert view.render_line(0).text[:room].endswith(f"{rows[0].strength:.2f}"[-3:])
 
 
 async def test_a_chapter_that_keeps_no_bank_has_the_two_forms_of_memory_and_reads_no_items(

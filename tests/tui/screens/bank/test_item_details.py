@@ -15,6 +15,17 @@ def texts(item: Item, *others: Item, is_out: bool = False) -> list[str]:
     return [one.text for one in found]
 
 
+def test_an_item_says_what_was_merged_into_it_and_that_one_where_it_went() -> None:
+    key, barrels = (
+        fact(1, name="Key", text="A key hangs there."),
+        fact(2, name="Barrels", text="Six barrels."),
+    )
+    merged = replace(barrels, merged_into=key.id)
+    assert "What was merged into it\nBarrels: Six barrels." in texts(key, merged)
+    assert "Merged into: Key" in texts(merged, key, is_out=True)[1]
+    assert not any("erged into" in one for one in texts(key, barrels))
+
+
 def test_an_item_says_what_it_took_the_place_of_and_how_that_comes_back() -> None:
     first = fact(1, prompt_index=3, text="Her left arm bleeds.")
     second = replace(fact(2, prompt_index=7, text="Her left arm is bound."), supersedes=first.id)

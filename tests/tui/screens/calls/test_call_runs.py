@@ -55,9 +55,10 @@ def test_the_row_of_several_calls_has_their_sums_and_says_how_many_failed() -> N
     assert call_runs.outcome_of(run) == "2 calls"
 
 
-def test_a_call_for_vectors_is_shown_without_an_agent() -> None:
-    [call] = newest_first([vectors()])
+def test_a_call_for_vectors_is_shown_without_an_agent_and_as_one_that_was_made() -> None:
+    [call] = newest_first([vectors(call=0)])
     facts = facts_of(call, active().snapshot.session)
+    assert facts.splitlines()[0].endswith(" · attempt 1")
     assert facts.startswith("Embedding · ")
     assert "Context Summary" not in facts
 

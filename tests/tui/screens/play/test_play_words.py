@@ -13,7 +13,12 @@ from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.transcript import PieceKind, render_window
 from core.text.composer_text import joined, merged, without
-from storyengine_tui.screens.play.play_view import ending_consequences, play_view, summary_failure
+from storyengine_tui.screens.play.play_view import (
+    ending_consequences,
+    play_view,
+    summary_failure,
+    why_not_writable,
+)
 from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
 from tests.core.simulation import active
 from tests.tui.chapter import events, session
@@ -55,6 +60,14 @@ def test_without(text: str, part: str, rest: str | None) -> None:
 )
 def test_merged_holds_both(stored: str, typed: str, whole: str) -> None:
     assert merged(stored, typed) == whole
+
+
+def test_a_chapter_that_is_ending_says_so_in_a_line_of_80_columns() -> None:
+    ending = replace(session(8), state=SessionState.SUMMARIZING, is_ending=True)
+    said = why_not_writable(ending, None, is_writer=True)
+    assert said.startswith("The chapter is ending")
+    # The counter of the composer has the rest of the line.
+    assert len(said) <= 56
 
 
 def test_the_end_says_how_much_is_summarised() -> None:

@@ -6,6 +6,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Static
 
+from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
@@ -108,7 +109,7 @@ async def test_enter_goes_to_the_words_in_memory(desktop: Desktop) -> None:
         blocks = await app.session.reads.memory_blocks()
         text = next(text for text in texts_of(blocks[-1].payload) if len(text) > 20)
         screen = await searching(pilot, app, text.split()[-1].strip("."))
-        await choose(pilot, screen, f"Memory, prompt {blocks[-1].last}")
+        await choose(pilot, screen, f"Memory, {PromptRange(blocks[-1].first, blocks[-1].last).named}")
         view = app.chapter.query_one(MemoryCell).memory.view
         await until(pilot, lambda: view.selection.text_in_one)
         assert view.selection.text_in_one == text.split()[-1].strip(".")

@@ -47,17 +47,24 @@ def reply(number: int, session_id: SessionId, text: str, **values: Any) -> Reply
     )
 
 
-def test_condensed_memory_is_asked_for_in_words() -> None:
+@pytest.mark.parametrize(
+    ("kind", "last", "said"),
+    [
+        (RequestKind.CONDENSE, 28, "memory of prompts 1–28 in fewer words"),
+        (RequestKind.EXTRACTION, 1, "memory bank: items of prompt 1"),
+    ],
+)
+def test_work_on_prompts_is_asked_for_in_words(kind: RequestKind, last: int, said: str) -> None:
     request = BackgroundRequest(
         id=RequestId(UUID(int=9)),
         session_id=ELSEWHERE,
-        kind=RequestKind.CONDENSE,
+        kind=kind,
         priority=0,
-        prompts=PromptRange(1, 28),
+        prompts=PromptRange(1, last),
         created_at=NOON,
         updated_at=NOON,
     )
-    assert purpose_of(request) == "memory of prompts 1–28 in fewer words"
+    assert purpose_of(request) == said
 
 
 def entries_of(session_id: SessionId) -> list[Entry]:

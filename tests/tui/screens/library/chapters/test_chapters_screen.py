@@ -234,5 +234,8 @@ def test_titles_of_restored_chapters_are_told_apart_where_they_are_cut(width: in
     assert shown[0].startswith("T")
     assert [one[-6:] for one in shown] == ["s 1–7)", " 8–14)"]
     assert all(cell_len(one) <= width for one in shown)
+    branch = shortened_title("The Lantern of Orrin Bay (branch at prompt 2)", 27)
+    assert branch == "The Lantern… (…at prompt 2)"
+    assert cell_len(shortened_title(f"A title ({'x' * 60})", width)) <= width
     assert shortened_title("A short one (with a note)", width) == "A short one (with a note)"
     assert shortened_title("word " * 20, width).endswith("…")

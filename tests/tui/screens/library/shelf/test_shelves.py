@@ -59,8 +59,8 @@ def _named(book: Any) -> Any:
 async def shelf(pilot: Pilot[Any], key: str, kind: type[ShelfScreen[Any]]) -> ShelfScreen[Any]:
     """Open the library, and in it the list of a key."""
     await pilot.press("f5")
-    await until(pilot, lambda: isinstance(pilot.app.screen, ChaptersScreen))
-    await until(pilot, lambda: pilot.app.screen.query_one(DataTable).row_count > 0)
+    # In a chapter of a book it opens with the books.
+    await until(pilot, lambda: isinstance(pilot.app.screen, ShelfScreen) and bool(cells(pilot.app.screen)))
     await pilot.press(key)
     await until(pilot, lambda: isinstance(pilot.app.screen, kind))
     screen = pilot.app.screen
@@ -237,7 +237,7 @@ async def test_where_a_book_goes_on_already_the_gm_is_asked_before_a_chapter_com
 
     async with desktop.window(make_library) as (pilot, app):
         screen = await shelf(pilot, "1", BooksScreen)
-        await pilot.press("down", "c")
+        await pilot.press("up", "c")
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
         assert "“Grey Point” goes on with chapter 2 already" in screen_text(app)
         await pilot.press("escape")
@@ -272,3 +272,18 @@ async def test_a_key_that_comes_twice_begins_one_chapter(desktop: Desktop) -> No
         await until(pilot, lambda: app.screen is app.chapter)
         async with desktop.engine() as engine:
             assert len(await engine.sessions()) == 3
+
+
+async def test_f5_lists_the_book_of_the_open_chapter_with_the_cursor_on_it(desktop: Desktop) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        await until(pilot, lambda: app.session is not None)
+        [book] = await app.workspace.require_engine().library.books.listed()
+        await app.workspace.open(book.chapters[0])
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, BooksScreen) and bool(cells(app.screen)))
+        books = app.screen
+        assert isinstance(books, BooksScreen)
+        assert books.chapter is not None
+        assert books.chapter.id == book.chapters[0]
+        await shelf_of(pilot, "2", ChaptersScreen)
+        assert [row[0] for row in cells(app.screen)] == ["The relief boat is late."], "2 stays there"

@@ -19,6 +19,10 @@ def statuses(table: Table) -> tuple[EventStatus, ...]:
     return table.session.snapshot.statuses
 
 
+def notices(table: Table) -> list[str]:
+    return [notice.message for notice in table.app._notifications] or [""]
+
+
 async def test_a_key_in_the_transcript_marks_the_line_at_the_cursor_and_goes_on_to_the_next_status(
     desktop: Desktop,
 ) -> None:
@@ -28,10 +32,18 @@ async def test_a_key_in_the_transcript_marks_the_line_at_the_cursor_and_goes_on_
         await table.pilot.pause()
         assert "k" not in table.app.screen.active_bindings
         await table.pilot.press("v", "up", "up")
+        saids = iter(
+            ("Prompt 1 is always sent", "Prompt 1 is sent to no model", "Prompt 1 is sent while it is recent")
+        )
         for status, sign in ((ALWAYS, "⟨always sent⟩ 1) Who"), (NEVER, "⟨never sent⟩ 1) Who"), (DEFAULT, "")):
             await table.pilot.press("k")
             await table.until(lambda: statuses(table) == (EventStatus(1, 1, 0, status),))  # noqa: B023
             await table.until(lambda: table.transcript.text.startswith(sign or "1) Who"))  # noqa: B023
+            said = next(saids)
+            await table.until(lambda: notices(table)[-1].startswith(said))  # noqa: B023
+            assert len(notices(table)) == 1, "it takes the place of the one before"
+        await table.pilot.press("down", "k")
+        await table.until(lambda: notices(table)[-1].startswith("Line 1 after prompt 1 is always sent"))
 
 
 async def test_the_palette_marks_the_line_at_the_cursor_and_offers_it_only_with_one(desktop: Desktop) -> None:

@@ -1,5 +1,6 @@
 """Secrets on tab 1: a cell that shows once there is one, and a screen where each is edited."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,19 +10,23 @@ from textual.widgets import Input, OptionList, Static
 
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.ids import SessionId
+from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
-from core.domain.story.secret import LONGEST_SECRET, MOST_SECRETS, Secret
+from core.domain.story.secret import LONGEST_SECRET, MOST_SECRETS, Reveal, Secret
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
+from core.storage.snapshot import Snapshot
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.screens.setup.secrets.secret_screen import SecretScreen
 from storyengine_tui.screens.setup.secrets.secrets_cell import SecretsCell
+from storyengine_tui.screens.setup.secrets.secrets_view import TypedSecret, known_line
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
+from tests.core import samples
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
 
 pytestmark = pytest.mark.anyio
@@ -100,6 +105,27 @@ async def secret_begun(pilot: Pilot[Any], app: StoryEngineApp) -> SecretScreen:
     assert app.chapter.may_do("setup", "add_secret")
     app.chapter.do_there("setup", "add_secret")
     return await screen_shown(pilot)
+
+
+@pytest.mark.parametrize(
+    ("known", "to", "said"),
+    [
+        (MIRA, MIRA, "Known already to Mira."),
+        (MIRA | JONAS, MIRA, "Known already to Mira."),
+        (MIRA, JONAS, ""),
+        (MIRA, EVERYONE, ""),
+        (EVERYONE, EVERYONE, "Known already to everyone."),
+        (MIRA, NOBODY, ""),
+    ],
+)
+def test_a_reveal_to_somebody_who_knows_the_secret_says_so(known: Audience, to: Audience, said: str) -> None:
+    names = {Slot.RED: "Mira", Slot.ORANGE: "Jonas"}
+    snapshot = Snapshot(session=samples.session(prompts=1, names=names, characters=2), tab1=Tab1Inputs())
+    typed = TypedSecret(text="A secret.", known_by=known, reveal_at="3", reveal_to=to)
+    assert known_line(typed, snapshot, 1) == said
+    # Also what was revealed before counts.
+    told = replace(snapshot, reveals=(Reveal(1, 1, JONAS),))
+    assert known_line(replace(typed, known_by=NOBODY, reveal_to=JONAS), told, 1) == "Known already to Jonas."
 
 
 def part(screen: SecretScreen, name: str) -> SlotChecks:
