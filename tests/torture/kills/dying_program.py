@@ -1,8 +1,7 @@
 """The real program, killed at a step: `python -m tests.torture.kills.dying_program ORDERS -- ARGUMENTS`.
 
-The product knows nothing of this. Around its own seams (store, pen, locks, migration, provider, backup)
-every step is announced, and where the orders say so, the program, the server, or both get SIGKILL, at that
-step and at no other.
+The product knows nothing of this. Around its own seams (store, locks, migration, provider, backup) every step
+is announced, and where the orders say so, the program, the server or both get SIGKILL.
 """
 
 import asyncio
@@ -163,7 +162,6 @@ def install(reaper: Reaper) -> None:
     import db.store
     import db.writes.commit_connection
     import db.writes.writer_lock
-    from core.engine.engine import Engine
     from core.engine.scene.service import Scene
     from core.engine.session.session_edits import SessionEdits
     from core.engine.session.session_handle import SessionHandle
@@ -195,15 +193,17 @@ def install(reaper: Reaper) -> None:
     seams.around(db.writes.writer_lock.WriterLease, "aclose", "writer's lock given back")
     seams.around_plain(core.exchange.chapter_file, "write_new", "chapter file written")
     seams.around_plain(core.exchange.chapter_file, "_move_to_free_name", "chapter file named")
-    seams.confirming(Engine, "correct_canon", lambda _, session_id, text: [text])
+    seams.confirming(
+        PostgresStore,
+        "commit",
+        lambda _, changes, lease: [str(one.payload.get("correction") or "") for one in changes.blocks],
+    )
     seams.confirming(SessionHandle, "submit_prompt", lambda _, slot, text, **options: [text])
     seams.confirming(Scene, "narrate", lambda _, text, **options: [text])
     seams.confirming(Scene, "edit_secrets", lambda _, edited: [secret.text for secret in edited])
     seams.confirming(SessionEdits, "edit_tab1", lambda _, edit: [edit.world, edit.chapter, edit.title])
     seams.confirming(SessionEdits, "define_narrative", lambda _, text, words: [text])
-    seams.confirming(
-        SessionEdits, "edit_prompt_blocks", lambda _, edited: [block.text for block in edited.blocks]
-    )
+    seams.confirming(SessionEdits, "edit_prompt_blocks", lambda _, made: [one.text for one in made.blocks])
     _install_library(seams)
     _install_bank(reaper, seams)
     _install_streams(reaper)
