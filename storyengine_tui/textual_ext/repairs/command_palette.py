@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.command import CommandInput, CommandList, CommandPalette, SearchIcon
@@ -44,6 +44,7 @@ class GuardedCommandPalette(CommandPalette):
         )
         return next((one for one in running if not one.is_finished), None)
 
+    @work(group="submit", exclusive=True)
     async def _submit_once_found(self) -> None:
         while (search := self._search) is not None:
             with suppress(WorkerError):  # replaced by a search for more words
@@ -101,5 +102,5 @@ class GuardedCommandPalette(CommandPalette):
             event.stop()
             event.prevent_default()
             if is_early and not self._has_chosen:
-                self.run_worker(self._submit_once_found(), group="submit", exclusive=True)
+                self._submit_once_found()
         self._has_chosen = self._has_chosen or isinstance(event, OptionList.OptionSelected)
