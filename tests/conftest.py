@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def begin_elsewhere(config: pytest.Config, worker: int) -> None:
-    """Have each worker begin with another file of the tests, where all of them are run.
+    """Start each worker at another test file, in a run of the whole suite.
 
     What one of them has compiled, the others read. Side by side, each would compile every file of a new
     checkout, which takes three times as long as to read it.

@@ -41,24 +41,20 @@ async def test_only_the_reply_of_a_very_small_model_ends_at_our_own_mark_and_its
             assert call.left_out == (told,)
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("She went. And the", "The end of the output after its last whole sentence (7 characters)"),
+        (
+            "The story of FULL_TRANSCRIPT is a tale of a lamp. She went.",
+            "Sentences that speak of the input, not of the story: 1",
+        ),
+    ],
+    ids=["a broken sentence", "talk of the input"],
+)
 async def test_what_is_cut_off_a_very_small_models_narrative_is_said_on_its_call(
-    store: PostgresStore,
+    store: PostgresStore, text: str, told: str
 ) -> None:
-    said = Entry(match=ScriptMatch.model_validate(MATCHES[RequestKind.NARRATIVE]), text="She went. And the")
-    choices = in_style(AgentRole.NARRATIVE, PromptStyle.SMALL)
-    async with chapter(store, scripted(said), choices=choices) as session:
-        await play(session, 1)
-        await session.end_chapter()
-        await session.wait_idle()
-        request = await done(session, await session.build_narrative())
-        [draft] = await store.drafts(session.id)
-        [call] = await store.artifacts(session.id, request_id=request.id)
-        assert draft.text == "She went."
-        assert call.left_out == ("The end of the output after its last whole sentence (7 characters)",)
-
-
-async def test_what_a_very_small_model_says_of_its_input_is_not_in_the_chapter(store: PostgresStore) -> None:
-    text = "The story of FULL_TRANSCRIPT is a tale of a lamp. She went."
     said = Entry(match=ScriptMatch.model_validate(MATCHES[RequestKind.NARRATIVE]), text=text)
     choices = in_style(AgentRole.NARRATIVE, PromptStyle.SMALL)
     async with chapter(store, scripted(said), choices=choices) as session:
@@ -69,7 +65,7 @@ async def test_what_a_very_small_model_says_of_its_input_is_not_in_the_chapter(s
         [draft] = await store.drafts(session.id)
         [call] = await store.artifacts(session.id, request_id=request.id)
         assert draft.text == "She went."
-        assert call.left_out == ("Sentences that speak of the input, not of the story: 1",)
+        assert call.left_out == (told,)
 
 
 @pytest.mark.parametrize("style", PromptStyle)

@@ -13,12 +13,14 @@ from core.domain.bank.details import PersonDetails
 from core.domain.bank.pieces import PieceVector
 from core.domain.bank.recall import ItemVector
 from core.domain.ids import SessionId
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, correction_payload
 from core.engine.recall.asking import Meaning
 from core.engine.recall.search import excerpt_of, matcher_of, search
 from core.engine.recall.texts import ChapterTexts, HitPlace, lacking_pieces
 from core.storage.changes import Changes
+from core.storage.session_store import Lease
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
 from tests.core.bank_samples import fact
@@ -51,25 +53,32 @@ async def test_words_are_found_in_story_memory_and_bank_whoever_may_know_them() 
     await lease.aclose()
 
 
-async def test_items_are_found_by_meaning_and_come_first_and_lead_to_the_events_that_prove_them() -> None:
+async def with_item(vector: tuple[float, float]) -> tuple[MemoryStore, Session, Lease]:
+    """Store a chapter of three prompts that has one item, with this meaning."""
     store = MemoryStore()
     session, lease = await chapters.locked_session(store, keeps_bank=True)
     session = await chapters.play(store, session, lease, 3)
     item = fact(1, session_id=session.id)
     await store.commit(Changes(session_id=session.id, items=(item,)), lease)
-    vector = ItemVector(session_id=session.id, item_id=item.id, version=1, vector=(1.0, 0.0))
-    await store.bank.put_vectors("m", [vector])
+    meaning = ItemVector(session_id=session.id, item_id=item.id, version=1, vector=vector)
+    await store.bank.put_vectors("m", [meaning])
+    return store, session, lease
 
-    async def embed(text: str) -> Meaning:
-        return Meaning((1.0, 0.0), "m")
 
-    [found, said] = await search(store, [session.id], "something that opens a door", embed)
+async def asked(text: str) -> Meaning:
+    """Return the meaning that is asked about, whatever the text."""
+    return Meaning((1.0, 0.0), "m")
+
+
+async def test_items_are_found_by_meaning_and_come_first_and_lead_to_the_events_that_prove_them() -> None:
+    store, session, lease = await with_item((1.0, 0.0))
+    [found, said] = await search(store, [session.id], "something that opens a door", asked)
     assert found.similarity == pytest.approx(1.0)
     assert (found.by_meaning, said.by_meaning) == ("≈1.00 ", "≈1.00 ")
-    [by_both, *_] = await search(store, [session.id], "the key", embed)
+    [by_both, *_] = await search(store, [session.id], "the key", asked)
     assert (by_both.similarity, by_both.by_meaning) == (found.similarity, ""), "it has the words"
     # The event that proves it is found with it, where its take is canon.
-    [proof] = item.evidence
+    [proof] = fact(1, session_id=session.id).evidence
     assert (said.place, said.prompt, int(said.source)) == (
         HitPlace.TRANSCRIPT,
         proof.prompt_index,
@@ -114,18 +123,8 @@ async def test_story_memory_and_drafts_are_found_by_meaning_at_the_nearest_piece
 
 
 async def test_what_has_the_words_comes_before_what_has_their_meaning_alone() -> None:
-    store = MemoryStore()
-    session, lease = await chapters.locked_session(store, keeps_bank=True)
-    session = await chapters.play(store, session, lease, 3)
-    item = fact(1, session_id=session.id)
-    await store.commit(Changes(session_id=session.id, items=(item,)), lease)
-    vector = ItemVector(session_id=session.id, item_id=item.id, version=1, vector=(0.4, 0.9))
-    await store.bank.put_vectors("m", [vector])
-
-    async def embed(text: str) -> Meaning:
-        return Meaning((1.0, 0.0), "m")
-
-    hits = await search(store, [session.id], "gate shut", embed)
+    store, session, lease = await with_item((0.4, 0.9))
+    hits = await search(store, [session.id], "gate shut", asked)
     assert hits[0].text == "the gate is shut"
     assert [hit.has_words for hit in hits] == sorted((hit.has_words for hit in hits), reverse=True)
     assert hits[-1].by_meaning.startswith("≈0.4"), "the item has its meaning alone"
