@@ -54,6 +54,18 @@ def test_no_two_test_files_have_one_name() -> None:
     assert not {name for name, count in names.items() if count > 1 and name.startswith("test_")}
 
 
+def test_no_two_files_play_chapters_of_one_title_on_the_machine_they_share() -> None:
+    """Two files may run on one machine of a worker, in any order: a chapter of that title is played on."""
+    files = (
+        path for path in tracked() if path.is_relative_to(ROOT / "tests" / "e2e") and path.suffix == ".py"
+    )
+    titles = Counter(
+        title for path in files for title in set(re.findall(r'chapter_script\(\s*"([^"]+)"', text_of(path)))
+    )
+    assert len(titles) > 20, "scripts are found"
+    assert [title for title, files_of_it in titles.items() if files_of_it > 1] == []
+
+
 @pytest.mark.parametrize("pattern", [MACHINE, REGISTRY], ids=["machine path", "registry"])
 def test_no_file_names_a_machine_or_a_registry(pattern: re.Pattern[str]) -> None:
     found = [

@@ -133,22 +133,22 @@ def test_a_chapter_is_archived_restored_and_purged_only_on_an_explicit_second_st
 
 def test_a_database_is_backed_up_and_restored(served: tuple[Machine, str]) -> None:
     here, _ = served
-    script = here.write("kept.toml", chapter_script("Kept", 1))
+    script = here.write("kept.toml", chapter_script("Backed Up", 1))
     here.lines("play", script, "--provider", "scripted", "--out", here.out)
     [address] = here.lines("db", "url")
     assert address.startswith("postgresql")
     assert here.lines("db", "upgrade") == ["The database is up to date."]
     backup = here.work / "backup.dump"
     here.lines("db", "backup", backup)
-    before = here.call("export", *ids(here, "Kept")).stdout
+    before = here.call("export", *ids(here, "Backed Up")).stdout
     refused = here.call("db", "restore", backup)
     assert refused.returncode == ExitCode.STORAGE_FAILED, "it would replace what is there"
-    here.lines("archive", *ids(here, "Kept"))
+    here.lines("archive", *ids(here, "Backed Up"))
     _, told = here.lines("restore", backup, "--replace")
-    assert here.call("export", *ids(here, "Kept")).stdout == before
-    assert here.call("sessions", "--archived").stdout.count("Kept") == 0
+    assert here.call("export", *ids(here, "Backed Up")).stdout == before
+    assert here.call("sessions", "--archived").stdout.count("Backed Up") == 0
     here.lines("restore", told.removeprefix("The previous content is in "), "--replace")
-    assert ids(here, "Kept", "--archived"), "what was replaced is back"
+    assert ids(here, "Backed Up", "--archived"), "what was replaced is back"
     kept = here.work / "kept"
     kept.mkdir()
     written = [here.lines("backup", kept, "--keep", "2") for _ in range(3)]
