@@ -1,1 +1,1 @@
-"""Benchmarks that anyone can run; each is a module: `python -m bench.start`."""
+"""Benchmarks that anyone can run; each is a module: `python -m bench.store.start`."""

@@ -14,13 +14,17 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from bench import book, context, embedding, installation, lore, opening, playing, queue, recall, start
+from bench import installation
+from bench.input import book, context, lore
 from bench.measure import Figure, print_table, write_json
+from bench.models import embedding
+from bench.play import playing, queue
 from bench.screen import peers
 from bench.screen.figures import screen_figures
 from bench.screen.peer_programs import PEERS
 from bench.screen.run import FULL, QUICK, measure_screen
 from bench.screen.visits import Samples
+from bench.store import opening, recall, start
 
 RESULTS = Path("bench/results/bench.json")
 

@@ -142,7 +142,7 @@ def _rows_so_far(url: str) -> int:
 async def test_a_long_story_costs_what_a_short_one_costs(
     grown: tuple[str, SessionId, SessionId, SessionId], work: Callable[[Story], Awaitable[None]]
 ) -> None:
-    """Counted in rows that the server looks at; `bench/opening.py` takes the time."""
+    """Counted in rows that the server looks at; `bench/store/opening.py` takes the time."""
     url, *ids, _ = grown
     short, long = [await rows_touched(url, session_id, work) for session_id in ids]
     assert 0 < long <= short * SLACK, (short, long)

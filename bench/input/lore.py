@@ -1,4 +1,4 @@
-"""Times activation in a book of ten thousand entries, beside a naive scan: `python -m bench.lore`.
+"""Times activation in a book of ten thousand entries, beside a naive scan: `python -m bench.input.lore`.
 
 A chapter grows by one message at a time; 60,000 characters of it are scanned. The naive scan looks for every
 key in all of the text. Both find the same entries, or there is no figure. Books of 1,000, 10,000 and 50,000

@@ -1,6 +1,6 @@
 """Measures how much of play a delta of the bundled model covers, for the first prompts of each example.
 
-    python -m bench.memory [--prompts 7] [--examples 3]
+    python -m bench.models.memory [--prompts 7] [--examples 3]
 
 The chunk is the GM's first prompts of an example, each also said by the character that it goes to, so that
 no reply has to be written first. Counted are the entries of each list, and the share of their texts that
@@ -35,7 +35,7 @@ from core.gateway.model_gateway import model_request
 from core.providers.base import Completion, Provider, TextDelta
 from core.providers.factory import make_provider
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 COUNTED = ("state_changes", "items_clues_discovered", "unresolved_threads")
 
 
@@ -125,7 +125,7 @@ def _list(value: object) -> list[dict[str, object]]:
 
 def main() -> None:
     """Measure as the command line says."""
-    parser = argparse.ArgumentParser(prog="python -m bench.memory")
+    parser = argparse.ArgumentParser(prog="python -m bench.models.memory")
     parser.add_argument("--prompts", type=int, default=7, choices=range(1, 8), help="1 to 7 of each example")
     parser.add_argument("--examples", type=int, default=3, choices=range(1, 4), help="how many examples")
     options = parser.parse_args()

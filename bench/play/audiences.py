@@ -1,6 +1,6 @@
 """Measures the engine's cost of audiences per prompt: two chapters that are played in turns.
 
-    python -m bench.audiences [--prompts 350]
+    python -m bench.play.audiences [--prompts 350]
 
 In the one, everyone hears everything. In the other a character is absent, one prompt of a chunk is heard by
 everyone all the same and every third one is whispered, so that each chunk has three audiences and gets three
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from bench.measure import Figure, print_table
-from bench.timed_provider import PROMPT, TimedProvider, lock_chapter, work_of
+from bench.play.timed_provider import PROMPT, TimedProvider, lock_chapter, work_of
 from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings
 from core.domain.audience import EVERYONE, NOBODY, Audience

@@ -1,7 +1,7 @@
 """Measures the length of a character's input as the story grows, and the share of consecutive ones.
 
-    python -m bench.context
-    python -m bench.context --first-word [N]   ask the bundled model too, for the last N of 70 replies
+    python -m bench.input.context
+    python -m bench.input.context --first-word [N]   ask the bundled model too, for the last N of 70 replies
 
 The input must stay within the budget at 7, 70, 700 and 7,000 prompts; while no block is added,
 consecutive inputs of one character must share at least 70 % of the shorter one, so that a

@@ -1,6 +1,6 @@
 """Measures the engine's cost of a prompt against other versions of the program: all of them in turns.
 
-    python -m bench.against CHECKOUT [CHECKOUT …] [--prompts 300]
+    python -m bench.play.against CHECKOUT [CHECKOUT …] [--prompts 300]
 
 Each checkout, and this one, plays a chapter of its own without takes, audiences and prices, in a process and
 on a private server of its own; the order of the turns goes round. Printed for each: processor time and wall
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bench.measure import Figure, print_table
 
-HERE = Path(__file__).parents[1]
+HERE = Path(__file__).parents[2]
 PLAYER = Path(__file__).with_name("against_player.py")
 WARM = 10
 """Prompts that are played before any is counted."""

@@ -1,7 +1,7 @@
 """Times the private database: cold, warm and attached, next to PostgreSQL's own programs.
 
 `initdb` and `pg_ctl start --wait` do the bare minimum with their defaults; the ratio says what our life cycle
-adds to them or saves. Run `python -m bench.start [RUNS]`.
+adds to them or saves. Run `python -m bench.store.start [RUNS]`.
 """
 
 import shutil

@@ -1,6 +1,6 @@
 """From Enter to the first word of a reply with a thousand requests waiting beside the play, against none.
 
-    python -m bench.queue [--prompts 60]
+    python -m bench.play.queue [--prompts 60]
 
 Two chapters are played in turns, one with 1,000 requests for help waiting and one without any; only one is
 open at a time. The model of both says its first word after 0.2 seconds, and goes on as a service does. It is
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.measure import Figure, print_table
-from bench.timed_provider import PROMPT, lock_chapter
+from bench.play.timed_provider import PROMPT, lock_chapter
 from core.agents.assist import AssistRequest, Field, Task
 from core.config.models.assignments import ModelAssignments, choose_models
 from core.config.sections import ProfileSettings

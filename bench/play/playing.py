@@ -1,6 +1,6 @@
 """Measures the engine's own cost of a prompt, at the beginning and at the end of a very long chapter.
 
-    python -m bench.playing [--prompts 10000]
+    python -m bench.play.playing [--prompts 10000]
 
 Plays a chapter with the scripted provider at full speed on the private server, and between prompts
 commits a bare single row on the same server in two ways: as a program with our libraries does it
@@ -12,7 +12,8 @@ trip and the flush alone. Printed as medians and ratios:
 - resident memory near the last prompt against that near the tenth;
 - work for a prompt where every prompt has three takes against one where none has several, and for a re-roll,
   in two chapters that are played in turns;
-- the same where a character is absent, prompts are whispered and secrets are kept: see `bench.audiences`.
+- the same where a character is absent, prompts are whispered and secrets are kept: see
+  `bench.play.audiences`.
 """
 
 import argparse
@@ -28,9 +29,9 @@ import psycopg
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 from sqlmodel import Field, SQLModel
 
-from bench.audiences import with_audiences
 from bench.measure import Figure, print_table, resident_bytes
-from bench.timed_provider import PROMPT, TimedProvider, lock_chapter, work_of
+from bench.play.audiences import with_audiences
+from bench.play.timed_provider import PROMPT, TimedProvider, lock_chapter, work_of
 from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings
 from core.domain.slot import Slot, slot_after

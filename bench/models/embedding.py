@@ -1,4 +1,4 @@
-"""Times the bundled embedding model for a query and a batch: `python -m bench.embedding [ROUNDS]`.
+"""Times the bundled embedding model for a query and a batch: `python -m bench.models.embedding [ROUNDS]`.
 
 Texts are as long as items of memory, 20 to 30 words. A query beside batches says how long an input waits for
 its vector while the memory of a chapter is read in.

@@ -1,4 +1,4 @@
-"""Times recall among 100,000 items: `python -m bench.recall [--quick] [--folder FOLDER]`.
+"""Times recall among 100,000 items: `python -m bench.store.recall [--quick] [--folder FOLDER]`.
 
 A book of twenty chapters has 5,000 items in each. One chapter alone is asked about, and all of them together;
 beside it stands a look at each of all vectors without any other condition, and how many of the nearest are

@@ -1,6 +1,6 @@
 """Measures a book as it grows: ten chapters in a row, each the next one of the one before.
 
-    python -m bench.book [--chapters 10] [--prompts 28]
+    python -m bench.input.book [--chapters 10] [--prompts 28]
 
 Plays every chapter with the scripted provider on the private server. Three characters answer in turns, one
 prompt in fifteen is whispered to the first of them, and of the lines from the first chapter one for all

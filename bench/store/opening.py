@@ -1,6 +1,6 @@
 """Opening a session and rendering its window: at 100 events, at 100,000, with three takes, with audiences.
 
-    python -m bench.opening [--events 100000] [--runs 15]
+    python -m bench.store.opening [--events 100000] [--runs 15]
 
 Opened as the screen does it: by the engine, with the writer's lock and all that is settled on the way. All
 have events of the same length, so that the window is as long; the long ones must open within 1.5 times of

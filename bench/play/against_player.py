@@ -1,4 +1,4 @@
-"""Plays a prompt for each line on stdin, with the program that PYTHONPATH names: see `bench.against`.
+"""Plays a prompt for each line on stdin, with the program that PYTHONPATH names: see `bench.play.against`.
 
 It uses only what versions of the program share. Each answer is a line: wall and processor seconds of the
 prompt, without those inside the provider.

@@ -1,0 +1,1 @@
+"""Measures an input: its length, the lore that is activated for it, a book that grows."""

@@ -1,0 +1,1 @@
+"""Measures the bundled models: the time of an embedding, what memory covers of play."""

@@ -1,0 +1,1 @@
+"""Measures the engine at play: its cost of a prompt, audiences, the queue, and other versions of it."""
