@@ -33,8 +33,9 @@ test: dev-environment ## run every test (ARGS="tests/core -k name" for some)
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-fast: dev-environment ## run what needs neither a server nor the app, in a minute
-	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/core tests/test_arrows.py tests/test_language.py \
-		--ignore tests/core/providers/local/test_local.py --ignore tests/core/providers/openai $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/core tests/repository/test_arrows.py \
+		tests/repository/test_language.py --ignore tests/core/providers/local/test_local.py \
+		--ignore tests/core/providers/openai $(ARGS)
 
 test-without-extensions: dev-environment ## run the screen's tests without private parts of Textual, then as if it were 8.3
 	@STORYENGINE_WITHOUT=all $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/tui $(ARGS)

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from core.config.sections import Profiles
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "docker-compose.yml"
 PROFILES = set(Profiles.model_fields)
 GUARDED = ("staging", "production")

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_architecture import tree
+from tests.repository.test_architecture import tree
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PACKAGES = ("core", "db", "migrations", "storyengine_tui")
 
 

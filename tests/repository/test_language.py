@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PRODUCT = ("core", "db", "migrations", "storyengine_tui")
 STRICT = (
     "core",

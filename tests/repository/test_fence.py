@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FENCE = "storyengine_tui/textual_ext/"
 PACKAGES = ("core", "db", "storyengine_tui")
 LIBRARIES = ("textual", "rich")

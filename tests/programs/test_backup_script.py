@@ -30,7 +30,7 @@ from tests.store.servers import (
     in_database,
 )
 
-SCRIPT = Path(__file__).parents[1] / "deploy" / "backup.sh"
+SCRIPT = Path(__file__).parents[2] / "deploy" / "backup.sh"
 PATIENCE = 30.0
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the script runs in a Linux container")

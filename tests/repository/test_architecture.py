@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
 PRODUCT = ("core", "db", "storyengine_tui")
 MAX_MODULES = 13
