@@ -30,7 +30,7 @@ from core.storage.queue_store import MAX_MESSAGE_CHARACTERS, parse_message
 from core.text.cleaning import clean, clean_line, has_controls, is_blank
 from storyengine_tui.screens.chapter.last_session import read_last_panel, read_last_session
 from storyengine_tui.screens.shared.kept_text import KeptText
-from tests.core.simulation import active
+from tests.core.rooms.simulation import active
 
 NOW = 1_800_000_000.0
 

@@ -11,7 +11,7 @@ from core.exchange.session_copy import PUT_ASIDE
 from core.exchange.session_export import from_json, read_body, to_json
 from core.providers.scripted.script import Entry, ScriptMatch
 from db.store import PostgresStore
-from tests.core.bank_room import SAID, calls, extractions, fact, items, read, scan
+from tests.core.rooms.bank_room import SAID, calls, extractions, fact, items, read, scan
 from tests.engine.windows import chapter, done, engine_on, play, scripted, window
 
 pytestmark = pytest.mark.anyio

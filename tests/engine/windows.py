@@ -32,7 +32,7 @@ from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.storage.changes import Changes
 from core.storage.session_store import Lease, SessionStore
-from tests.core.samples import waiting
+from tests.core.values.sessions import waiting
 from tests.store.servers import plain_url
 
 PATIENCE = 15.0

@@ -13,8 +13,8 @@ from core.domain.story.secret import Secret
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
-from tests.core.idle_hours import IdleHours
-from tests.core.samples import waiting
+from tests.core.rooms.idle_hours import IdleHours
+from tests.core.values.sessions import waiting
 from tests.leaks import bank
 from tests.leaks.canaries import (
     Ledger,

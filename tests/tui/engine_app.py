@@ -32,7 +32,7 @@ from core.storage.session_store import SessionStore
 from db.store import open_store
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.shell.app import StoryEngineApp
-from tests.core.samples import waiting
+from tests.core.values.sessions import waiting
 from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
 from tests.store.servers import cloned
 

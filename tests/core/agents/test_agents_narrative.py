@@ -19,7 +19,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.transcript import SEPARATOR, render_events
 from core.text.delimiters import SegmentName, escape_delimiters
-from tests.core.samples import any_text, choice, choices, event, memory, narrative_of, play, session
+from tests.core.values.sessions import any_text, choice, choices, event, memory, narrative_of, play, session
 
 
 def build(budget: int, style: PromptStyle = PromptStyle.FULL, output: int = 4_000) -> ContextBuilder:

@@ -18,7 +18,7 @@ from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
 from core.text.delimiters import SegmentName
-from tests.core.samples import session
+from tests.core.values.sessions import session
 
 TAB1 = Tab1Inputs(
     world="A lighthouse.", chapter="The boat is late.", identities={Slot.RED: "Keeps the light."}

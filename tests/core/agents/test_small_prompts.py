@@ -9,7 +9,7 @@ from core.agents.role.prompt_file import load_prompt, parse_prompt, prompt_for, 
 from core.config.models.model_config import PromptStyle
 from core.domain.agent_role import AgentRole
 from tests.core.agents.test_prompts import RULES, is_in_force
-from tests.core.samples import choice
+from tests.core.values.sessions import choice
 
 R = AgentRole
 

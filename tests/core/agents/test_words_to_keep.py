@@ -25,8 +25,8 @@ from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus, EventStatus, marked
 from core.domain.story.event import Event
 from core.text.delimiters import SegmentName
-from tests.core.bank_samples import fact
-from tests.core.samples import choice, event, memory, narrative_of, play, session
+from tests.core.values.bank import fact
+from tests.core.values.sessions import choice, event, memory, narrative_of, play, session
 
 RED = Audience.of((Slot.RED,))
 

@@ -22,7 +22,17 @@ from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.storage.snapshot import recent_from
 from core.text.delimiters import SegmentName, closing_mark, delimit, opening_mark
-from tests.core.samples import TAB1, any_text, choices, event, known, memory, narrative_of, play, session
+from tests.core.values.sessions import (
+    TAB1,
+    any_text,
+    choices,
+    event,
+    known,
+    memory,
+    narrative_of,
+    play,
+    session,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = {Slot.RED: "Mara"}

@@ -22,7 +22,7 @@ from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
 from core.storage.snapshot import recent_from
 from core.text.delimiters import SegmentName
-from tests.core.samples import (
+from tests.core.values.sessions import (
     TAB1,
     choice,
     choices,

@@ -8,7 +8,7 @@ from core.agents.context_builder import ContextBuilder
 from core.config.models.model_config import PromptStyle
 from core.domain.agent_role import AgentRole
 from core.domain.slot import Slot
-from tests.core.samples import choices, known, memory, play, session
+from tests.core.values.sessions import choices, known, memory, play, session
 
 
 def calls_of(work: Callable[[], object]) -> int:

@@ -6,7 +6,7 @@ import pytest
 
 from core.config.models.model_config import PromptStyle
 from core.domain.agent_role import AgentRole
-from tests.core.golden_chapter import STORY, GoldenChapter
+from tests.core.rooms.golden_chapter import STORY, GoldenChapter
 
 pytestmark = pytest.mark.anyio
 GOLDEN = Path(__file__).parent / "golden" / "chapter"

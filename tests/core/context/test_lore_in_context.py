@@ -24,8 +24,8 @@ from core.domain.story.lore_use import LoreUse
 from core.library.lore.activation.scene import digest_of
 from core.library.lore.book import Lorebook, Position
 from core.text.delimiters import SegmentName
-from tests.core.lore_samples import attached, entry, lore
-from tests.core.samples import TAB1, choices, event, memory, play, session
+from tests.core.values.lore import attached, entry, lore
+from tests.core.values.sessions import TAB1, choices, event, memory, play, session
 
 RED, ORANGE = Slot.RED, Slot.ORANGE
 ONLY_RED = Audience.of([RED])

@@ -16,7 +16,7 @@ from core.domain.prompt_range import PromptRange
 from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
 from core.domain.slot import Slot
 from core.text.delimiters import SegmentName
-from tests.core.samples import TAB1, choices, known, lock_block, memory, narrative_of, play, session
+from tests.core.values.sessions import TAB1, choices, known, lock_block, memory, narrative_of, play, session
 
 N = SegmentName
 FIRST = PromptBlock(id=1, name="Weather", text="It always rains.", order=200)

@@ -20,7 +20,7 @@ from core.context.window import (
 )
 from core.gateway.call_records import input_contents
 from core.text.delimiters import SegmentName
-from tests.core.samples import choices, known, memory, play, session
+from tests.core.values.sessions import choices, known, memory, play, session
 
 EXTRACTED = Compression(CompressionMethod.EXTRACTION, 4_000)
 

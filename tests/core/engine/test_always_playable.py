@@ -24,8 +24,8 @@ from core.engine.changes.moves import may_summarise_early
 from core.engine.decisions import commands, tab1_commands
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.kinds.outcome import LockMade, ReplyMade, SummaryMade
-from tests.core.samples import lock_payload
-from tests.core.simulation import Simulation
+from tests.core.rooms.simulation import Simulation
+from tests.core.values.sessions import lock_payload
 
 PROFILES = {
     "default": ProfileSettings(provider="openai"),

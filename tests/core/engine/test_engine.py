@@ -28,9 +28,9 @@ from core.gateway.call_records import BUG
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault
 from core.storage.changes import Changes
-from tests.core.faulty_store import AWAY, FaultyStore
-from tests.core.room import Room
-from tests.core.simulation import START, active
+from tests.core.rooms.faulty_store import AWAY, FaultyStore
+from tests.core.rooms.room import Room
+from tests.core.rooms.simulation import START, active
 
 pytestmark = pytest.mark.anyio
 

@@ -26,7 +26,7 @@ from core.engine.changes.moves import may_summarise_early
 from core.engine.decisions import commands
 from core.engine.queue.order import next_request, next_retry
 from core.storage.snapshot import recent_from
-from tests.core.simulation import Simulation, failure, with_limits
+from tests.core.rooms.simulation import Simulation, failure, with_limits
 
 CHUNK = 3
 SLOTS = st.sampled_from([Slot.RED, Slot.ORANGE])

@@ -8,7 +8,7 @@ from core.domain.requests.request import ReplyRequest, RequestState
 from core.domain.slot import Slot
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
-from tests.core.samples import NOW, SESSION_ID, TAB1, delta_block, lock_block, play, session
+from tests.core.values.sessions import NOW, SESSION_ID, TAB1, delta_block, lock_block, play, session
 
 BEFORE = Snapshot(
     session=session(prompts=1), tab1=TAB1, blocks=(lock_block(),), recent=tuple(play(1, 1)), draft_count=2

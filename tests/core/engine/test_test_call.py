@@ -11,7 +11,7 @@ from core.engine.kinds.test_call import TEST_VERSION, new_test_call, record_of_t
 from core.engine.queue.duration_history import last_duration
 from core.gateway.model_gateway import CallResult
 from tests.core.engine.decisions.test_transitions import a_trail
-from tests.core.simulation import START, active
+from tests.core.rooms.simulation import START, active
 
 REFUSED = StoryEngineError(ErrorCode.LLM_AUTH_ERROR, "The key \x1b[2Jis wrong.", "Set another.")
 

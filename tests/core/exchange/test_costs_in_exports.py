@@ -10,8 +10,8 @@ from core.domain.requests.cost import PROVIDER, Cost, UnitPrices
 from core.exchange.session_export import ImportRefusedError, SessionBody, from_json, read_body, to_json
 from core.providers.scripted.script import Entry
 from core.text.canonical_json import canonical, checksum
-from tests.core.room import Room
-from tests.core.simulation import Simulation
+from tests.core.rooms.room import Room
+from tests.core.rooms.simulation import Simulation
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ from core.domain.slot import Slot
 from core.engine.decisions import commands
 from core.exchange.session_export import VERSION, ImportRefusedError, from_json, read_body
 from core.text.canonical_json import canonical, checksum
-from tests.core.faulty_store import FaultyStore
-from tests.core.simulation import active
+from tests.core.rooms.faulty_store import FaultyStore
+from tests.core.rooms.simulation import active
 
 pytestmark = pytest.mark.anyio
 

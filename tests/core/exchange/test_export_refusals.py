@@ -19,8 +19,8 @@ from core.exchange.scripts.chapter_script import parse_chapter_script
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import VERSION, ImportRefusedError, from_json, read_body, to_json
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
-from tests.core.room import Room
-from tests.core.simulation import Simulation
+from tests.core.rooms.room import Room
+from tests.core.rooms.simulation import Simulation
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 NARRATIVE = defaults_for("scripted")[AgentRole.NARRATIVE].model

@@ -20,7 +20,7 @@ from core.ledger.ceilings import CeilingGuard, Ceilings
 from core.ledger.prices import PriceBook
 from core.providers.embedding.base import Embedding
 from tests.core.gateway.test_lanes import Busy
-from tests.core.samples import NOW, SESSION_ID, choices
+from tests.core.values.sessions import NOW, SESSION_ID, choices
 from tests.store.in_memory.memory_store import MemoryStore
 
 ADDRESS = "https://vectors.example/v1"

@@ -23,7 +23,7 @@ from core.ledger.prices import PriceBook
 from core.providers.base import Completion, ProviderError, TextDelta
 from core.text.delimiters import SegmentName
 from tests.core.gateway.test_model_gateway import StepModel
-from tests.core.samples import NOW, SESSION_ID, choice, choices
+from tests.core.values.sessions import NOW, SESSION_ID, choice, choices
 from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio

@@ -26,7 +26,6 @@ from core.gateway.places import LanePlace
 from core.ledger.ceilings import Ceilings
 from core.providers.base import ProviderError
 from core.providers.scripted.provider import ScriptedProvider
-from tests.core.faulty_store import FaultyStore
 from tests.core.gateway.embedding_way import (
     ADDRESS,
     PRICE,
@@ -39,8 +38,9 @@ from tests.core.gateway.embedding_way import (
     code_of,
 )
 from tests.core.gateway.test_lanes import until_still
-from tests.core.samples import NOW, choices
-from tests.core.simulation import active
+from tests.core.rooms.faulty_store import FaultyStore
+from tests.core.rooms.simulation import active
+from tests.core.values.sessions import NOW, choices
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 10.0

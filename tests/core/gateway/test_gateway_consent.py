@@ -15,7 +15,7 @@ from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import CallResult, ModelGateway
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.openai.provider import OpenAIProvider
-from tests.core.samples import NOW, SESSION_ID
+from tests.core.values.sessions import NOW, SESSION_ID
 
 pytestmark = pytest.mark.anyio
 

@@ -26,10 +26,10 @@ from core.gateway.model_gateway import ModelGateway
 from core.gateway.places import LanePlace
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
-from tests.core.faulty_store import FaultyStore
 from tests.core.gateway.test_rate_limits import SimulatedLoop
-from tests.core.samples import NOW, SESSION_ID, choice, choices
-from tests.core.simulation import active
+from tests.core.rooms.faulty_store import FaultyStore
+from tests.core.rooms.simulation import active
+from tests.core.values.sessions import NOW, SESSION_ID, choice, choices
 from tests.http_faults import Body, FaultServer, Reply, error_reply, text_reply
 
 pytestmark = pytest.mark.anyio

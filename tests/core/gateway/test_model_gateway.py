@@ -17,7 +17,7 @@ from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import CallResult, ModelGateway, input_hash, model_request
 from core.providers.base import Completion, ModelRequest, OutputSchema, ProviderError, TextDelta
 from core.text.delimiters import SegmentName
-from tests.core.samples import NOW, SESSION_ID, choice, choices
+from tests.core.values.sessions import NOW, SESSION_ID, choice, choices
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from core.engine.changes.moves import new_request
 from core.gateway.lanes import Lane
 from core.gateway.places import LanePlace
 from tests.core.gateway.test_lanes import Busy, until_still
-from tests.core.samples import NOW, SESSION_ID
+from tests.core.values.sessions import NOW, SESSION_ID
 from tests.store.in_memory.memory_queue import MemoryQueue, SharedQueue
 
 pytestmark = pytest.mark.anyio

@@ -26,7 +26,7 @@ from core.domain.requests.request import (
 from core.domain.slot import Slot
 from core.ledger.sums import By, Entry, Sum, entries_of, sum_of, sums_by
 from core.ledger.words import dollars, total_text
-from tests.core.samples import NOW, SESSION_ID, session
+from tests.core.values.sessions import NOW, SESSION_ID, session
 
 IDS = count(1)
 

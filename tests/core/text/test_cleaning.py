@@ -17,7 +17,7 @@ from core.text.cleaning import (
     to_last_sentence,
     word_count,
 )
-from tests.core.samples import GRAPHEMES, any_text
+from tests.core.values.sessions import GRAPHEMES, any_text
 
 SEQUENCES = ["\x1b[31m", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\", "\x1bP1$q\x1b\\", "\x1b", "\x9b2J"]
 CONTROLS = ["\x00", "\r\n", "\r", "\u2028", "\x85", "\u202e", "\u2066", "\t", "\n", "\ud800", "[31m"]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from core.config.models.model_config import PromptStyle
 from core.context.tokens import characters_for, estimate_tokens
 from core.text.delimiters import EMPTY, SegmentName, closing_mark, delimit, escape_delimiters, opening_mark
-from tests.core.samples import any_text
+from tests.core.values.sessions import any_text
 
 MARKS = {mark(name) for name in SegmentName for mark in (opening_mark, closing_mark)}
 

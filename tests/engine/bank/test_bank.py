@@ -18,7 +18,7 @@ from core.engine.services.bank.service import Bank
 from core.exchange.scripts.chapter_script import ChapterScriptError, parse_chapter_script
 from core.providers.scripted.script import Entry, ScriptMatch
 from db.store import PostgresStore
-from tests.core.bank_room import SAID, extractions, fact, items, read, scan
+from tests.core.rooms.bank_room import SAID, extractions, fact, items, read, scan
 from tests.engine.windows import chapter, done, engine_on, play, scripted, window
 
 pytestmark = pytest.mark.anyio

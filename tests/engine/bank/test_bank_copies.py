@@ -27,8 +27,8 @@ from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry
 from core.storage.changes import Changes
 from db.store import PostgresStore
-from tests.core.bank_samples import NOW, WHOLE, fact, whole_items
 from tests.core.exchange.test_export_refusals import signed
+from tests.core.values.bank import NOW, WHOLE, fact, whole_items
 from tests.engine.windows import chapter, done, play, scripted
 from tests.store import chapters
 

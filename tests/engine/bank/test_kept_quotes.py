@@ -13,7 +13,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, ScriptMatch
 from db.bank.bank_store import PostgresBank
 from db.store import PostgresStore
-from tests.core.bank_room import SAID, read, scan
+from tests.core.rooms.bank_room import SAID, read, scan
 from tests.engine.windows import chapter, done, scripted
 
 pytestmark = pytest.mark.anyio

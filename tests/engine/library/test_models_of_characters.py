@@ -20,7 +20,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
 from core.gateway.lanes import Lane
 from db.store import PostgresStore
-from tests.core.samples import waiting
+from tests.core.values.sessions import waiting
 from tests.engine.windows import Recorder, create, done, play
 
 pytestmark = pytest.mark.anyio

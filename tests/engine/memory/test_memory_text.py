@@ -16,7 +16,7 @@ from core.exchange.session_export import from_json, read_body, to_json
 from core.providers.base import Message
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from db.store import PostgresStore
-from tests.core.samples import delta_payload, lock_payload
+from tests.core.values.sessions import delta_payload, lock_payload
 from tests.engine.windows import (
     CHOICES,
     MATCHES,

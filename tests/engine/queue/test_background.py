@@ -26,7 +26,7 @@ from core.providers.scripted.script import Fault
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from db.store import PostgresStore
-from tests.core.samples import waiting
+from tests.core.values.sessions import waiting
 from tests.engine.windows import (
     CHOICES,
     Ears,

@@ -18,7 +18,7 @@ from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.storage.changes import Changes
 from db.store import PostgresStore
-from tests.core.samples import waiting
+from tests.core.values.sessions import waiting
 from tests.engine.queue.test_background import ASKED, add, stored, work
 from tests.engine.queue.test_background import work_as_a_kind as work_as_a_kind
 from tests.engine.windows import (

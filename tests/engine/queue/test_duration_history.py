@@ -12,7 +12,7 @@ from core.domain.slot import Slot
 from core.engine.queue.duration_history import last_duration
 from core.providers.scripted.script import Entry, ScriptMatch
 from db.store import PostgresStore
-from tests.core.samples import NOW
+from tests.core.values.sessions import NOW
 from tests.engine.windows import MATCHES, PATIENCE, chapter, scripted, window
 
 pytestmark = pytest.mark.anyio

@@ -29,7 +29,7 @@ from core.engine.sync.notifications import (
 from core.gateway.lanes import Lane
 from core.providers.base import Provider
 from db.store import open_store
-from tests.core.samples import waiting
+from tests.core.values.sessions import waiting
 from tests.engine.queue.test_background import ASKED, Work, work
 from tests.engine.windows import (
     CHOICES,

@@ -14,7 +14,7 @@ from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from core.gateway.lanes import Lane
 from db.store import PostgresStore
-from tests.core.samples import waiting
+from tests.core.values.sessions import waiting
 from tests.engine.windows import CHOICES, chapter, play, scripted, window
 
 pytestmark = pytest.mark.anyio

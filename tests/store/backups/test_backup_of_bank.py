@@ -15,7 +15,7 @@ from core.engine.services.verification import Verification
 from core.storage.changes import Changes
 from db.backups.dump import backup, restore
 from db.store import PostgresStore, open_store
-from tests.core.bank_samples import walked
+from tests.core.values.bank import walked
 from tests.e2e.program import warm_machine
 from tests.store import chapters
 from tests.store.servers import plain_url

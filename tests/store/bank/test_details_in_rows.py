@@ -29,7 +29,7 @@ from core.domain.bank.details import (
 from core.domain.bank.item import Item
 from core.domain.ids import ItemId
 from db.rows.bank_mapping import item_values, to_item, to_item_of_texts
-from tests.core.bank_samples import WHOLE, fact
+from tests.core.values.bank import WHOLE, fact
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=30)
 SHARES = st.none() | st.floats(0, 1)

@@ -20,7 +20,7 @@ from core.engine.recall.search import search
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
 from db.store import PostgresStore, open_store
-from tests.core.bank_samples import NOW, fact
+from tests.core.values.bank import NOW, fact
 from tests.store import chapters
 from tests.store.schema.older_schema import make_old
 from tests.store.servers import plain_url

@@ -20,7 +20,7 @@ from db.bank.recall_connection import RecallConnection
 from db.errors import LOAD
 from db.rows.bank_mapping import to_item_of_texts
 from db.store import PostgresStore
-from tests.core.bank_samples import fact
+from tests.core.values.bank import fact
 from tests.store import chapters
 
 pytestmark = pytest.mark.anyio

@@ -22,7 +22,7 @@ from core.storage.changes import Changes
 from db.backups.dump import backup, restore
 from db.bank.recall_connection import RecallConnection
 from db.store import PostgresStore, open_store
-from tests.core.bank_samples import fact
+from tests.core.values.bank import fact
 from tests.store import chapters
 
 pytestmark = pytest.mark.anyio

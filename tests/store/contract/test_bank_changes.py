@@ -27,7 +27,7 @@ from core.engine.services.bank.service import NO_BANK, Bank
 from core.engine.services.bank.undo import NOTHING_TO_REDO, NOTHING_TO_UNDO
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
-from tests.core.bank_samples import NOW, fact
+from tests.core.values.bank import NOW, fact
 from tests.store import chapters
 
 pytestmark = pytest.mark.anyio

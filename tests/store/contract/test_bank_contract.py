@@ -31,7 +31,7 @@ from core.domain.story.context_status import ContextStatus, EventStatus
 from core.library.book import Book
 from core.storage.changes import Changes
 from core.storage.session_store import Lease, SessionStore
-from tests.core.bank_samples import NOW, WHOLE, fact, whole_items
+from tests.core.values.bank import NOW, WHOLE, fact, whole_items
 from tests.store import chapters
 
 pytestmark = pytest.mark.anyio

@@ -18,7 +18,7 @@ from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import read_records
 from core.storage.changes import Changes
 from core.storage.session_store import Lease, SessionStore
-from tests.core.samples import delta_payload
+from tests.core.values.sessions import delta_payload
 from tests.store import chapters
 from tests.store.chapters import NOW
 from tests.store.contract.conftest import OpenWindow

@@ -27,7 +27,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
-from tests.core.bank_samples import NOW, fact
+from tests.core.values.bank import NOW, fact
 from tests.store.contract.test_bank_contract import kept
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ from core.exchange.session_export import read_body
 from core.providers.scripted.provider import ScriptedProvider
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
-from tests.core.takes_model import CHUNK, Model, story
+from tests.core.rooms.takes_model import CHUNK, Model, story
 from tests.store import chapters
 from tests.store.contract.conftest import OpenWindow
 

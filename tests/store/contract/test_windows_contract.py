@@ -12,7 +12,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.storage.changes import Changes
 from core.storage.session_store import Lease, SessionStore, WriterInfo
-from tests.core.bank_samples import fact
+from tests.core.values.bank import fact
 from tests.store import chapters
 from tests.store.chapters import PATIENCE, taken
 from tests.store.contract.conftest import OpenWindow

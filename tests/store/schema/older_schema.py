@@ -13,7 +13,7 @@ from core.exchange.session_export import from_json, read_body, to_json
 from db.connections import open_engine, parse_url
 from db.schema.migrate import HEAD
 from db.store import PostgresStore
-from tests.core.samples import delta_payload, lock_payload
+from tests.core.values.sessions import delta_payload, lock_payload
 from tests.store.servers import plain_url
 
 

@@ -10,7 +10,7 @@ from core.domain.bank.item import ItemAccess
 from core.domain.ids import SessionId
 from core.storage.changes import Changes
 from db.store import open_store
-from tests.core.bank_samples import fact
+from tests.core.values.bank import fact
 from tests.store import chapters
 
 

@@ -10,7 +10,7 @@ import pytest
 from core.domain.ids import SessionId
 from core.storage.changes import Changes
 from db.store import open_store
-from tests.core.samples import delta_payload
+from tests.core.values.sessions import delta_payload
 from tests.store import chapters
 from tests.store.contract.test_condensed_contract import condensed
 from tests.store.schema.older_schema import add_long_chapters, by_title, check_upgraded, make_old

@@ -31,7 +31,7 @@ from core.providers.base import Completion, ModelRequest, ProviderError, TextDel
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Script, ScriptMatch
 from db.store import open_store
-from tests.core.samples import waiting
+from tests.core.values.sessions import waiting
 from tests.engine.windows import CHOICES, set_up
 
 _Asked = ParamSpec("_Asked")

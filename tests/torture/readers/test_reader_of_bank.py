@@ -10,7 +10,7 @@ import pytest
 from core.domain.ids import SessionId
 from core.storage.changes import Changes
 from db.store import open_store
-from tests.core.bank_samples import walked
+from tests.core.values.bank import walked
 from tests.store import chapters
 from tests.store.servers import as_administrator, cloned, plain_url
 from tests.torture.readers.reader_of_bank import check_bank

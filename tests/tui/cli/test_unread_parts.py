@@ -18,8 +18,8 @@ from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.screens.chapter.next_chapter import UNREAD, WHEN_READ
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from tests.core.bank_room import answer, scan
-from tests.tui.banked_chapter import SCRIPT
+from tests.core.rooms.bank_room import answer, scan
+from tests.tui.chapters.banked_chapter import SCRIPT
 from tests.tui.engine_app import Desktop, until
 from tests.tui.screens.library.shelf.test_shelves import ended
 

@@ -31,9 +31,9 @@ from storyengine_tui.textual_ext.painting.batched_screen import BatchedScreen
 from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.reading.line_painter import MOST_STRIPS, Highlight, LinePainter
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
-from tests.tui import chapter
+from tests.tui.chapters import chapter
 from tests.tui.engine_app import PATIENCE, Desktop, PostgresDesktop, make_active, opened, screen_text, until
-from tests.tui.widget_app import WIDGET_STYLES
+from tests.tui.rooms.widget_app import WIDGET_STYLES
 
 pytestmark = pytest.mark.paints
 

@@ -9,7 +9,7 @@ from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.shell.app import StoryEngineApp
 from tests.engine.windows import end_writers
 from tests.tui.engine_app import PostgresDesktop
-from tests.tui.play_table import at_window
+from tests.tui.rooms.play_table import at_window
 
 pytestmark = pytest.mark.anyio
 

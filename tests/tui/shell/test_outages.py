@@ -14,11 +14,11 @@ from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.store.servers import PlainServer, plain_url
 from tests.torture.readers.reader import Reader
 from tests.tui.engine_app import PostgresDesktop, make_active, make_draft
-from tests.tui.outage_room import IS_WHOLE, in_room, in_torture
-from tests.tui.outage_room import place as place
-from tests.tui.outage_room import server as server
-from tests.tui.play_table import Gate
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.outage_room import IS_WHOLE, in_room, in_torture
+from tests.tui.rooms.outage_room import place as place
+from tests.tui.rooms.outage_room import server as server
+from tests.tui.rooms.play_table import Gate
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 

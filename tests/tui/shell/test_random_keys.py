@@ -9,7 +9,7 @@ from textual.events import Key
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.textual_ext.parts import Part
 from tests.tui.engine_app import Desktop
-from tests.tui.play_table import at_window
+from tests.tui.rooms.play_table import at_window
 
 pytestmark = pytest.mark.anyio
 

@@ -24,13 +24,13 @@ from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.engine.faults.test_storage_faults import fill, small_disk
 from tests.store.servers import administer, in_database, plain_url
 from tests.torture.readers.reader import Reader
-from tests.tui.chapter_page import make_ended
 from tests.tui.engine_app import PostgresDesktop, make_active, make_draft
-from tests.tui.outage_room import IS_WHOLE, Room, in_room, in_torture, place_on
-from tests.tui.outage_room import place as place
-from tests.tui.outage_room import server as server
-from tests.tui.play_table import Gate
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.chapter_page import make_ended
+from tests.tui.rooms.outage_room import IS_WHOLE, Room, in_room, in_torture, place_on
+from tests.tui.rooms.outage_room import place as place
+from tests.tui.rooms.outage_room import server as server
+from tests.tui.rooms.play_table import Gate
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import SlotEntries
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm
 from tests.tui.engine_app import Desktop
-from tests.tui.play_table import Table, at_window
+from tests.tui.rooms.play_table import Table, at_window
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,7 @@ import pytest
 from textual import events
 
 from storyengine_tui.widgets.fields.one_line import EntryField, FormField
-from tests.tui.widget_app import WidgetApp
+from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = pytest.mark.anyio
 

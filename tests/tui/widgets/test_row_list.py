@@ -6,7 +6,7 @@ import pytest
 
 from storyengine_tui.widgets.reading.column import Column
 from storyengine_tui.widgets.reading.row_list import RowList
-from tests.tui.widget_app import WidgetApp
+from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = [pytest.mark.anyio, pytest.mark.paints]
 COLUMNS = (Column("Name", 10), Column("", 6, is_number=True))

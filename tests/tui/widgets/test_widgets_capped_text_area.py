@@ -12,7 +12,7 @@ from core.domain.slot import Slot
 from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, fitting
-from tests.tui.widget_app import WidgetApp
+from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = [pytest.mark.anyio, pytest.mark.paints]
 

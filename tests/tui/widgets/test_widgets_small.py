@@ -12,7 +12,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.elapsed import elapsed_text
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher, entry_labels
-from tests.tui.widget_app import WidgetApp
+from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = pytest.mark.anyio
 

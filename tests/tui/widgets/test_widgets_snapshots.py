@@ -6,7 +6,7 @@ from storyengine_tui.screens.play.composer.prompt_area import PromptArea
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from tests.tui.conftest import PicturesMatch
-from tests.tui.gallery import GalleryApp
+from tests.tui.widgets.gallery import GalleryApp
 
 
 def test_a_page_in_play(pictures_match: PicturesMatch) -> None:

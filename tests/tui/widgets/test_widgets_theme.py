@@ -23,7 +23,7 @@ from storyengine_tui.theme import (
     slot_class,
     theme_variables,
 )
-from tests.tui.colour_vision import VISIONS, chroma, contrast, distance, hue
+from tests.tui.widgets.colour_vision import VISIONS, chroma, contrast, distance, hue
 
 BLACK, WHITE = "#000000", "#ffffff"
 APART = 0.075

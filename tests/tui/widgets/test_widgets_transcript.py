@@ -13,9 +13,9 @@ from storyengine_tui.widgets.reading.line_painter import Highlight
 from storyengine_tui.widgets.reading.transcript_lines import ScreenPos
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from storyengine_tui.widgets.reading.wrap import Span
-from tests.tui import chapter
+from tests.tui.chapters import chapter
 from tests.tui.engine_app import until
-from tests.tui.widget_app import WidgetApp
+from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = [pytest.mark.anyio, pytest.mark.paints]
 SIZE = (60, 20)

@@ -7,8 +7,8 @@ from textual.widgets import Static
 from core.domain.slot import Slot
 from storyengine_tui.widgets.reading.transcript_lines import ScreenPos, SourcePos
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
-from tests.tui import chapter
-from tests.tui.widget_app import WidgetApp
+from tests.tui.chapters import chapter
+from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = pytest.mark.anyio
 SIZE = (40, 20)

@@ -26,7 +26,7 @@ from core.domain.story.memory import WIDE_BOUNDS, compact_json
 from core.text.cleaning import clean
 from core.text.delimiters import SegmentName, closing_mark, opening_mark
 from tests.bad_text import KINDS, BadText, acts
-from tests.core.samples import any_text, delta_payload, lock_payload, session
+from tests.core.values.sessions import any_text, delta_payload, lock_payload, session
 
 MINE = session(names={Slot.RED: "Mara"})
 CHUNK = PromptRange(8, 14)

@@ -10,7 +10,7 @@ from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.memory import context_summary
 from core.config.models.model_config import PromptStyle
 from core.domain.prompt_range import PromptRange
-from tests.core.samples import delta_payload, session
+from tests.core.values.sessions import delta_payload, session
 
 
 def of_length(length: int, ending: str = '"}') -> str:

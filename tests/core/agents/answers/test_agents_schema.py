@@ -32,7 +32,16 @@ from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.memory import TurnDelta, WorldChapterLock
 from core.text.cleaning import clean
-from tests.core.samples import TAB1, any_text, choice, delta_payload, event, lock_payload, play, session
+from tests.core.values.sessions import (
+    TAB1,
+    any_text,
+    choice,
+    delta_payload,
+    event,
+    lock_payload,
+    play,
+    session,
+)
 
 MINE = session(names={Slot.RED: "Mara"}, prompts=14, boundary=7)
 CHUNK = PromptRange(8, 14)

@@ -34,7 +34,7 @@ from core.domain.ids import EventId, RequestId, SessionId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
-from tests.core.bank_samples import fact
+from tests.core.values.bank import fact
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 SESSION = Session(

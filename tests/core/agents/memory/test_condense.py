@@ -19,7 +19,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
 from core.text.delimiters import SegmentName
-from tests.core.samples import delta_block, delta_payload, session
+from tests.core.values.sessions import delta_block, delta_payload, session
 
 WHO = session(prompts=28, boundary=28, names={Slot.RED: "Kara"})
 SECRET_LOCK = "The well is poisoned."

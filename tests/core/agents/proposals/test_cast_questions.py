@@ -22,7 +22,7 @@ from core.domain.session.cast import Character
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.text.delimiters import SegmentName
-from tests.core.samples import event, memory, play, session
+from tests.core.values.sessions import event, memory, play, session
 
 SHEET = Sheet(
     name="Mira",

@@ -9,7 +9,7 @@ from core.config.models.model_config import PromptStyle
 from core.context.tokens import characters_for, estimate_tokens
 from core.domain.slot import Slot
 from core.domain.story.transcript import render_event
-from tests.core.samples import event, play, session
+from tests.core.values.sessions import event, play, session
 
 FULL = PromptStyle.FULL
 

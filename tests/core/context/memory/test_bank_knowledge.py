@@ -25,7 +25,7 @@ from core.domain.session.cast import Character
 from core.domain.session.profile import Profile
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from tests.core.bank_samples import fact
+from tests.core.values.bank import fact
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 RED, ORANGE, YELLOW, *_ = Slot

@@ -16,7 +16,7 @@ from core.domain.session.cast import Character
 from core.domain.session.session import Session
 from core.domain.slot import Slot, first_slots
 from core.domain.story.memory import BlockType, MemoryBlock, compact_json
-from tests.core.samples import NOW, SESSION_ID, session
+from tests.core.values.sessions import NOW, SESSION_ID, session
 
 RED, ORANGE, YELLOW = first_slots(3)
 NAMES = {RED: "Mira", ORANGE: "Joss", YELLOW: "Rook"}

@@ -16,8 +16,8 @@ from core.domain.bank.details import Aspect, StateDetails
 from core.domain.ids import ItemId
 from core.domain.slot import Slot
 from core.text.delimiters import SegmentName
-from tests.core.bank_samples import fact
-from tests.core.simulation import active
+from tests.core.rooms.simulation import active
+from tests.core.values.bank import fact
 
 
 def line(number: int, text: str, *, is_pinned: bool = False) -> Remembered:

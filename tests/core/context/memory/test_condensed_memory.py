@@ -22,7 +22,7 @@ from core.domain.story.condensed import (
     still_condensed,
 )
 from core.domain.story.memory import BlockType, MemoryBlock, canon_of, correction_payload
-from tests.core.samples import NOW, SESSION_ID, delta_payload, memory
+from tests.core.values.sessions import NOW, SESSION_ID, delta_payload, memory
 
 ADAPTIVE, FIXED = Condensing(Strategy.ADAPTIVE), Condensing(Strategy.FIXED)
 RED = Audience.of([Slot.RED])

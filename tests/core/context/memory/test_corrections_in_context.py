@@ -7,7 +7,7 @@ import pytest
 from core.config.models.model_config import PromptStyle
 from core.context.memory_digest import MemoryDigester
 from core.domain.story.memory import BlockType, correction_payload, corrections_length
-from tests.core.samples import delta_block, lock_block
+from tests.core.values.sessions import delta_block, lock_block
 
 
 def test_corrections_are_as_long_as_their_texts_together_and_other_memory_counts_nothing() -> None:

@@ -21,9 +21,9 @@ from core.domain.session.cast import Cast
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.text.delimiters import SegmentName
-from tests.core.bank_samples import fact
-from tests.core.lore_samples import entry, lore
-from tests.core.samples import TAB1, choices, event, memory, play, session
+from tests.core.values.bank import fact
+from tests.core.values.lore import entry, lore
+from tests.core.values.sessions import TAB1, choices, event, memory, play, session
 
 RED, ORANGE = Slot.RED, Slot.ORANGE
 

@@ -11,7 +11,7 @@ from core.context.segments import KEPT_WHOLE
 from core.context.working_memory import working_memory_of, working_memory_text
 from core.text.delimiters import SegmentName
 from tests.core.context.memory.test_recalled_in_context import built, found, knowledge, told
-from tests.core.lore_samples import entry, lore
+from tests.core.values.lore import entry, lore
 
 LAMP, BOAT = found(told(1, "The lamp is out.")), found(told(2, "A boat came at dawn."), 2)
 

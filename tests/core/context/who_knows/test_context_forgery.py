@@ -18,7 +18,16 @@ from core.engine.decisions.tab1_commands import checked_name
 from core.providers.base import Message
 from core.text.cleaning import clean, clean_line
 from core.text.delimiters import SegmentName, closing_mark, escape_delimiters, opening_mark
-from tests.core.samples import any_text, choices, delta_block, event, known, lock_block, narrative_of, session
+from tests.core.values.sessions import (
+    any_text,
+    choices,
+    delta_block,
+    event,
+    known,
+    lock_block,
+    narrative_of,
+    session,
+)
 
 BUILDERS = {style: ContextBuilder(choices(2_000_000, style)) for style in PromptStyle}
 MARKS = sorted(mark(name) for name in SegmentName for mark in (opening_mark, closing_mark))

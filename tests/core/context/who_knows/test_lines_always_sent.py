@@ -14,7 +14,7 @@ from core.domain.story.event import Event
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.delimiters import SegmentName
-from tests.core.samples import TAB1, choices, event, memory, play, session
+from tests.core.values.sessions import TAB1, choices, event, memory, play, session
 
 RED, ORANGE = Slot.RED, Slot.ORANGE
 ALWAYS, NEVER = ContextStatus.ALWAYS, ContextStatus.NEVER

@@ -15,7 +15,7 @@ from core.domain.slot import Slot
 from core.domain.story.secret import Secret
 from core.storage.snapshot import Snapshot
 from core.text.delimiters import SegmentName
-from tests.core.samples import choices, memory, play, session
+from tests.core.values.sessions import choices, memory, play, session
 
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 NAMES = {RED: "Kara", ORANGE: "Joss", YELLOW: "Ines [/x]"}

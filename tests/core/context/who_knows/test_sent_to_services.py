@@ -13,7 +13,7 @@ from core.context.visibility import known_to_gm
 from core.domain.prompt_range import PromptRange
 from core.gateway.model_gateway import model_request
 from core.providers.openai.dialect import Dialect, parameters
-from tests.core.samples import TAB1, known, memory, narrative_of, play, session
+from tests.core.values.sessions import TAB1, known, memory, narrative_of, play, session
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 PROFILES = {

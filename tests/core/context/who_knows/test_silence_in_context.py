@@ -14,7 +14,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.silence import read_spoken
 from core.text.delimiters import SegmentName
-from tests.core.samples import choices, event, known, memory, play, session
+from tests.core.values.sessions import choices, event, known, memory, play, session
 
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 

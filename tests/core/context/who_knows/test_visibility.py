@@ -13,7 +13,7 @@ from core.domain.session.cast import Cast
 from core.domain.slot import Slot
 from core.domain.story.event import CONTEXT, NEVER
 from core.domain.story.secret import Reveal, Secret
-from tests.core.samples import TAB1, delta_block, lock_block, play, session
+from tests.core.values.sessions import TAB1, delta_block, lock_block, play, session
 
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 

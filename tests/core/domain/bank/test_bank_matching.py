@@ -33,7 +33,7 @@ from core.domain.bank.matching import (
 )
 from core.domain.ids import ItemId
 from core.domain.slot import Slot
-from tests.core.bank_samples import fact
+from tests.core.values.bank import fact
 
 
 def item(

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from core.domain.bank.copies import bank_at
 from core.domain.bank.item import ItemOrigin, Validation
-from tests.core.bank_samples import NOW, fact
+from tests.core.values.bank import NOW, fact
 
 TAKES = {1: 1, 2: 2, 3: 1}
 

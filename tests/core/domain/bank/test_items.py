@@ -11,7 +11,7 @@ from core.domain.bank.checks import problems_of
 from core.domain.bank.details import DETAILS_OF, EventDetails, ItemKind, MemoryType, TraitDetails
 from core.domain.bank.fading import has_expired, strength_of
 from core.domain.bank.item import Item, Validation
-from tests.core.bank_samples import fact
+from tests.core.values.bank import fact
 
 PROMPTS = st.integers(0, 10_000)
 

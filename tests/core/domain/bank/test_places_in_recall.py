@@ -6,7 +6,7 @@ import pytest
 
 from core.domain.bank.item import Item, Validation
 from core.domain.bank.recall import KEPT_EVERY, PINNED_EVERY, Candidate, Query, Scope, merged
-from tests.core.bank_samples import SESSION, fact
+from tests.core.values.bank import SESSION, fact
 
 FAR, NEAR = 0.05, 0.9
 QUERY = Query(

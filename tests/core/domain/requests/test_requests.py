@@ -12,7 +12,7 @@ from core.domain.requests.request import RequestRecord
 from core.domain.requests.request_kinds import KIND_SPECS, Level, RequestKind
 from core.domain.slot import Slot
 from core.engine.kinds.registry import handler_of
-from tests.core.samples import NOW, SESSION_ID
+from tests.core.values.sessions import NOW, SESSION_ID
 
 """Kinds whose handlers are still to come."""
 OWN: dict[RequestKind, dict[str, Any]] = {

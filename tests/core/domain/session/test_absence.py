@@ -8,7 +8,7 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import IllegalCommandError
 from core.domain.session.absence import LATEST_RETURN, PAUSED, absence_text, read_away, require_here
 from core.domain.slot import Slot
-from tests.core.samples import session
+from tests.core.values.sessions import session
 
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 

@@ -6,7 +6,7 @@ from core.domain.session.cast import Cast
 from core.domain.session.profile import Profile
 from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
-from tests.core.samples import session
+from tests.core.values.sessions import session
 
 PROFILES = {
     Slot.RED: Profile(aliases=("Kay", "The Keeper", "Joss")),

@@ -17,7 +17,7 @@ from core.domain.session.limits import (
 )
 from core.domain.session.session import Tab1Inputs, title_from
 from core.domain.slot import Slot, first_slots, slot_after
-from tests.core.samples import TAB1, session
+from tests.core.values.sessions import TAB1, session
 
 # --- slots ----------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from core.domain.errors import ErrorCode, IllegalCommandError
 from core.domain.session.session import Tab1Inputs
 from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command, Facts, Target, decide, facts_of, refusal, step
-from tests.core.samples import TAB1, session
+from tests.core.values.sessions import TAB1, session
 
 S, C = SessionState, Command
 

@@ -17,7 +17,7 @@ from core.domain.story.context_status import (
     with_statuses,
 )
 from core.domain.story.event import CONTEXT, NEVER, SCENE, Event, Role
-from tests.core.samples import event, play
+from tests.core.values.sessions import event, play
 
 ALWAYS, NEVER_SENT, DEFAULT = ContextStatus.ALWAYS, ContextStatus.NEVER, ContextStatus.DEFAULT
 

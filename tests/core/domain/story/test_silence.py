@@ -10,7 +10,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import LONGEST_REASON, MANNER, REASON, Manner
 from core.domain.story.silence import SAYS_NOTHING, Spoken, before_marks, read_spoken
 from core.domain.story.transcript import render_event
-from tests.core.samples import event, session
+from tests.core.values.sessions import event, session
 
 FEAR = "She is afraid of Kara."
 

@@ -24,7 +24,7 @@ from core.domain.story.transcript import (
     render_window,
 )
 from core.text.graphemes import head, tail
-from tests.core.samples import GRAPHEMES, any_text, event, play, session
+from tests.core.values.sessions import GRAPHEMES, any_text, event, play, session
 
 # The words of the source document, not those of the code.
 BOUNDARY_LINE = "-------------"

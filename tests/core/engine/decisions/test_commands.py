@@ -14,8 +14,8 @@ from core.engine.decisions import commands, tab1_commands
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.queue.changes import move_up
 from core.engine.queue.order import begun_with, next_request
-from tests.core.samples import choices
-from tests.core.simulation import Simulation, active
+from tests.core.rooms.simulation import Simulation, active
+from tests.core.values.sessions import choices
 
 
 def edit(simulation: Simulation, edit: Tab1Edit) -> None:

@@ -8,7 +8,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions import commands
-from tests.core.simulation import active
+from tests.core.rooms.simulation import active
 
 
 def test_a_chapter_cannot_end_while_a_reply_is_to_come() -> None:

@@ -12,7 +12,7 @@ from core.engine.decisions import commands
 from core.engine.decisions.recovery import INTERRUPTED, recover, recover_request, withdraw_doubtful_prompts
 from core.gateway.call_records import UNKNOWN_CALL
 from core.storage.changes import Changes
-from tests.core.simulation import BACKOFF, START, Simulation, active
+from tests.core.rooms.simulation import BACKOFF, START, Simulation, active
 from tests.engine.queue.test_background import work
 
 

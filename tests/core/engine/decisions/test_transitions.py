@@ -18,8 +18,8 @@ from core.engine.decisions.transitions import settle
 from core.engine.kinds.outcome import NarrativeMade, ReplyMade
 from core.gateway.call_records import CallRecords
 from core.storage.snapshot import recent_from
-from tests.core.samples import waiting
-from tests.core.simulation import BACKOFF, START, SUCCESSES, Simulation, active, failure
+from tests.core.rooms.simulation import BACKOFF, START, SUCCESSES, Simulation, active, failure
+from tests.core.values.sessions import waiting
 
 
 def a_trail(simulation: Simulation, error: ErrorCode | None = None) -> CallRecords:

@@ -18,9 +18,20 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import CallStarted
 from core.gateway.call_records import CallRecords
 from core.providers.scripted.script import Entry, Fault
-from tests.core.bank_room import SAID, answer, calls, extractions, fact, items, read, room, scan, texts_of
-from tests.core.room import Room
-from tests.core.takes_model import done, play
+from tests.core.rooms.bank_room import (
+    SAID,
+    answer,
+    calls,
+    extractions,
+    fact,
+    items,
+    read,
+    room,
+    scan,
+    texts_of,
+)
+from tests.core.rooms.room import Room
+from tests.core.rooms.takes_model import done, play
 
 pytestmark = pytest.mark.anyio
 

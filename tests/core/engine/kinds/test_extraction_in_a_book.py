@@ -26,17 +26,17 @@ from core.gateway.embedding_service import EmbeddingPlan
 from core.library.book import Book
 from core.providers.embedding.base import Embedding
 from core.providers.embedding.scripted import ScriptedEmbedder
-from tests.core import bank_samples
-from tests.core.bank_room import answer, calls, fact, items, read, room, scan
-from tests.core.bank_samples import NOW
-from tests.core.room import Room
-from tests.core.takes_model import play
+from tests.core.rooms.bank_room import answer, calls, fact, items, read, room, scan
+from tests.core.rooms.room import Room
+from tests.core.rooms.takes_model import play
+from tests.core.values import bank as bank_values
+from tests.core.values.bank import NOW
 from tests.store import chapters
 from tests.store.in_memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 RED, ORANGE = Slot.RED, Slot.ORANGE
-KEY = bank_samples.fact(1, prompt_index=1, text="The brass key lies under the mill.")
+KEY = bank_values.fact(1, prompt_index=1, text="The brass key lies under the mill.")
 WOUND = StateDetails(aspect=Aspect.WOUND)
 
 

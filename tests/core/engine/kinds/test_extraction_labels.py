@@ -5,8 +5,8 @@ import pytest
 from core.domain.audience import EVERYONE, Audience
 from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus
-from tests.core.bank_room import calls, extractions, fact, items, read, room, scan, texts_of
-from tests.core.takes_model import done, play
+from tests.core.rooms.bank_room import calls, extractions, fact, items, read, room, scan, texts_of
+from tests.core.rooms.takes_model import done, play
 
 pytestmark = pytest.mark.anyio
 

@@ -8,9 +8,9 @@ from core.domain.bank.item import Item
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.requests.request import RequestState
-from tests.core.bank_room import extractions, fact, items, read, room, scan
-from tests.core.samples import waiting
-from tests.core.takes_model import play
+from tests.core.rooms.bank_room import extractions, fact, items, read, room, scan
+from tests.core.rooms.takes_model import play
+from tests.core.values.sessions import waiting
 
 pytestmark = pytest.mark.anyio
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.core.bank_room import answer, calls, fact, items, read, room, scan
-from tests.core.takes_model import play
+from tests.core.rooms.bank_room import answer, calls, fact, items, read, room, scan
+from tests.core.rooms.takes_model import play
 
 pytestmark = pytest.mark.anyio
 

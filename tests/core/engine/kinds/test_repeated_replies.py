@@ -17,8 +17,8 @@ from core.engine.sync.notifications import Notification, StreamRestarted
 from core.gateway.cancellation import Cancellation
 from core.providers.scripted.script import Entry, Fault
 from tests.core.engine.queue.test_jobs import Bench, answering
-from tests.core.samples import choice
-from tests.core.simulation import Simulation, active
+from tests.core.rooms.simulation import Simulation, active
+from tests.core.values.sessions import choice
 
 pytestmark = pytest.mark.anyio
 EXAMPLE = (load_prompt(AgentRole.CHARACTER, PromptStyle.SMALL, has_room=True).example or ("", ""))[1]

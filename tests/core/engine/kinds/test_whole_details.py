@@ -23,10 +23,10 @@ from core.domain.slot import Slot
 from core.engine.services.bank.changes import edited, merged
 from core.engine.services.bank.provenance import provenance_of
 from core.engine.services.bank.undo import undone
-from tests.core.bank_room import SAID, answer, calls, fact, items, read, room, scan
-from tests.core.bank_samples import NOW
-from tests.core.bank_samples import fact as item
-from tests.core.takes_model import play
+from tests.core.rooms.bank_room import SAID, answer, calls, fact, items, read, room, scan
+from tests.core.rooms.takes_model import play
+from tests.core.values.bank import NOW
+from tests.core.values.bank import fact as item
 
 pytestmark = pytest.mark.anyio
 ARM = "My left arm bleeds."

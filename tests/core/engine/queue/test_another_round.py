@@ -23,11 +23,11 @@ from core.providers.embedding.base import Embedding
 from core.providers.embedding.scripted import ScriptedEmbedder
 from core.providers.scripted.script import Fault
 from core.storage.snapshot import Snapshot
-from tests.core.bank_room import answer, calls, extractions, fact, items, read, room, scan
-from tests.core.faulty_store import AWAY
-from tests.core.room import Room
-from tests.core.samples import NOW, waiting
-from tests.core.takes_model import play
+from tests.core.rooms.bank_room import answer, calls, extractions, fact, items, read, room, scan
+from tests.core.rooms.faulty_store import AWAY
+from tests.core.rooms.room import Room
+from tests.core.rooms.takes_model import play
+from tests.core.values.sessions import NOW, waiting
 
 pytestmark = pytest.mark.anyio
 TRIES = 2

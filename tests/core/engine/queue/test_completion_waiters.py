@@ -9,7 +9,7 @@ import pytest
 from core.domain.errors import SessionLockedError
 from core.domain.requests.request import Request, RequestState
 from core.engine.sync.completion_waiters import CompletionWaiters
-from tests.core.simulation import active
+from tests.core.rooms.simulation import active
 
 pytestmark = pytest.mark.anyio
 

@@ -26,9 +26,9 @@ from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
-from tests.core.faulty_store import FaultyStore
-from tests.core.samples import NOW, choices
-from tests.core.simulation import Simulation, active
+from tests.core.rooms.faulty_store import FaultyStore
+from tests.core.rooms.simulation import Simulation, active
+from tests.core.values.sessions import NOW, choices
 
 pytestmark = pytest.mark.anyio
 

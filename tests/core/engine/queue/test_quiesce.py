@@ -14,10 +14,10 @@ from core.engine.session.quiesce import apply_when_idle
 from core.gateway.call_records import CallRecords
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
-from tests.core.faulty_store import AWAY
-from tests.core.samples import NOW
-from tests.core.scene import Scene
-from tests.core.simulation import BACKOFF, Simulation, active, failure
+from tests.core.rooms.faulty_store import AWAY
+from tests.core.rooms.scene import Scene
+from tests.core.rooms.simulation import BACKOFF, Simulation, active, failure
+from tests.core.values.sessions import NOW
 
 pytestmark = pytest.mark.anyio
 

@@ -20,8 +20,8 @@ from core.engine.sync.notifications import WriterChanged
 from core.gateway.embedding_service import EmbeddingService
 from core.gateway.model_gateway import ModelGateway
 from core.providers.scripted.provider import ScriptedProvider
-from tests.core.samples import NOW, choices
-from tests.core.scene import ELSEWHERE, Scene
+from tests.core.rooms.scene import ELSEWHERE, Scene
+from tests.core.values.sessions import NOW, choices
 
 pytestmark = pytest.mark.anyio
 

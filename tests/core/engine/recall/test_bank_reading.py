@@ -17,7 +17,7 @@ from core.domain.slot import Slot
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
 from core.library.book import Book
 from core.storage.bank_store import Drawn, Respell, Sheets
-from tests.core.bank_samples import NOW, fact
+from tests.core.values.bank import NOW, fact
 from tests.store import chapters
 from tests.store.in_memory.memory_bank import MemoryBank
 from tests.store.in_memory.memory_store import MemoryStore

@@ -16,8 +16,8 @@ from core.domain.slot import Slot
 from core.engine.recall.asking import RecallRequest
 from core.engine.recall.reading import NOT_IN_TIME, BankReader
 from core.storage.bank_store import Names
-from tests.core.bank_samples import fact
 from tests.core.engine.recall.test_recall_in_a_book import Silent, chapter
+from tests.core.values.bank import fact
 from tests.store import chapters
 from tests.store.in_memory.memory_bank import MemoryBank
 from tests.store.in_memory.memory_store import MemoryStore

@@ -40,10 +40,10 @@ from core.providers.scripted.script import Entry
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.delimiters import SegmentName
-from tests.core.bank_samples import fact
-from tests.core.room import Room
-from tests.core.samples import NOW
-from tests.core.takes_model import play, room
+from tests.core.rooms.room import Room
+from tests.core.rooms.takes_model import play, room
+from tests.core.values.bank import fact
+from tests.core.values.sessions import NOW
 
 pytestmark = pytest.mark.anyio
 RED, ORANGE = Slot.RED, Slot.ORANGE

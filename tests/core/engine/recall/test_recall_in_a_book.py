@@ -22,7 +22,7 @@ from core.engine.recall.search import search
 from core.library.book import Book
 from core.storage.bank_store import Drawn, Respell, Sheets
 from core.storage.changes import Changes
-from tests.core.bank_samples import NOW, fact
+from tests.core.values.bank import NOW, fact
 from tests.store import chapters
 from tests.store.in_memory.memory_bank import MemoryBank
 from tests.store.in_memory.memory_store import MemoryStore

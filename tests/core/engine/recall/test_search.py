@@ -23,7 +23,7 @@ from core.storage.changes import Changes
 from core.storage.session_store import Lease
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
-from tests.core.bank_samples import fact
+from tests.core.values.bank import fact
 from tests.store import chapters
 from tests.store.in_memory.memory_store import MemoryStore
 

@@ -21,7 +21,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from tests.core.samples import waiting as waits
+from tests.core.values.sessions import waiting as waits
 from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
 
 pytestmark = pytest.mark.anyio

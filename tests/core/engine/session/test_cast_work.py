@@ -24,7 +24,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.library.characters.character import Topic, Trait
 from core.library.proposals.taking import change_of
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
-from tests.core.cast_room import (
+from tests.core.rooms.cast_room import (
     AGO,
     SECRET_PLACE,
     answers,

@@ -15,8 +15,8 @@ from core.domain.session.session_state import SessionState
 from core.engine.queue.duration_history import MAX_SESSIONS_SCANNED, NEWEST, find_last_duration, last_duration
 from core.storage.session_store import SessionStore
 from tests.core.engine.decisions.test_transitions import a_trail
-from tests.core.samples import NOW, SESSION_ID
-from tests.core.simulation import active
+from tests.core.rooms.simulation import active
+from tests.core.values.sessions import NOW, SESSION_ID
 
 pytestmark = pytest.mark.anyio
 

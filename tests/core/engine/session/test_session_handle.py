@@ -26,9 +26,9 @@ from core.engine.sync.notifications import (
 from core.exchange.scripts.chapter_script import parse_chapter_script
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
-from tests.core.faulty_store import FaultyStore
-from tests.core.room import Room
-from tests.core.simulation import Simulation, active
+from tests.core.rooms.faulty_store import FaultyStore
+from tests.core.rooms.room import Room
+from tests.core.rooms.simulation import Simulation, active
 
 pytestmark = pytest.mark.anyio
 

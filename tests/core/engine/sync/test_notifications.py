@@ -29,7 +29,7 @@ from core.engine.sync.notifications import (
 )
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
-from tests.core.samples import NOW, SESSION_ID, TAB1, lock_block, play, session
+from tests.core.values.sessions import NOW, SESSION_ID, TAB1, lock_block, play, session
 
 BEFORE = Snapshot(session=session(prompts=1), tab1=TAB1)
 

@@ -17,10 +17,10 @@ from core.engine.sync.session_writer import CONTENTS_REMEMBERED
 from core.storage.changes import Changes
 from core.storage.session_store import WriterInfo
 from core.storage.snapshot import Snapshot
-from tests.core.faulty_store import AWAY
-from tests.core.samples import NOW
-from tests.core.scene import ELSEWHERE, HERE, Scene
-from tests.core.simulation import BACKOFF
+from tests.core.rooms.faulty_store import AWAY
+from tests.core.rooms.scene import ELSEWHERE, HERE, Scene
+from tests.core.rooms.simulation import BACKOFF
+from tests.core.values.sessions import NOW
 
 pytestmark = pytest.mark.anyio
 

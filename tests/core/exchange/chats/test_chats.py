@@ -16,7 +16,7 @@ from core.exchange.chats.chapter_of_chat import NO_WORDS, ChatChapter, chapter_o
 from core.exchange.chats.chat_log import LONGEST_MESSAGE, read_chat
 from core.exchange.session_export import from_json, to_json
 from core.library.refusal import FileRefusedError
-from tests.core.samples import NOW
+from tests.core.values.sessions import NOW
 
 HEADER = {"user_name": "GM", "character_name": "Kara", "create_date": "2024-6-5 @15h 07m 03s 9ms"}
 

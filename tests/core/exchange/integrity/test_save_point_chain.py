@@ -24,9 +24,9 @@ from core.domain.story.save_point import (
 from core.engine.decisions import commands, tab1_commands
 from core.engine.services.save_points.service import SavePoints
 from core.text.canonical_json import canonical, checksum
-from tests.core.faulty_store import FaultyStore
-from tests.core.samples import event, lock_block
-from tests.core.simulation import START, Simulation, active
+from tests.core.rooms.faulty_store import FaultyStore
+from tests.core.rooms.simulation import START, Simulation, active
+from tests.core.values.sessions import event, lock_block
 
 pytestmark = pytest.mark.anyio
 

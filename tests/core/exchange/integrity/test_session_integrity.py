@@ -26,8 +26,8 @@ from core.exchange.integrity.session import (
     problems_of_requests,
     problems_of_setting,
 )
-from tests.core.samples import NOW, SESSION_ID, event, play, session
-from tests.core.samples import memory as long_memory
+from tests.core.values.sessions import NOW, SESSION_ID, event, play, session
+from tests.core.values.sessions import memory as long_memory
 
 LIMITS = Limits()
 

@@ -9,7 +9,7 @@ from core.config.models.assignments import choose_models
 from core.config.sections import ProfileSettings, ProviderName
 from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlock, PromptBlocks, problems_of
 from core.exchange.library.starting_set import starting_set, with_starting_set
-from tests.core.samples import TAB1, session
+from tests.core.values.sessions import TAB1, session
 
 
 def test_there_are_sixteen_roles_in_the_orders_of_the_design() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from bench.voices.good_service import read_prose
 from core.text.analysis.repeated_sentences import sentences_of, without_repeated_sentences
 from core.text.analysis.repetition import LEAST_WORDS, words_of
-from tests.core.samples import any_text
+from tests.core.values.sessions import any_text
 
 LAMP = "The lamp turned over the black water."
 DOOR = "She set her shoulder to the door."

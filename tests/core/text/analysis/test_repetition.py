@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.text.analysis.repetition import LEAST_WORDS, Source, first_repeated, repeats, words_of
-from tests.core.samples import any_text
+from tests.core.values.sessions import any_text
 
 EXAMPLE = '"This shelf will not keep me here," I say. I set my shoulder against it and try to push it aside.'
 PROMPT = (

@@ -16,7 +16,7 @@ from storyengine_tui.screens.bank.sheet_modal import SheetModal
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.bad_text import KINDS, BadText, acts
-from tests.tui.banked_chapter import ITEMS, SCRIPT, keep
+from tests.tui.chapters.banked_chapter import ITEMS, SCRIPT, keep
 from tests.tui.engine_app import Desktop, make_active, until
 
 pytestmark = pytest.mark.anyio

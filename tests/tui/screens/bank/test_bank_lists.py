@@ -25,11 +25,11 @@ from storyengine_tui.screens.narrative.memory.item_reader import NONE_ALIKE
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.core.bank_samples import fact
-from tests.tui.bank_tab import Tab, tab3
-from tests.tui.banked_chapter import ITEMS, SCRIPT, is_confirmed, keep, make_banked
-from tests.tui.chapter import session
+from tests.core.values.bank import fact
+from tests.tui.chapters.banked_chapter import ITEMS, SCRIPT, is_confirmed, keep, make_banked
+from tests.tui.chapters.chapter import session
 from tests.tui.engine_app import Desktop, make_active, screen_text
+from tests.tui.rooms.bank_tab import Tab, tab3
 
 pytestmark = pytest.mark.anyio
 

@@ -31,9 +31,9 @@ from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.core.simulation import active
+from tests.core.rooms.simulation import active
 from tests.store.in_memory.memory_bank import MemoryBank
-from tests.tui.banked_chapter import ITEMS, SCRIPT, keep, make_banked
+from tests.tui.chapters.banked_chapter import ITEMS, SCRIPT, keep, make_banked
 from tests.tui.conftest import PicturesMatch, settled
 from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
 

@@ -14,7 +14,7 @@ from storyengine_tui.screens.bank.item_numbers import (
     shown_decay,
     shown_prompt,
 )
-from tests.core.bank_samples import fact
+from tests.core.values.bank import fact
 from tests.store.chapters import new_session
 
 

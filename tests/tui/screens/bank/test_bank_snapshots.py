@@ -21,8 +21,8 @@ from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptP
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.core.bank_samples import WHOLE
-from tests.tui.banked_chapter import ITEMS, SCRIPT, keep, make_sorted
+from tests.core.values.bank import WHOLE
+from tests.tui.chapters.banked_chapter import ITEMS, SCRIPT, keep, make_sorted
 from tests.tui.conftest import PicturesMatch, settled
 from tests.tui.engine_app import Desktop, make_active, opened, until
 

@@ -19,7 +19,7 @@ from storyengine_tui.screens.bank.detail_fields import (
     shown,
     typed_fields,
 )
-from tests.core.bank_samples import WHOLE, fact
+from tests.core.values.bank import WHOLE, fact
 from tests.store.bank.test_details_in_rows import details
 
 AGE = Attribute(name="age", value="sixty")

@@ -15,10 +15,10 @@ from core.engine.engine import Engine
 from core.engine.queue.entries import QueueEntry
 from core.storage.changes import Changes
 from storyengine_tui.cli.commands.system.doctor import TRY_AGAIN, _gave_up
-from tests.core.samples import NOW
-from tests.tui.bank_tab import tab3
-from tests.tui.banked_chapter import keep
+from tests.core.values.sessions import NOW
+from tests.tui.chapters.banked_chapter import keep
 from tests.tui.engine_app import Desktop, make_active, screen_text
+from tests.tui.rooms.bank_tab import tab3
 
 pytestmark = pytest.mark.anyio
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from core.domain.bank.item import Item
 from storyengine_tui.screens.bank.item_details import passages_of
-from tests.core.bank_samples import fact
-from tests.core.samples import session
+from tests.core.values.bank import fact
+from tests.core.values.sessions import session
 
 
 def texts(item: Item, *others: Item, is_out: bool = False) -> list[str]:

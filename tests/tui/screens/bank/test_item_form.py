@@ -11,9 +11,9 @@ from storyengine_tui.screens.bank.item_numbers import MANY_ITEMS, NO_ITEM
 from storyengine_tui.screens.bank.item_screen import ItemScreen
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.tui.bank_tab import tab3
-from tests.tui.banked_chapter import MIRA
+from tests.tui.chapters.banked_chapter import MIRA
 from tests.tui.engine_app import Desktop, screen_text
+from tests.tui.rooms.bank_tab import tab3
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ import pytest
 from core.domain.bank.item import Item, Validation
 from storyengine_tui.screens.bank.item_commands import SO_ALREADY
 from storyengine_tui.screens.bank.item_modal import AddItemModal, ItemModal
-from tests.tui.bank_tab import Tab, tab3
 from tests.tui.engine_app import Desktop
+from tests.tui.rooms.bank_tab import Tab, tab3
 
 pytestmark = pytest.mark.anyio
 

@@ -10,9 +10,9 @@ from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import ItemId
 from core.engine.engine import Engine
 from storyengine_tui.screens.bank.bank_rows import cells_of
-from tests.tui.bank_tab import tab3
-from tests.tui.banked_chapter import ITEMS, keep
+from tests.tui.chapters.banked_chapter import ITEMS, keep
 from tests.tui.engine_app import Desktop, make_active
+from tests.tui.rooms.bank_tab import tab3
 
 pytestmark = [pytest.mark.anyio, pytest.mark.paints]
 

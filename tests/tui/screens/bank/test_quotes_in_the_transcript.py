@@ -22,7 +22,7 @@ from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptP
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.transcript_lines import SourcePos
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
-from tests.tui.banked_chapter import SCRIPT, by_number, make_banked
+from tests.tui.chapters.banked_chapter import SCRIPT, by_number, make_banked
 from tests.tui.engine_app import Desktop, make_active, screen_text, until
 
 pytestmark = pytest.mark.anyio

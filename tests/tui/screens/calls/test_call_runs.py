@@ -15,7 +15,7 @@ from storyengine_tui.screens.calls.inputs import call_runs
 from storyengine_tui.screens.calls.inputs.call_rows import CallRow, calls_of, facts_of
 from storyengine_tui.screens.calls.inputs.call_runs import CallRun, runs_of
 from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
-from tests.core.simulation import active
+from tests.core.rooms.simulation import active
 from tests.tui.engine_app import Desktop, make_active, until
 from tests.tui.screens.calls.test_calls_screen import SCRIPT, artifact, calls_shown, rows
 

@@ -27,10 +27,10 @@ from storyengine_tui.screens.calls.inputs.call_runs import runs_of, tokens_of
 from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.tui.chapter import NOON, SESSION
-from tests.tui.chapter_page import MEMORY
+from tests.tui.chapters.chapter import NOON, SESSION
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened, until
+from tests.tui.rooms.chapter_page import MEMORY
 
 pytestmark = pytest.mark.anyio
 SCRIPT = Script(

@@ -11,7 +11,7 @@ from core.ledger.sums import By
 from storyengine_tui.screens.calls.money_view import MoneyView
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened, until
-from tests.tui.paid_desktop import PRICES, PaidDesktop
+from tests.tui.rooms.paid_desktop import PRICES, PaidDesktop
 
 pytestmark = pytest.mark.anyio
 

@@ -6,10 +6,10 @@ from textual.worker import WorkerState
 
 from core.domain.slot import Slot
 from storyengine_tui.widgets.busy_line import BusyLine
-from tests.tui.chapter_page import SCRIPT, chapter_page, make_ended
 from tests.tui.engine_app import Desktop
-from tests.tui.play_table import Gate, at_table
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.chapter_page import SCRIPT, chapter_page, make_ended
+from tests.tui.rooms.play_table import Gate, at_table
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 

@@ -11,10 +11,10 @@ from core.ledger.prices import PriceBook
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.play.scene.called_modal import CalledModal
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from tests.tui.chapter_page import SCRIPT, chapter_page, make_ended
 from tests.tui.engine_app import Desktop, screen_text
-from tests.tui.paid_desktop import PaidDesktop
-from tests.tui.play_table import Table, at_table, at_window
+from tests.tui.rooms.chapter_page import SCRIPT, chapter_page, make_ended
+from tests.tui.rooms.paid_desktop import PaidDesktop
+from tests.tui.rooms.play_table import Table, at_table, at_window
 
 pytestmark = pytest.mark.anyio
 

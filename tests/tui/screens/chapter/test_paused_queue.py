@@ -11,8 +11,8 @@ from storyengine_tui.screens.chapter.paused_banner import PausedBanner
 from storyengine_tui.shell.app import StoryEngineApp
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
-from tests.tui.play_table import Gate, at_window
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.play_table import Gate, at_window
+from tests.tui.rooms.play_table import gate as gate
 from tests.tui.screens.calls.queue.queue_double import QueueDouble
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ from core.engine.sync.notifications import StorageRecovered, StorageTrouble
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from tests.tui.engine_app import Desktop
-from tests.tui.play_table import Table, at_window
+from tests.tui.rooms.play_table import Table, at_window
 
 pytestmark = pytest.mark.anyio
 

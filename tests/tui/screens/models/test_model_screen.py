@@ -32,10 +32,10 @@ from tests.core.config.models.test_keys import Memory
 from tests.http_faults import FaultServer, error_reply, text_reply
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import PATIENCE, Desktop, make_active, opened, screen_text, until
+from tests.tui.rooms.widget_app import WIDGET_STYLES
 from tests.tui.screens.models.test_connection import REMOTE, configuration
 from tests.tui.screens.models.test_connection import ring as ring
 from tests.tui.shell.test_canary import engine_of
-from tests.tui.widget_app import WIDGET_STYLES
 
 pytestmark = pytest.mark.anyio
 KEY = "sk-secret-1234567890"

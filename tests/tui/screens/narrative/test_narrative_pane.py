@@ -20,8 +20,9 @@ from core.providers.scripted.script import Fault
 from storyengine_tui.screens.narrative.definition_cell import DEFAULT_DEFINITION, typed_definition
 from storyengine_tui.screens.narrative.draft_view import LiveDraft
 from storyengine_tui.screens.narrative.narrative_view import NOTHING_PLAYED, READ_ONLY, why_no_build
-from tests.core.samples import session as sample_session
-from tests.tui.chapter_page import (
+from tests.core.values.sessions import session as sample_session
+from tests.tui.engine_app import Desktop, make_active, make_draft, screen_text, until
+from tests.tui.rooms.chapter_page import (
     HELD,
     PROSE,
     SCRIPT,
@@ -31,9 +32,8 @@ from tests.tui.chapter_page import (
     make_ended,
     session_page,
 )
-from tests.tui.engine_app import Desktop, make_active, make_draft, screen_text, until
-from tests.tui.one_page import Gate
-from tests.tui.one_page import gate as gate
+from tests.tui.rooms.one_page import Gate
+from tests.tui.rooms.one_page import gate as gate
 
 pytestmark = pytest.mark.anyio
 

@@ -19,11 +19,11 @@ from storyengine_tui.screens.narrative.revisions.correction_modal import Correct
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from storyengine_tui.widgets.reading.transcript_lines import SourcePos
-from tests.tui.chapter_page import HELD, SCRIPT, ChapterPage, failing, make_ended
 from tests.tui.conftest import PicturesMatch, settled
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened
-from tests.tui.one_page import Gate
-from tests.tui.one_page import gate as gate
+from tests.tui.rooms.chapter_page import HELD, SCRIPT, ChapterPage, failing, make_ended
+from tests.tui.rooms.one_page import Gate
+from tests.tui.rooms.one_page import gate as gate
 
 Act = Callable[[ChapterPage], Awaitable[None]]
 Shown = Callable[..., bool]

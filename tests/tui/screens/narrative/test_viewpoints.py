@@ -24,8 +24,10 @@ from storyengine_tui.screens.narrative.viewpoint_modal import ViewpointModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm, MemoryMarks, all_text, passages_of
-from tests.core.samples import delta_block, delta_payload
-from tests.tui.chapter_page import (
+from tests.core.values.sessions import delta_block, delta_payload
+from tests.tui.conftest import PicturesMatch
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened
+from tests.tui.rooms.chapter_page import (
     NARRATIVE,
     PROSE,
     SCRIPT,
@@ -34,9 +36,7 @@ from tests.tui.chapter_page import (
     make_ended,
     session_page,
 )
-from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened
-from tests.tui.one_page import gate as gate
+from tests.tui.rooms.one_page import gate as gate
 
 pytestmark = pytest.mark.anyio
 

@@ -13,10 +13,10 @@ from core.domain.session.session_state import SessionState
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from tests.engine.faults.test_faults import TWO_CALLS
-from tests.tui.chapter_page import NARRATIVE, chapter_page, make_ended
 from tests.tui.engine_app import Desktop, make_draft, until
-from tests.tui.play_table import Table, at_table
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.chapter_page import NARRATIVE, chapter_page, make_ended
+from tests.tui.rooms.play_table import Table, at_table
+from tests.tui.rooms.play_table import gate as gate
 from tests.tui.screens.setup.test_locking import LOCK, ask, lock_banner, state
 
 pytestmark = pytest.mark.anyio

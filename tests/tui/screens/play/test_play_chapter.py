@@ -21,10 +21,10 @@ from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.key_line import KeyLine
-from tests.core.samples import waiting
+from tests.core.values.sessions import waiting
 from tests.tui.engine_app import Desktop, make_draft, screen_text
-from tests.tui.play_table import Gate, Table, at_table, at_window
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 LINE = "\n\n-------------"

@@ -7,8 +7,8 @@ from textual.widgets import Button
 from core.domain.slot import Slot
 from storyengine_tui.widgets.panel_switcher import SlotEntries
 from tests.tui.engine_app import Desktop
-from tests.tui.play_table import Gate, at_table, at_window
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.play_table import Gate, at_table, at_window
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 

@@ -16,8 +16,8 @@ from storyengine_tui.screens.play.transcript.take_line import TakeLine
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active
-from tests.tui.play_table import SCRIPT, Gate, Table
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.play_table import SCRIPT, Gate, Table
+from tests.tui.rooms.play_table import gate as gate
 
 Act = Callable[[Table], Awaitable[None]]
 Shown = Callable[..., bool]

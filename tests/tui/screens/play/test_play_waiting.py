@@ -13,8 +13,8 @@ from storyengine_tui.screens.play.composer.prompt_queue import PromptQueue
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.panel_switcher import SlotEntries
 from tests.tui.engine_app import Desktop
-from tests.tui.play_table import Gate, Table, at_table
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.play_table import Gate, Table, at_table
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 

@@ -20,8 +20,8 @@ from storyengine_tui.screens.play.play_view import (
     why_not_writable,
 )
 from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
-from tests.core.simulation import active
-from tests.tui.chapter import events, session
+from tests.core.rooms.simulation import active
+from tests.tui.chapters.chapter import events, session
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from textual import events
 from core.domain.session.limits import Limits
 from core.domain.slot import Slot
 from storyengine_tui.screens.play.composer.prompt_area import PromptArea
-from tests.tui.widget_app import WidgetApp
+from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = [pytest.mark.anyio, pytest.mark.paints]
 

@@ -24,10 +24,10 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.tui.banked_chapter import SCRIPT, make_banked
-from tests.tui.chapter_page import PROSE, make_ended
+from tests.tui.chapters.banked_chapter import SCRIPT, make_banked
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened, until
+from tests.tui.rooms.chapter_page import PROSE, make_ended
 
 
 async def tell(engine: Engine) -> None:

@@ -12,7 +12,7 @@ from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
-from tests.tui import chapter
+from tests.tui.chapters import chapter
 from tests.tui.textual_ext.painting.two_terminals import ComparedApp, sure_window
 
 pytestmark = pytest.mark.paints

@@ -17,8 +17,8 @@ from storyengine_tui.textual_ext.painting.compositor import Pieces
 from storyengine_tui.textual_ext.painting.diff_display import DiffDisplayApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
-from tests.tui import chapter
-from tests.tui.widget_app import WIDGET_STYLES
+from tests.tui.chapters import chapter
+from tests.tui.rooms.widget_app import WIDGET_STYLES
 
 
 class Terminal:

@@ -19,9 +19,9 @@ from core.engine.services.speaking.service import TIMERS
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
-from tests.core.idle_hours import IdleHours
-from tests.core.room import Room
-from tests.core.takes_model import CHUNK, play, room
+from tests.core.rooms.idle_hours import IdleHours
+from tests.core.rooms.room import Room
+from tests.core.rooms.takes_model import CHUNK, play, room
 
 pytestmark = pytest.mark.anyio
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW

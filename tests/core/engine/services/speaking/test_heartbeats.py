@@ -19,9 +19,9 @@ from core.engine.services.speaking.hints import Hint, HintRules, hints_of
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, ScriptMatch
-from tests.core.room import Room
-from tests.core.samples import NOW, session
-from tests.core.takes_model import play, room
+from tests.core.rooms.room import Room
+from tests.core.rooms.takes_model import play, room
+from tests.core.values.sessions import NOW, session
 
 pytestmark = pytest.mark.anyio
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW

@@ -10,7 +10,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
 from core.engine.services.speaking.hints import Hint, hints_of
-from tests.core.samples import NOW, delta_block, lock_block, session
+from tests.core.values.sessions import NOW, delta_block, lock_block, session
 
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 LAST = {RED: (20, NOW), ORANGE: (11, NOW - timedelta(minutes=12)), YELLOW: (19, NOW - timedelta(minutes=1))}

@@ -21,9 +21,9 @@ from core.engine.sync.notifications import EventsAppended, TextArrived
 from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
-from tests.core.room import Room
-from tests.core.simulation import active
-from tests.core.takes_model import CHUNK, play, room
+from tests.core.rooms.room import Room
+from tests.core.rooms.simulation import active
+from tests.core.rooms.takes_model import CHUNK, play, room
 
 pytestmark = pytest.mark.anyio
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW

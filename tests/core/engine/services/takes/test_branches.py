@@ -13,9 +13,9 @@ from core.engine.session.session_handle import SessionHandle
 from core.exchange.scripts.chapter_script import ChapterScriptError, parse_chapter_script
 from core.exchange.session_export import read_body, to_json
 from core.providers.scripted.provider import ScriptedProvider
-from tests.core.room import Room
-from tests.core.simulation import Simulation, active, with_limits
-from tests.core.takes_model import CHUNK, play, room
+from tests.core.rooms.room import Room
+from tests.core.rooms.simulation import Simulation, active, with_limits
+from tests.core.rooms.takes_model import CHUNK, play, room
 from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore, Rows
 
 pytestmark = pytest.mark.anyio

@@ -20,8 +20,8 @@ from core.engine.services.takes.commands import LockMark
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import CallStarted, CanonChanged, EventsAppended
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
-from tests.core.room import Room
-from tests.core.takes_model import CHUNK, Model, done, play, room, story
+from tests.core.rooms.room import Room
+from tests.core.rooms.takes_model import CHUNK, Model, done, play, room, story
 
 pytestmark = pytest.mark.anyio
 

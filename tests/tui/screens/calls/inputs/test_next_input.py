@@ -3,7 +3,7 @@
 from core.domain.agent_role import AgentRole
 from storyengine_tui.screens.calls.inputs.next_input_screen import WORKING_MEMORY, passages_of_input
 from tests.core.context.memory.test_recalled_in_context import built, found, knowledge, told
-from tests.core.samples import choices
+from tests.core.values.sessions import choices
 
 
 def headings(text: str) -> list[str]:

@@ -26,8 +26,8 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
-from tests.tui.play_table import Gate, at_window
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.play_table import Gate, at_window
+from tests.tui.rooms.play_table import gate as gate
 from tests.tui.screens.calls.queue.queue_double import Entry, QueueDouble
 
 pytestmark = pytest.mark.anyio

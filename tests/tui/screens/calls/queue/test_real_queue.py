@@ -14,7 +14,7 @@ from storyengine_tui.screens.chapter.paused_banner import PausedBanner
 from storyengine_tui.screens.setup.assist.assist_screen import AssistScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from tests.tui.engine_app import Desktop, screen_text
-from tests.tui.play_table import Table, at_window
+from tests.tui.rooms.play_table import Table, at_window
 
 pytestmark = pytest.mark.anyio
 

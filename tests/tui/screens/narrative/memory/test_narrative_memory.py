@@ -26,10 +26,10 @@ from storyengine_tui.widgets.reading.memory_outline import (
     passages_of,
     title_of,
 )
-from tests.core.samples import delta_block, delta_payload, lock_block, lock_payload, session
-from tests.tui.chapter_page import DELTA, SCRIPT, chapter_page, make_ended
+from tests.core.values.sessions import delta_block, delta_payload, lock_block, lock_payload, session
 from tests.tui.engine_app import Desktop, make_draft
-from tests.tui.widget_app import WidgetApp
+from tests.tui.rooms.chapter_page import DELTA, SCRIPT, chapter_page, make_ended
+from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = pytest.mark.anyio
 

@@ -19,10 +19,10 @@ from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
-from tests.tui.chapter_page import HELD, SCRIPT, ChapterPage, chapter_page, make_ended, session_page
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened
-from tests.tui.one_page import Gate
-from tests.tui.one_page import gate as gate
+from tests.tui.rooms.chapter_page import HELD, SCRIPT, ChapterPage, chapter_page, make_ended, session_page
+from tests.tui.rooms.one_page import Gate
+from tests.tui.rooms.one_page import gate as gate
 
 pytestmark = pytest.mark.anyio
 SAID = "Jonas holds the lamp, not Mira."

@@ -32,10 +32,10 @@ from storyengine_tui.widgets.reading.memory_outline import (
 )
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from storyengine_tui.widgets.reading.transcript_lines import SourcePos
-from tests.tui.chapter_page import DELTA, MEMORY, REPLIES, ChapterPage, chapter_page, session_page
 from tests.tui.engine_app import Desktop, make_active
-from tests.tui.one_page import Gate
-from tests.tui.one_page import gate as gate
+from tests.tui.rooms.chapter_page import DELTA, MEMORY, REPLIES, ChapterPage, chapter_page, session_page
+from tests.tui.rooms.one_page import Gate
+from tests.tui.rooms.one_page import gate as gate
 
 pytestmark = pytest.mark.anyio
 LOCK = "The lamp was dark for eleven minutes."

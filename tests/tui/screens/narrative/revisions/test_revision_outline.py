@@ -18,8 +18,8 @@ from storyengine_tui.widgets.reading.memory_outline import (
     marks_of,
     passages_of,
 )
-from tests.core.samples import delta_block, delta_payload, lock_block
-from tests.tui.one_page import gate as gate
+from tests.core.values.sessions import delta_block, delta_payload, lock_block
+from tests.tui.rooms.one_page import gate as gate
 
 
 def test_the_outline_of_memory_without_marks_is_as_it_was_and_marks_add_words() -> None:

@@ -10,9 +10,9 @@ from core.storage.snapshot import Snapshot
 from storyengine_tui.screens.play.actions.take_modals import BranchModal
 from storyengine_tui.screens.play.play_view import with_other_names
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from tests.core.samples import session
+from tests.core.values.sessions import session
 from tests.tui.engine_app import Desktop
-from tests.tui.play_table import at_table, at_window
+from tests.tui.rooms.play_table import at_table, at_window
 
 pytestmark = pytest.mark.anyio
 

@@ -12,9 +12,9 @@ from core.domain.session.session_state import SessionState
 from core.engine.engine import Engine
 from core.engine.services.bank.service import Bank
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from tests.tui.banked_chapter import keep
+from tests.tui.chapters.banked_chapter import keep
 from tests.tui.engine_app import Desktop, make_active
-from tests.tui.play_table import SCRIPT, Table, at_table
+from tests.tui.rooms.play_table import SCRIPT, Table, at_table
 
 pytestmark = pytest.mark.anyio
 CHUNK = 7

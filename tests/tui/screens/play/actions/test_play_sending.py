@@ -9,7 +9,7 @@ from core.domain.story.context_status import ContextStatus, EventStatus
 from storyengine_tui.screens.play.scene.line_modals import SceneModal
 from storyengine_tui.shell.palette import TAB_ACTIONS
 from tests.tui.engine_app import Desktop
-from tests.tui.play_table import Table, at_table
+from tests.tui.rooms.play_table import Table, at_table
 
 pytestmark = pytest.mark.anyio
 ALWAYS, NEVER, DEFAULT = ContextStatus.ALWAYS, ContextStatus.NEVER, ContextStatus.DEFAULT

@@ -17,8 +17,8 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.banner import Banner
 from tests.tui.engine_app import Desktop
-from tests.tui.play_table import Gate, Table, at_table, at_window
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 

@@ -15,10 +15,10 @@ from storyengine_tui.screens.play.scene.hearing_view import choice_of, hearers_t
 from storyengine_tui.screens.play.scene.kept_hearers import as_text, read_hearers
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from tests.store.in_memory.memory_store import MemoryStore
-from tests.tui import chapter
+from tests.tui.chapters import chapter
 from tests.tui.engine_app import Desktop, opened
-from tests.tui.play_table import Gate, Table, at_table, at_window
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 

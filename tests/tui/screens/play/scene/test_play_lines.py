@@ -27,8 +27,8 @@ from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from tests.tui.engine_app import Desktop
-from tests.tui.play_table import Gate, Table, at_table, at_window
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ from storyengine_tui.screens.play.composer.prompt_queue import PromptQueue
 from storyengine_tui.screens.play.scene.called_modal import CalledModal
 from storyengine_tui.shell.palette import commands_of
 from tests.tui.engine_app import Desktop
-from tests.tui.play_table import SCRIPT, Gate, Table, at_table, at_window
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.play_table import SCRIPT, Gate, Table, at_table, at_window
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW

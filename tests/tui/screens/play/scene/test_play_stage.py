@@ -18,8 +18,8 @@ from storyengine_tui.screens.play.scene.stage_modals import (
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import SlotEntries
 from tests.tui.engine_app import Desktop
-from tests.tui.play_table import Gate, Table, at_table, at_window
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW

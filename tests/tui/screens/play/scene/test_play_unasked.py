@@ -9,10 +9,10 @@ from core.domain.audience import Audience
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Script, ScriptMatch
 from storyengine_tui.screens.play.scene.adders_modal import AddersModal
-from tests.core.idle_hours import IdleHours
+from tests.core.rooms.idle_hours import IdleHours
 from tests.tui.engine_app import Desktop
-from tests.tui.play_table import SCRIPT, Gate, Table, at_table
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.play_table import SCRIPT, Gate, Table, at_table
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 RED, ORANGE = Slot.RED, Slot.ORANGE

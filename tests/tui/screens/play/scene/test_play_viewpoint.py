@@ -13,8 +13,8 @@ from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.engine_app import Desktop
-from tests.tui.play_table import Gate, Table, at_table, at_window
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 

@@ -17,7 +17,7 @@ from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active
-from tests.tui.play_table import SCRIPT, Table
+from tests.tui.rooms.play_table import SCRIPT, Table
 
 Act = Callable[[Table], Awaitable[None]]
 Shown = Callable[[Act], bool]

@@ -12,7 +12,7 @@ from storyengine_tui.screens.play.scene.adders_modal import AddersModal
 from storyengine_tui.screens.play.scene.called_modal import CalledModal
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active
-from tests.tui.play_table import SCRIPT, Table
+from tests.tui.rooms.play_table import SCRIPT, Table
 
 Act = Callable[[Table], Awaitable[None]]
 Shown = Callable[[Act], bool]

@@ -12,7 +12,7 @@ from core.providers.scripted.script import Entry, Script, ScriptMatch
 from storyengine_tui.screens.play.scene.stage_modals import AwayModal, HintModal, ReasonModal, SilenceModal
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active
-from tests.tui.play_table import Table
+from tests.tui.rooms.play_table import Table
 
 Act = Callable[[Table], Awaitable[None]]
 Shown = Callable[[Act], bool]

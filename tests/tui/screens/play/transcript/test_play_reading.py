@@ -14,8 +14,8 @@ from core.text.cleaning import clean
 from storyengine_tui.screens.play.failure_banners import FailureBanners
 from storyengine_tui.screens.play.transcript.transcript_panel import MoreBelow
 from tests.tui.engine_app import Desktop
-from tests.tui.play_table import Gate, Table, at_table
-from tests.tui.play_table import gate as gate
+from tests.tui.rooms.play_table import Gate, Table, at_table
+from tests.tui.rooms.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 

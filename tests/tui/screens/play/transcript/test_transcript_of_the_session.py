@@ -22,11 +22,11 @@ from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.transcript_lines import TranscriptLines, paragraph_of
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
-from tests.tui import chapter
+from tests.tui.chapters import chapter
 from tests.tui.conftest import settled
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
-from tests.tui.play_table import PlayApp
-from tests.tui.widget_app import WidgetApp
+from tests.tui.rooms.play_table import PlayApp
+from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = pytest.mark.anyio
 SIZE = (80, 24)

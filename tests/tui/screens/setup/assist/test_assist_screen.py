@@ -15,12 +15,12 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from tests.tui.chapter_page import SCRIPT as OF_CHAPTER
-from tests.tui.chapter_page import make_ended
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
-from tests.tui.one_page import Gate
-from tests.tui.one_page import gate as gate
+from tests.tui.rooms.chapter_page import SCRIPT as OF_CHAPTER
+from tests.tui.rooms.chapter_page import make_ended
+from tests.tui.rooms.one_page import Gate
+from tests.tui.rooms.one_page import gate as gate
 
 pytestmark = pytest.mark.anyio
 WORLD = "A lighthouse on a rock."

@@ -26,7 +26,7 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
-from tests.core import samples
+from tests.core.values import sessions
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
 
 pytestmark = pytest.mark.anyio
@@ -120,7 +120,7 @@ async def secret_begun(pilot: Pilot[Any], app: StoryEngineApp) -> SecretScreen:
 )
 def test_a_reveal_to_somebody_who_knows_the_secret_says_so(known: Audience, to: Audience, said: str) -> None:
     names = {Slot.RED: "Mira", Slot.ORANGE: "Jonas"}
-    snapshot = Snapshot(session=samples.session(prompts=1, names=names, characters=2), tab1=Tab1Inputs())
+    snapshot = Snapshot(session=sessions.session(prompts=1, names=names, characters=2), tab1=Tab1Inputs())
     typed = TypedSecret(text="A secret.", known_by=known, reveal_at="3", reveal_to=to)
     assert known_line(typed, snapshot, 1) == said
     # Also what was revealed before counts.

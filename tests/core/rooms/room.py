@@ -12,8 +12,8 @@ from core.engine.sync.notifications import Notification
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Script
 from core.storage.snapshot import Snapshot
-from tests.core.faulty_store import FaultyStore
-from tests.core.samples import waiting
+from tests.core.rooms.faulty_store import FaultyStore
+from tests.core.values.sessions import waiting
 
 N = TypeVar("N", bound=Notification)
 

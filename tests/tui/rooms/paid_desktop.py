@@ -13,7 +13,7 @@ from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
-from tests.core.samples import waiting
+from tests.core.values.sessions import waiting
 from tests.tui.engine_app import Desktop
 
 ADDRESS = "https://api.example.com/v1"

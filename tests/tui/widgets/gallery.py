@@ -17,8 +17,8 @@ from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.key_line import KeyLine
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
-from tests.tui import chapter
-from tests.tui.widget_app import WIDGET_STYLES
+from tests.tui.chapters import chapter
+from tests.tui.rooms.widget_app import WIDGET_STYLES
 
 
 class GalleryApp(DiffDisplayApp, ThemedApp):

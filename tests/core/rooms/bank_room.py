@@ -12,9 +12,9 @@ from core.domain.session.profile import Profile
 from core.domain.slot import Slot
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, ScriptMatch
-from tests.core.room import Room
-from tests.core.simulation import active, with_limits
-from tests.core.takes_model import CHUNK, RowStore
+from tests.core.rooms.room import Room
+from tests.core.rooms.simulation import active, with_limits
+from tests.core.rooms.takes_model import CHUNK, RowStore
 
 SAID = "I hid the brass key under the mill. My left arm bleeds."
 LISTS = ("events", "facts", "people", "places", "threads", "quotes", "traits", "states")

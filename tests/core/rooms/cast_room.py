@@ -18,8 +18,8 @@ from core.engine.session.cast_work import Begun, CastWork
 from core.engine.session.session_handle import SessionHandle
 from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.providers.scripted.script import Entry, ScriptMatch
-from tests.core.room import Room
-from tests.core.takes_model import play, room
+from tests.core.rooms.room import Room
+from tests.core.rooms.takes_model import play, room
 
 SAID = "I fear the sea since it took my brother, and “I never row again”."
 SECRET_PLACE = "The key lies under the ninth step."

@@ -8,9 +8,9 @@ from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
-from tests.core.faulty_store import FaultyStore
-from tests.core.samples import NOW
-from tests.core.simulation import active
+from tests.core.rooms.faulty_store import FaultyStore
+from tests.core.rooms.simulation import active
+from tests.core.values.sessions import NOW
 from tests.store.in_memory.memory_store import MemoryLease
 
 HERE, ELSEWHERE = "this window", "second window"

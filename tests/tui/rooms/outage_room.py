@@ -20,7 +20,7 @@ from storyengine_tui.widgets.banner import Banner
 from tests.store.servers import PlainServer, administer, in_database, plain_server
 from tests.tui import engine_app
 from tests.tui.engine_app import PostgresDesktop, opened
-from tests.tui.play_table import SCRIPT, Gate, Table
+from tests.tui.rooms.play_table import SCRIPT, Gate, Table
 
 IS_WHOLE = os.environ.get("STORYENGINE_TORTURE") == "full"
 in_torture = pytest.mark.skipif(

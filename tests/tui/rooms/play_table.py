@@ -26,9 +26,9 @@ from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.panel_switcher import SlotEntries
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from tests.tui.engine_app import Desktop, make_active, opened, until
-from tests.tui.one_page import Gate as Gate
-from tests.tui.one_page import PageApp, styles_of
-from tests.tui.one_page import gate as gate
+from tests.tui.rooms.one_page import Gate as Gate
+from tests.tui.rooms.one_page import PageApp, styles_of
+from tests.tui.rooms.one_page import gate as gate
 
 SCRIPT = Script(
     reply=(

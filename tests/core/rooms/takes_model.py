@@ -12,9 +12,9 @@ from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
-from tests.core.faulty_store import FaultyStore
-from tests.core.room import Room
-from tests.core.simulation import active, with_limits
+from tests.core.rooms.faulty_store import FaultyStore
+from tests.core.rooms.room import Room
+from tests.core.rooms.simulation import active, with_limits
 
 CHUNK = 3
 

@@ -25,7 +25,7 @@ from core.providers.base import ModelRequest
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
-from tests.core.samples import NOW, SESSION_ID
+from tests.core.values.sessions import NOW, SESSION_ID
 from tests.store.in_memory.memory_store import MemoryStore
 
 MARA, JOSS, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW

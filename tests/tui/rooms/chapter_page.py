@@ -26,9 +26,9 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.core.samples import delta_payload, lock_payload
+from tests.core.values.sessions import delta_payload, lock_payload
 from tests.tui.engine_app import Desktop, make_active, until
-from tests.tui.one_page import PageApp, styles_of
+from tests.tui.rooms.one_page import PageApp, styles_of
 
 NARRATIVE = ScriptMatch(schema="text", anywhere="NARRATIVE_AGENT_DEFINITION")
 PROSE = (

@@ -26,9 +26,9 @@ from core.engine.engine import Engine
 from core.providers.scripted.script import Entry, Script, ScriptMatch
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
-from tests.core.bank_samples import NOW
-from tests.tui.chapter_page import MEMORY, NARRATIVE, PROSE
+from tests.core.values.bank import NOW
 from tests.tui.engine_app import make_active
+from tests.tui.rooms.chapter_page import MEMORY, NARRATIVE, PROSE
 
 SAID = "I hid the brass key [/x] under the stair. Tell Tobias that nobody crosses the bar before dawn."
 SCRIPT = Script(

@@ -12,7 +12,7 @@ from core.engine.services.bank.service import Bank
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.shell.app import StoryEngineApp
-from tests.tui.banked_chapter import SCRIPT, by_number, make_banked
+from tests.tui.chapters.banked_chapter import SCRIPT, by_number, make_banked
 from tests.tui.engine_app import Desktop, until
 
 
