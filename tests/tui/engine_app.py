@@ -11,11 +11,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widget import Widget
 
 from core.config.files.paths import Paths
 from core.config.models.assignments import defaults_for
@@ -36,6 +38,7 @@ from tests.core.values.sessions import waiting
 from tests.store.in_memory.memory_store import MemoryDatabase, MemoryStore
 from tests.store.servers import cloned
 
+ScreenType = TypeVar("ScreenType", bound=Screen[Any])
 PATIENCE = 60.0
 """Seconds after which a wait has failed: far beyond what a busy machine needs, so that it means a fault."""
 
@@ -184,6 +187,15 @@ async def opened(pilot: Pilot[Any]) -> StoryEngineApp:
     # The focus comes last; a key that is pressed before would go to another widget.
     await until(pilot, lambda: app.screen is not app.chapter or app.focused is not None)
     return app
+
+
+async def in_front(pilot: Pilot[Any], kind: type[ScreenType], focus: type[Widget] = Widget) -> ScreenType:
+    """Wait for a screen of this kind that is ready for keys: the focus is in such a widget of it."""
+    await until(pilot, lambda: isinstance(pilot.app.screen, kind))
+    screen = pilot.app.screen
+    assert isinstance(screen, kind)
+    await until(pilot, lambda: isinstance(screen.focused, focus))
+    return screen
 
 
 def tab1(world: str = "A lighthouse on a rock.", chapter: str = "The relief boat is late.") -> Tab1Edit:

@@ -71,6 +71,13 @@ class Table:
         await self.pane.run_action(action)
         await self.until(lambda: isinstance(self.app.screen, kind) and bool(self.app.screen.focused))
 
+    async def choose(self, opener: str, kind: type[Screen[Any]], *keys: str) -> None:
+        """Press the key that opens such a dialog, then these in it, and wait until it has closed."""
+        await self.pilot.press(opener)
+        await self.until(lambda: isinstance(self.app.screen, kind))
+        await self.pilot.press(*keys)
+        await self.until(lambda: not isinstance(self.app.screen, kind))
+
     @property
     def pane(self) -> PlayPane:
         return self.app.screen_stack[0].query_one(PlayPane)
@@ -127,6 +134,10 @@ class Table:
     def text(self, slot: Slot) -> str:
         return self.composer.area(slot).text
 
+    def title(self, slot: Slot | None = None) -> str:
+        """What stands on the border of a panel, by default of the one that shows."""
+        return str(self.area(slot or self.slot()).border_title)
+
     def banner(self, name: str = "reply-failed") -> str:
         """Everything that a banner says; nothing when it is not shown."""
         content = self.pane.query_one(f"#{name}", Banner).content
@@ -149,6 +160,11 @@ class Table:
         """Type and press Enter."""
         await self.type(text)
         await self.pilot.press("enter")
+
+    async def begin(self, text: str = "HOLD") -> None:
+        """Send, and wait for the first word of the reply."""
+        await self.send(text)
+        await self.until(lambda: self.transcript.is_streaming)
 
     async def play(self, text: str) -> None:
         """Send, and wait for the reply."""

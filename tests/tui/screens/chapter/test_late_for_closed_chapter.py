@@ -34,8 +34,7 @@ async def test_a_prompt_that_is_taken_back_while_its_chapter_closes_is_stored_an
     desktop: Desktop, gate: Gate
 ) -> None:
     async with at_table(desktop) as table:
-        await table.send("HOLD")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.begin()
         await table.send("And you?")
         await table.until(lambda: table.queued)
         table.pane.requests.action_take_back()
@@ -51,8 +50,7 @@ async def test_a_click_that_arrives_when_its_chapter_is_closed_is_refused_with_a
     desktop: Desktop, gate: Gate
 ) -> None:
     async with at_table(desktop) as table:
-        await table.send("HOLD")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.begin()
         late = BusyLine.CancelRequested(table.pane.query_one(BusyLine))
         gate.open()
         table.pane.detach()

@@ -51,8 +51,7 @@ async def test_prompts_that_wait_are_counted(desktop: Desktop, gate: Gate) -> No
     async with at_window(desktop) as table:
         assert isinstance(table.app, StoryEngineApp)
         app = table.app
-        await table.send("HOLD on")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.begin("HOLD on")
         pause(app)
         await table.session.submit_prompt(Slot.ORANGE, "First.")
         await table.until(lambda: "nothing new is sent, and 1 prompt waits." in screen_text(app))

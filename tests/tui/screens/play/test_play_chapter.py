@@ -134,8 +134,7 @@ async def test_what_the_end_waits_for_is_said_in_80_columns(desktop: Desktop, ga
 
 async def test_the_end_waits_for_the_reply(desktop: Desktop, gate: Gate) -> None:
     async with at_table(desktop) as table:
-        await table.send("HOLD")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.begin()
         assert table.end_button.disabled
         await table.pilot.press("f8")
         assert not isinstance(table.app.screen, ConfirmModal)

@@ -138,8 +138,7 @@ async def test_the_next_panel_shows_while_the_reply_streams_and_takes_what_is_ty
     desktop: Desktop, gate: Gate
 ) -> None:
     async with at_table(desktop) as table:
-        await table.send("HOLD")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.begin()
         assert table.slot() is Slot.ORANGE
         await table.type("And you, Jonas?")
         gate.open()
@@ -174,8 +173,7 @@ async def test_cancelling_returns_the_text_and_uses_no_prompt_number(
     desktop: Desktop, gate: Gate, how: str
 ) -> None:
     async with at_table(desktop) as table:
-        await table.send("HOLD")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.begin()
         if how == "escape":
             await table.pilot.press("escape")
         else:

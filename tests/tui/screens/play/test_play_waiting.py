@@ -24,12 +24,6 @@ CUT = Script(
 """Every reply breaks off, as soon as the gate opens."""
 
 
-async def hold(table: Table) -> None:
-    """Start a reply whose stream does not end."""
-    await table.send("HOLD")
-    await table.until(lambda: table.transcript.is_streaming)
-
-
 async def press_button(table: Table, banner: str, label: str) -> None:
     """Click a banner's button."""
     buttons = table.pane.query_one(f"#{banner}", Banner).query(Button)
@@ -44,7 +38,7 @@ async def test_a_prompt_that_is_sent_meanwhile_waits_in_sight_and_goes_by_itself
     desktop: Desktop, gate: Gate
 ) -> None:
     async with at_table(desktop) as table:
-        await hold(table)
+        await table.begin()
         await table.send("And you?")
         await table.until(lambda: table.queued)
         assert table.queued == ["To 2 Jonas [/x], waits its turn: And you?"]
@@ -59,7 +53,7 @@ async def test_a_prompt_that_is_sent_meanwhile_waits_in_sight_and_goes_by_itself
 
 async def test_the_key_takes_the_newest_back_and_the_button_any(desktop: Desktop, gate: Gate) -> None:
     async with at_table(desktop) as table:
-        await hold(table)
+        await table.begin()
         await table.send("first")
         await table.send("second")
         await table.until(lambda: len(table.queued) == 2)
@@ -79,7 +73,7 @@ async def test_the_key_takes_the_newest_back_and_the_button_any(desktop: Desktop
 
 async def test_a_prompt_that_is_taken_back_joins_text_typed_since(desktop: Desktop, gate: Gate) -> None:
     async with at_table(desktop) as table:
-        await hold(table)
+        await table.begin()
         await table.send("first")
         await table.until(lambda: table.queued)
         await table.pilot.press("alt+2")
@@ -160,8 +154,7 @@ async def test_a_failure_removes_no_text_from_another_panel(desktop: Desktop, ga
         )
     )
     async with at_table(desktop) as table:
-        await table.send("Mira?")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.begin("Mira?")
         await table.type("Jonas?")
         gate.open()
         await table.until(table.banner)
@@ -197,8 +190,7 @@ async def test_prompts_wait_behind_one_that_failed(desktop: Desktop, gate: Gate)
         )
     )
     async with at_table(desktop) as table:
-        await table.send("Mira?")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.begin("Mira?")
         await table.send("Jonas?")
         gate.open()
         await table.until(table.banner)
@@ -278,7 +270,7 @@ async def test_a_prompt_that_was_interrupted_waits_in_its_panel_after_a_restart(
     desktop: Desktop, gate: Gate
 ) -> None:
     async with at_table(desktop) as table:
-        await hold(table)
+        await table.begin()
         await table.send("Jonas?")
         await table.until(lambda: table.queued)
     async with at_table(desktop, prompts=None) as table:

@@ -263,8 +263,7 @@ async def test_a_refused_command_says_why(desktop: Desktop) -> None:
 
 async def test_prompts_that_wait_in_this_chapter_go_back_to_its_panels(desktop: Desktop, gate: Gate) -> None:
     async with at_window(desktop) as table:
-        await table.send("HOLD on")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.begin("HOLD on")
         held = [await table.session.submit_prompt(Slot.ORANGE, text) for text in ("First.", "Second.")]
         await table.until(lambda: len(table.queued) == 2)
         waiting = [Entry(one) for one in table.snapshot.open_prompts if one.id in held]
@@ -280,8 +279,7 @@ async def test_prompts_that_wait_in_this_chapter_go_back_to_its_panels(desktop: 
 
 async def test_a_prompt_of_this_chapter_that_is_dropped_is_in_its_panel(desktop: Desktop, gate: Gate) -> None:
     async with at_window(desktop) as table:
-        await table.send("HOLD on")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.begin("HOLD on")
         held = [await table.session.submit_prompt(Slot.ORANGE, text) for text in ("First.", "Second.")]
         await table.until(lambda: len(table.queued) == 2)
         waiting = [Entry(one) for one in table.snapshot.open_prompts if one.id in held]

@@ -16,7 +16,7 @@ from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import LineField
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, opened, until
+from tests.tui.engine_app import Desktop, in_front, opened, until
 from tests.tui.screens.library.shelf.test_shelves import cells, heading, make_library, shelf
 
 pytestmark = pytest.mark.anyio
@@ -26,11 +26,7 @@ async def details(pilot: Pilot[Any]) -> DetailsModal:
     if not isinstance(pilot.app.screen, CastScreen):
         await shelf(pilot, "3", CastScreen)
     await pilot.press("d")
-    await until(pilot, lambda: isinstance(pilot.app.screen, DetailsModal))
-    screen = pilot.app.screen
-    assert isinstance(screen, DetailsModal)
-    await until(pilot, lambda: isinstance(screen.focused, LineField))
-    return screen
+    return await in_front(pilot, DetailsModal, LineField)
 
 
 async def joss(app: StoryEngineApp) -> LibraryCharacter:

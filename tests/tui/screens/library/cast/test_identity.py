@@ -12,7 +12,7 @@ from storyengine_tui.screens.library.cast.identity_modal import BEGUN, OTHER, Id
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from tests.tui.engine_app import Desktop, until
+from tests.tui.engine_app import Desktop, in_front, until
 from tests.tui.screens.library.cast.test_details import details, joss
 from tests.tui.screens.library.shelf.test_shelves import make_library, shelf
 
@@ -23,11 +23,7 @@ WAS = "A sailor who owes money.\n\ndry"
 async def identity(pilot: Pilot[Any]) -> IdentityModal:
     await shelf(pilot, "3", CastScreen)
     await pilot.press("enter")
-    await until(pilot, lambda: isinstance(pilot.app.screen, IdentityModal))
-    screen = pilot.app.screen
-    assert isinstance(screen, IdentityModal)
-    await until(pilot, lambda: isinstance(screen.focused, CappedTextArea))
-    return screen
+    return await in_front(pilot, IdentityModal, CappedTextArea)
 
 
 async def test_an_identity_is_stored_though_the_character_was_paused_meanwhile(desktop: Desktop) -> None:

@@ -15,7 +15,7 @@ from storyengine_tui.screens.library.cast.nature_screen import NatureScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import LineField
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, opened, until
+from tests.tui.engine_app import Desktop, in_front, opened, until
 from tests.tui.screens.library.cast.test_details import joss
 from tests.tui.screens.library.shelf.test_shelves import cells, make_library, shelf
 
@@ -42,11 +42,7 @@ async def nature(pilot: Pilot[Any]) -> NatureScreen:
 
 async def form(pilot: Pilot[Any], key: str) -> NatureModal:
     await pilot.press(key)
-    await until(pilot, lambda: isinstance(pilot.app.screen, NatureModal))
-    screen = pilot.app.screen
-    assert isinstance(screen, NatureModal)
-    await until(pilot, lambda: isinstance(screen.focused, LineField))
-    return screen
+    return await in_front(pilot, NatureModal, LineField)
 
 
 async def test_a_trait_and_a_topic_are_written_with_all_of_their_fields(desktop: Desktop) -> None:

@@ -1,7 +1,7 @@
 """Lorebooks on a machine, and the way to their screens."""
 
 import json
-from typing import Any, TypeVar
+from typing import Any
 
 from textual.pilot import Pilot
 from textual.screen import Screen
@@ -16,7 +16,7 @@ from storyengine_tui.screens.library.lore.lore_screen import LoreScreen
 from storyengine_tui.screens.library.lore.lorebook_screen import LorebookScreen
 from storyengine_tui.screens.library.lore.try_screen import TryScreen
 from storyengine_tui.widgets.reading.row_list import RowList
-from tests.tui.engine_app import make_draft, opened, until
+from tests.tui.engine_app import in_front, make_draft, opened, until
 
 BOOK: dict[str, Any] = {
     "name": "Grey Point",
@@ -36,7 +36,6 @@ BOOK: dict[str, Any] = {
 }
 CONTENT = json.dumps(BOOK, indent=2).encode()
 NOVEL = {"lorebookVersion": 5, "entries": [{"keys": ["lamp"], "text": "Old.", "displayName": "Lamp"}]}
-ScreenType = TypeVar("ScreenType", bound=Screen[Any])
 
 
 async def make_lore(engine: Engine) -> None:
@@ -47,15 +46,6 @@ async def make_lore(engine: Engine) -> None:
 async def make_novel(engine: Engine) -> None:
     await make_draft(engine)
     await engine.library.lore.import_lore(json.dumps(NOVEL).encode(), "novel.json")
-
-
-async def in_front(pilot: Pilot[Any], kind: type[ScreenType]) -> ScreenType:
-    """Wait for a screen of this kind, ready for keys."""
-    await until(pilot, lambda: isinstance(pilot.app.screen, kind))
-    screen = pilot.app.screen
-    assert isinstance(screen, kind)
-    await until(pilot, lambda: screen.focused is not None)
-    return screen
 
 
 async def lorebook_shown(pilot: Pilot[Any]) -> LorebookScreen:

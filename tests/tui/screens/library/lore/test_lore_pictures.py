@@ -8,10 +8,9 @@ from textual.pilot import Pilot
 
 from storyengine_tui.screens.library.lore.book_fields_modal import BookFieldsModal
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, until
+from tests.tui.engine_app import Desktop, in_front, until
 from tests.tui.screens.library.lore.lore_screens import (
     entry_shown,
-    in_front,
     lorebook_shown,
     make_lore,
     text_of,

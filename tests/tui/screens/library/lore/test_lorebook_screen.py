@@ -18,13 +18,12 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.tick import Tick
-from tests.tui.engine_app import Desktop, make_draft, screen_text, until
+from tests.tui.engine_app import Desktop, in_front, make_draft, screen_text, until
 from tests.tui.screens.library.lore.lore_screens import (
     BOOK,
     CONTENT,
     entries,
     entry_shown,
-    in_front,
     lorebook_shown,
     make_lore,
     make_novel,

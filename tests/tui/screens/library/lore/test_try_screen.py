@@ -15,9 +15,8 @@ from storyengine_tui.screens.library.lore.entry_screen import EntryScreen
 from storyengine_tui.screens.library.lore.try_screen import TryScreen
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.row_list import RowList
-from tests.tui.engine_app import Desktop, make_draft, until
+from tests.tui.engine_app import Desktop, in_front, make_draft, until
 from tests.tui.screens.library.lore.lore_screens import (
-    in_front,
     lorebook_shown,
     make_lore,
     text_of,

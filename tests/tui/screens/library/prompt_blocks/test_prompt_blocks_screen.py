@@ -20,7 +20,7 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
+from tests.tui.engine_app import Desktop, in_front, make_active, opened, screen_text, until
 
 pytestmark = pytest.mark.anyio
 
@@ -54,19 +54,11 @@ async def list_shown(pilot: Pilot[Any]) -> PromptBlocksScreen:
     """Open the list as the palette does."""
     await opened(pilot)
     await pilot.app.run_action("prompt_blocks")
-    await until(pilot, lambda: isinstance(pilot.app.screen, PromptBlocksScreen))
-    screen = pilot.app.screen
-    assert isinstance(screen, PromptBlocksScreen)
-    await until(pilot, lambda: screen.focused is not None)
-    return screen
+    return await in_front(pilot, PromptBlocksScreen)
 
 
 async def editor_shown(pilot: Pilot[Any]) -> BlockScreen:
-    await until(pilot, lambda: isinstance(pilot.app.screen, BlockScreen))
-    screen = pilot.app.screen
-    assert isinstance(screen, BlockScreen)
-    await until(pilot, lambda: screen.focused is not None)
-    return screen
+    return await in_front(pilot, BlockScreen)
 
 
 def session_of(app: StoryEngineApp) -> SessionHandle:

@@ -258,8 +258,7 @@ async def test_what_is_not_possible_is_said(desktop: Desktop) -> None:
 
 async def test_keys_do_nothing_while_a_reply_is_written(desktop: Desktop, gate: Gate) -> None:
     async with at_table(desktop, prompts=1) as table:
-        await table.send("HOLD")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.begin()
         await table.pilot.press("f9", "ctrl+o")
         await table.until(lambda: len(table.app._notifications) == 2)
         assert all("still being written" in note.message for note in table.app._notifications)

@@ -26,17 +26,9 @@ RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 RED_AND_YELLOW = Audience.of({RED, YELLOW})
 
 
-def title(table: Table, slot: Slot | None = None) -> str:
-    """What stands on the border of a panel, by default of the one that shows."""
-    return str(table.area(slot or table.slot()).border_title)
-
-
 async def choose(table: Table, *keys: str) -> None:
     """Press Ctrl+L, then these keys in the list, and wait until it has closed."""
-    await table.pilot.press("ctrl+l")
-    await table.until(lambda: isinstance(table.app.screen, HearersModal))
-    await table.pilot.press(*keys)
-    await table.until(lambda: not isinstance(table.app.screen, HearersModal))
+    await table.choose("ctrl+l", HearersModal, *keys)
 
 
 async def audience_of_prompt(table: Table, index: int) -> Audience:
@@ -46,7 +38,7 @@ async def audience_of_prompt(table: Table, index: int) -> Audience:
 async def test_a_chapter_that_uses_no_audiences_says_nothing_about_them(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         await table.play("Who is there?")
-        assert [title(table, area.slot) for area in table.composer] == [
+        assert [table.title(area.slot) for area in table.composer] == [
             r"To 1 Mira",
             r"To 2 Jonas \[/x]",
             r"To 3 Agent Yellow",
@@ -84,20 +76,20 @@ async def test_a_whisper_is_said_on_the_panel_and_is_for_one_prompt(desktop: Des
     async with at_table(desktop) as table:
         await table.type("Psst.")
         await choose(table, "w")
-        assert title(table) == "To 1 Mira · whisper"
-        assert title(table, ORANGE) == r"To 2 Jonas \[/x] · heard by all"
+        assert table.title() == "To 1 Mira · whisper"
+        assert table.title(ORANGE) == r"To 2 Jonas \[/x] · heard by all"
         assert table.text(RED) == "Psst."
         await table.pilot.press("enter")
         await table.until(lambda: table.played(1))
         assert await audience_of_prompt(table, 1) == Audience.of({RED})
-        assert title(table, RED) == "To 1 Mira · heard by all"
+        assert table.title(RED) == "To 1 Mira · heard by all"
         assert table.area(RED).heard_by is None
 
 
 async def test_who_hears_one_prompt_is_ticked_in_the_list(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         await choose(table, "down", "space", "p")
-        assert title(table) == "To 1 Mira · Mira, Agent Yellow"
+        assert table.title() == "To 1 Mira · Mira, Agent Yellow"
         await table.send("Listen.")
         await table.until(lambda: table.played(1))
         assert await audience_of_prompt(table, 1) == RED_AND_YELLOW
@@ -110,10 +102,8 @@ async def test_who_is_in_the_scene_from_now_on_is_stored_and_the_next_panel_is_o
     async with at_table(desktop) as table:
         await choose(table, "down", "space", "n")
         await table.until(lambda: table.stored.present == RED_AND_YELLOW)
-        await table.until(lambda: title(table) == "To 1 Mira · Mira, Agent Yellow")
-        assert title(table, ORANGE).endswith("· heard by all"), (
-            "with the one addressed they are all there are"
-        )
+        await table.until(lambda: table.title() == "To 1 Mira · Mira, Agent Yellow")
+        assert table.title(ORANGE).endswith("· heard by all"), "with the one addressed they are all there are"
         await table.send("Now we are two.")
         assert table.slot() is YELLOW
         await table.until(lambda: table.played(1))
@@ -128,7 +118,7 @@ async def test_who_is_in_the_scene_from_now_on_is_stored_and_the_next_panel_is_o
 async def test_esc_in_the_list_changes_nothing(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         await choose(table, "space", "escape")
-        assert title(table) == "To 1 Mira"
+        assert table.title() == "To 1 Mira"
         assert table.area(RED).heard_by is None
 
 
@@ -140,7 +130,7 @@ async def test_the_buttons_of_the_list_do_what_its_keys_do(desktop: Desktop) -> 
             dialog = table.app.screen
             dialog.query_one(SlotChecks).tick_only({RED, YELLOW})
             dialog.query_one(f"#{button}", Button).press()
-            await table.until(lambda said=said: title(table) == f"To 1 Mira · {said}")
+            await table.until(lambda said=said: table.title() == f"To 1 Mira · {said}")
 
 
 async def test_a_whisper_survives_a_reply_that_failed(desktop: Desktop) -> None:
@@ -150,11 +140,11 @@ async def test_a_whisper_survives_a_reply_that_failed(desktop: Desktop) -> None:
         await table.pilot.press("enter")
         await table.until(table.banner)
         assert table.text(RED) == "FAIL me"
-        assert title(table, RED) == "To 1 Mira · whisper"
+        assert table.title(RED) == "To 1 Mira · whisper"
         await table.pilot.press("ctrl+r")
         await table.until(lambda: table.played(1))
         assert await audience_of_prompt(table, 1) == Audience.of({RED})
-        assert title(table, RED) == "To 1 Mira · heard by all"
+        assert table.title(RED) == "To 1 Mira · heard by all"
 
 
 async def test_a_failed_whisper_that_is_edited_stays_a_whisper(desktop: Desktop) -> None:
@@ -189,11 +179,11 @@ async def test_a_whisper_that_returns_to_a_panel_with_text_makes_all_of_it_a_whi
         await table.pilot.press("enter", "alt+1")
         await table.until(lambda: table.transcript.is_streaming)
         await table.type("for all")
-        assert title(table, RED) == "To 1 Mira · heard by all"
+        assert table.title(RED) == "To 1 Mira · heard by all"
         await table.pilot.press("escape")
         await table.until(table.banner)
         assert table.text(RED) == "HOLD me\n\nfor all"
-        assert title(table, RED) == "To 1 Mira · whisper"
+        assert table.title(RED) == "To 1 Mira · whisper"
 
 
 async def test_a_prompt_for_all_that_returns_to_a_panel_with_a_whisper_makes_all_of_it_a_whisper(
@@ -208,7 +198,7 @@ async def test_a_prompt_for_all_that_returns_to_a_panel_with_a_whisper_makes_all
         await table.pilot.press("escape")
         await table.until(table.banner)
         assert table.text(RED) == "HOLD me\n\npsst"
-        assert title(table, RED) == "To 1 Mira · whisper"
+        assert table.title(RED) == "To 1 Mira · whisper"
 
 
 async def test_a_whisper_that_was_stopped_is_a_whisper_when_the_chapter_opens_again(
@@ -223,7 +213,7 @@ async def test_a_whisper_that_was_stopped_is_a_whisper_when_the_chapter_opens_ag
         await table.until(table.banner)
     async with at_table(desktop, prompts=None) as table:
         assert table.text(RED) == "HOLD me"
-        assert title(table, RED) == "To 1 Mira · whisper"
+        assert table.title(RED) == "To 1 Mira · whisper"
 
 
 async def test_a_whisper_that_was_not_sent_is_one_after_a_restart(desktop: Desktop) -> None:
@@ -236,7 +226,7 @@ async def test_a_whisper_that_was_not_sent_is_one_after_a_restart(desktop: Deskt
     async with app.run_test(size=(100, 30)) as pilot:
         again = Table(pilot, await opened(pilot))
         await again.until(lambda: again.text(RED) == "psst")
-        await again.until(lambda: title(again, RED) == "To 1 Mira · whisper")
+        await again.until(lambda: again.title(RED) == "To 1 Mira · whisper")
         assert again.area(ORANGE).heard_by is None, "without a text there is nothing to keep it for"
         await again.pilot.press("alt+1", "enter")
         await again.until(lambda: again.played(1))
@@ -260,15 +250,14 @@ def test_kept_choices_are_read_as_they_were() -> None:
 
 async def test_a_queued_whisper_that_is_taken_back_is_one_again(desktop: Desktop, gate: Gate) -> None:
     async with at_table(desktop) as table:
-        await table.send("HOLD on")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.begin("HOLD on")
         await table.type("psst")
         await choose(table, "w")
         await table.pilot.press("enter")
         await table.until(lambda: table.queued)
         await table.pilot.press("ctrl+t")
         await table.until(lambda: table.text(ORANGE) == "psst")
-        assert title(table, ORANGE) == r"To 2 Jonas \[/x] · whisper"
+        assert table.title(ORANGE) == r"To 2 Jonas \[/x] · whisper"
         gate.open()
         await table.until(lambda: table.played(1))
 
@@ -281,10 +270,10 @@ async def test_a_whisper_that_is_undone_comes_back_as_one_and_redo_takes_it_away
         await table.until(lambda: table.played(1))
         await table.pilot.press("ctrl+o")
         await table.until(lambda: table.text(RED) == "psst")
-        assert title(table, RED) == "To 1 Mira · whisper"
+        assert table.title(RED) == "To 1 Mira · whisper"
         table.pane.takes.action_redo()
         await table.until(lambda: table.text(RED) == "")
-        assert title(table, RED) == "To 1 Mira · heard by all"
+        assert table.title(RED) == "To 1 Mira · heard by all"
 
 
 async def test_a_whispered_draft_that_is_moved_is_whispered_to_the_other(desktop: Desktop) -> None:
@@ -292,7 +281,7 @@ async def test_a_whispered_draft_that_is_moved_is_whispered_to_the_other(desktop
         await table.type("psst")
         await choose(table, "w")
         table.pane.takes.action_move_draft(2)
-        assert title(table) == r"To 2 Jonas \[/x] · whisper"
+        assert table.title() == r"To 2 Jonas \[/x] · whisper"
         await table.pilot.press("enter")
         await table.until(lambda: table.played(1))
         assert await audience_of_prompt(table, 1) == Audience.of({ORANGE})
@@ -314,7 +303,7 @@ async def test_a_whisper_that_is_not_stored_returns_as_one(
         await table.pilot.press("enter")
         await table.until(table.trouble)
         assert table.text(RED) == "psst"
-        assert title(table, RED) == "To 1 Mira · whisper"
+        assert table.title(RED) == "To 1 Mira · whisper"
 
 
 async def test_the_transcript_marks_what_not_everyone_heard(desktop: Desktop, gate: Gate) -> None:

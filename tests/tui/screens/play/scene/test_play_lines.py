@@ -227,8 +227,7 @@ async def test_a_secret_that_everyone_knows_is_not_offered(desktop: Desktop) -> 
 
 async def test_a_line_is_not_added_while_a_reply_is_written(desktop: Desktop, gate: Gate) -> None:
     async with at_table(desktop) as table:
-        await table.send("HOLD on")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.begin("HOLD on")
         assert table.pane.check_action("add_line", ()) is None
         await table.pilot.press("alt+d")
         await table.until(lambda: table.app._notifications)

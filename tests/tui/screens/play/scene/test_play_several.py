@@ -24,16 +24,9 @@ YELLOW_FAILS = Script(
 )
 
 
-def title(table: Table, slot: Slot | None = None) -> str:
-    return str(table.area(slot or table.slot()).border_title)
-
-
 async def choose(table: Table, *keys: str) -> None:
     """Press Alt+S, then these keys in the list, and wait until it has closed."""
-    await table.pilot.press("alt+s")
-    await table.until(lambda: isinstance(table.app.screen, CalledModal))
-    await table.pilot.press(*keys)
-    await table.until(lambda: not isinstance(table.app.screen, CalledModal))
+    await table.choose("alt+s", CalledModal, *keys)
 
 
 async def answered(table: Table, index: int = 1) -> list[Slot | None]:
@@ -49,12 +42,12 @@ async def test_the_gm_ticks_who_answers_in_their_order_and_the_title_says_so(des
     async with at_table(desktop) as table:
         await table.type("Well?")
         await choose(table, "down", "space", "up", "space", "p")
-        assert title(table) == r"To 1 Mira, then 3 Agent Yellow, 2 Jonas \[/x]"
+        assert table.title() == r"To 1 Mira, then 3 Agent Yellow, 2 Jonas \[/x]"
         assert table.text(RED) == "Well?"
         await table.pilot.press("enter")
         await table.until(lambda: table.stored.prompt_index == 1 and is_settled(table))
         assert await answered(table) == [RED, YELLOW, ORANGE]
-        assert title(table, RED) == "To 1 Mira", "it holds for one prompt"
+        assert table.title(RED) == "To 1 Mira", "it holds for one prompt"
         assert table.transcript.text.count("1) Well?") == 1
         assert table.transcript.text.count("I see.") == 3
         assert table.slot() is YELLOW, "the one after the last that answered"
@@ -64,20 +57,20 @@ async def test_all_present_answer_in_turn_or_one_alone_or_nothing_changes(deskto
     async with at_table(desktop) as table:
         await table.session.scene.set_present({RED, YELLOW})
         await choose(table, "a", "p")
-        assert title(table).startswith("To 1 Mira, then 3 Agent Yellow · ")
+        assert table.title().startswith("To 1 Mira, then 3 Agent Yellow · ")
         await choose(table, "o")
-        assert title(table).startswith("To 1 Mira · ")
+        assert table.title().startswith("To 1 Mira · ")
         await choose(table, "a", "escape")
-        assert title(table).startswith("To 1 Mira · ")
+        assert table.title().startswith("To 1 Mira · ")
 
 
 async def test_a_whisper_to_several_is_heard_by_those_alone(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         await table.type("Psst.")
         await table.pilot.press("ctrl+l", "w")
-        await table.until(lambda: table.area(RED).heard_by == NOBODY or title(table).endswith("whisper"))
+        await table.until(lambda: table.area(RED).heard_by == NOBODY or table.title().endswith("whisper"))
         await choose(table, "space", "p")
-        await table.until(lambda: "then" in title(table))
+        await table.until(lambda: "then" in table.title())
         await table.pilot.press("enter")
         await table.until(lambda: table.stored.prompt_index == 1 and is_settled(table))
         assert {one.audience for one in await table.events()} == {Audience.of({RED, ORANGE})}
@@ -142,14 +135,14 @@ async def test_a_queued_prompt_says_whom_it_calls_and_comes_back_with_them(
         await table.until(lambda: table.busy)
         slot = table.slot()
         await choose(table, "space", "p")
-        called = title(table)
+        called = table.title()
         await table.send("Both of you")
         await table.until(lambda: table.queued)
         assert table.queued[0].startswith("To 2 Jonas [/x], then 3 Agent Yellow, waits its turn")
         assert table.pane.query_one(PromptQueue).display
         await table.pilot.press("ctrl+t")
         await table.until(lambda: table.text(slot) == "Both of you")
-        assert title(table, slot) == called
+        assert table.title(slot) == called
         gate.open()
         await table.until(lambda: is_settled(table))
 
@@ -157,12 +150,12 @@ async def test_a_queued_prompt_says_whom_it_calls_and_comes_back_with_them(
 async def test_an_undone_prompt_is_back_with_all_whom_it_called(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         await choose(table, "a", "p")
-        called = title(table)
+        called = table.title()
         await table.send("All of you")
         await table.until(lambda: table.stored.prompt_index == 1 and is_settled(table))
         await table.pilot.press("ctrl+o")
         await table.until(lambda: table.text(RED) == "All of you")
-        assert title(table, RED) == called
+        assert table.title(RED) == called
         await table.pilot.press("enter")
         await table.until(lambda: table.stored.prompt_index == 1 and is_settled(table))
         assert await answered(table) == [RED, ORANGE, YELLOW]

@@ -26,10 +26,6 @@ RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 REASON = "She [b]fears[/b] Kara."
 
 
-def title(table: Table, slot: Slot) -> str:
-    return str(table.area(slot).border_title)
-
-
 def entries(table: Table) -> str:
     return str(table.pane.query_one(SlotEntries).render())
 
@@ -57,7 +53,7 @@ async def test_a_chapter_that_uses_none_of_it_asks_the_store_nothing_and_shows_n
         await table.play("Who is there?")
         assert "◌" not in entries(table)
         assert "…" not in entries(table)
-        assert title(table, RED) == "To 1 Mira"
+        assert table.title(RED) == "To 1 Mira"
         assert table.pane.check_action("why_silent", ()) is False
 
 
@@ -65,12 +61,12 @@ async def test_who_leaves_for_a_while_is_marked_skipped_and_back_at_the_prompt(d
     async with at_table(desktop) as table:
         keys = ("down", "space", "shift+tab", "3", "tab", "tab", "tab", "enter")
         await dialog(table, "choose_away", AwayModal, *keys)
-        await table.until(lambda: "away until prompt 3" in title(table, ORANGE))
+        await table.until(lambda: "away until prompt 3" in table.title(ORANGE))
         assert entries(table).count("◌") == 1
         await table.play("One?")
         assert table.slot() is YELLOW
         await table.play("Two?")
-        await table.until(lambda: "away" not in title(table, ORANGE))
+        await table.until(lambda: "away" not in table.title(ORANGE))
         assert "◌" not in entries(table)
         assert table.stored.here == EVERYONE
 
@@ -116,8 +112,7 @@ async def test_a_silent_reply_shows_neither_its_marks_nor_its_reason_until_the_g
     async with at_table(desktop) as table:
         await dialog(table, "let_be_silent", SilenceModal, "space", "down", "space", "tab", "tab", "enter")
         assert table.stored.may_be_silent.slots == {RED, ORANGE}
-        await table.send("One?")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.begin("One?")
         assert table.transcript.text.endswith("Mira: ")
         gate.open()
         await table.until(lambda: table.played(1))
@@ -156,16 +151,16 @@ async def test_a_character_that_was_silent_for_long_is_marked_until_it_has_repli
         for text in ("One", "Two"):
             await table.pilot.press("alt+1")
             await table.play(text)
-        await table.until(lambda: "silent for 2 prompts" in title(table, ORANGE))
-        assert "silent for 2 prompts" in title(table, YELLOW)
-        assert title(table, RED) == "To 1 Mira"
+        await table.until(lambda: "silent for 2 prompts" in table.title(ORANGE))
+        assert "silent for 2 prompts" in table.title(YELLOW)
+        assert table.title(RED) == "To 1 Mira"
         assert entries(table).count("…") == 2
         await table.pilot.press("alt+2")
         await table.play("Three")
-        await table.until(lambda: "silent for 3 prompts" in title(table, YELLOW))
-        assert "silent" not in title(table, ORANGE)
+        await table.until(lambda: "silent for 3 prompts" in table.title(YELLOW))
+        assert "silent" not in table.title(ORANGE)
         await dialog(table, "hint_after", HintModal, "backspace", "0", "enter")
-        await table.until(lambda: "silent" not in title(table, YELLOW))
+        await table.until(lambda: "silent" not in table.title(YELLOW))
 
 
 async def test_what_is_no_number_is_refused_in_a_sentence(desktop: Desktop) -> None:

@@ -86,8 +86,7 @@ async def test_copied_text_is_plain_with_its_prefixes(desktop: Desktop) -> None:
 
 async def test_resizing_at_any_moment_keeps_place_text_and_panel(desktop: Desktop, gate: Gate) -> None:
     async with at_table(desktop, prompts=6, size=(120, 40)) as table:
-        await table.send("HOLD")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.begin()
         await table.type("half a thought")
         for size in ((80, 24), (60, 20), (200, 60), (80, 24)):
             await table.pilot.resize_terminal(*size)

@@ -27,7 +27,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from tests.core.values import sessions
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
+from tests.tui.engine_app import Desktop, in_front, make_active, make_draft, opened, screen_text, until
 
 pytestmark = pytest.mark.anyio
 
@@ -82,11 +82,7 @@ def rows(app: StoryEngineApp) -> list[str]:
 
 
 async def screen_shown(pilot: Pilot[Any]) -> SecretScreen:
-    await until(pilot, lambda: isinstance(pilot.app.screen, SecretScreen))
-    screen = pilot.app.screen
-    assert isinstance(screen, SecretScreen)
-    await until(pilot, lambda: screen.focused is not None)
-    return screen
+    return await in_front(pilot, SecretScreen)
 
 
 async def secret_opened(pilot: Pilot[Any], app: StoryEngineApp, number: int) -> SecretScreen:
