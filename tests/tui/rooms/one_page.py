@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 import storyengine_tui
 from core.domain.errors import StoryEngineError
 from core.engine.session.session_handle import SessionHandle
+from core.engine.session.session_reader import SessionReader
 from core.engine.sync.notifications import WriterChanged
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.shared.session_tab import SessionTab
@@ -44,6 +45,11 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     monkeypatch.setattr("core.providers.scripted.provider._wait", made.wait)
     yield made
     made.open()
+
+
+async def took_long(_: SessionReader, agent_id: int, model: str) -> float:
+    """Stand in for the seconds that such a call took last time."""
+    return 100.0
 
 
 def styles_of(page: str) -> list[str | PurePath]:

@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 
 from core.config.files.paths import Paths
 from core.domain.slot import Slot
+from core.engine.engine import Engine
 from core.storage.snapshot import Snapshot
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
@@ -115,8 +116,9 @@ def place_on(url: str, home: Path) -> PostgresDesktop:
 
 
 @asynccontextmanager
-async def in_room(place: PostgresDesktop) -> AsyncIterator[Room]:
-    """Sit at the program until the block ends; it must not have ended by itself."""
+async def in_room(place: PostgresDesktop, make: Callable[[Engine], Any]) -> AsyncIterator[Room]:
+    """Sit at the program, on what `make` stores, until the block ends; it must not have ended by itself."""
+    await place.prepare(make)
     app = place.app()
     async with app.run_test(size=(100, 30)) as pilot:
         await opened(pilot)

@@ -7,7 +7,8 @@ tests/store/reads/test_growth.
 import asyncio
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from textual.app import App, ComposeResult
 from textual.containers import Vertical
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
+from textual.pilot import Pilot
 from textual.strip import Strip
 from textual.widgets import Static
 
@@ -128,18 +130,30 @@ class CountedApp(ThemedApp):
         yield CountedView()
 
 
-async def lines_painted_by_tokens(prompts: int, tokens: int) -> int:
+@asynccontextmanager
+async def reply_begun(prompts: int) -> AsyncIterator[tuple[Pilot[None], CountedView]]:
+    """Show a chapter of so many prompts, and a reply that has no word yet."""
     app = CountedApp()
     async with app.run_test(size=(120, 40)) as pilot:
         view = app.query_one(CountedView)
         view.show_window(chapter.window(prompts))
         view.begin_reply(Slot.BLUE, "Agent Blue", "And then?")
         await pilot.pause()
+        yield pilot, view
+
+
+async def stream(pilot: Pilot[None], view: CountedView, tokens: int) -> None:
+    """Stream tokens, each in a frame of its own."""
+    for _ in range(tokens):
+        view.stream("token ")
+        view._streamed.end_frame()
+        await pilot.pause()
+
+
+async def lines_painted_by_tokens(prompts: int, tokens: int) -> int:
+    async with reply_begun(prompts) as (pilot, view):
         view.counted.painted = 0
-        for _ in range(tokens):
-            view.stream("token ")
-            view._streamed.end_frame()
-            await pilot.pause()
+        await stream(pilot, view, tokens)
         return view.counted.painted
 
 
@@ -155,28 +169,16 @@ async def test_a_token_paints_its_own_line_whatever_is_above_it() -> None:
 @pytest.mark.anyio
 async def test_a_line_that_has_only_moved_is_not_made_anew() -> None:
     """Every tenth token moves all lines up by one, and a key that comes then waits for it."""
-    app = CountedApp()
-    async with app.run_test(size=(120, 40)) as pilot:
-        view = app.query_one(CountedView)
-        view.show_window(chapter.window(LONG))
-        view.begin_reply(Slot.BLUE, "Agent Blue", "And then?")
-        await pilot.pause()
+    async with reply_begun(LONG) as (pilot, view):
         height, view.rendered = view.lines.height, 0
-        for _ in range(60):
-            view.stream("token ")
-            view._streamed.end_frame()
-            await pilot.pause()
+        await stream(pilot, view, 60)
         assert view.lines.height >= height + 3, "it has moved"
         assert view.rendered <= 60 + 2 * 4 < view.size.height * 4
 
 
 @pytest.mark.anyio
 async def test_what_is_kept_of_lines_shows_what_painting_all_of_it_anew_shows() -> None:
-    app = CountedApp()
-    async with app.run_test(size=(120, 40)) as pilot:
-        view = app.query_one(CountedView)
-        view.show_window(chapter.window(LONG))
-        view.begin_reply(Slot.BLUE, "Agent Blue", "And then?")
+    async with reply_begun(LONG) as (pilot, view):
         view.focus()
         steps: list[Callable[[], object]] = [
             lambda: view.stream("word " * 40),
@@ -186,10 +188,10 @@ async def test_what_is_kept_of_lines_shows_what_painting_all_of_it_anew_shows() 
             lambda: view.action_extend_selection("up"),
             lambda: view.scroll_relative(y=4, animate=False),
             view.action_unmark,
-            lambda: app.screen.set_focus(None),
+            lambda: view.screen.set_focus(None),
             view.follow,
             lambda: view.settle(chapter.window(LONG)),
-            lambda: setattr(app, "theme", "textual-light"),
+            lambda: setattr(view.app, "theme", "textual-light"),
             lambda: view.show_window(chapter.window(SHORT)),
         ]
         for step in steps:
@@ -221,12 +223,7 @@ async def test_what_was_shown_earlier_is_kept_in_no_more_than_so_many_lines() ->
 @pytest.mark.anyio
 async def test_tokens_of_one_frame_are_painted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storyengine_tui.widgets.reading.line_view.FRAMES_PER_SECOND", 0.001)
-    app = CountedApp()
-    async with app.run_test(size=(120, 40)) as pilot:
-        view = app.query_one(CountedView)
-        view.show_window(chapter.window(SHORT))
-        view.begin_reply(Slot.BLUE, "Agent Blue", "And then?")
-        await pilot.pause()
+    async with reply_begun(SHORT) as (pilot, view):
         view.stream("first ")
         await pilot.pause()
         view.counted.painted = 0

@@ -29,8 +29,7 @@ OUTAGES = (1, 10, 60) if IS_WHOLE else (1,)
 async def test_a_prompt_that_is_typed_and_sent_in_an_outage_stays_and_goes_afterwards(
     place: PostgresDesktop, server: PlainServer, seconds: int
 ) -> None:
-    await place.prepare(make_active)
-    async with in_room(place) as room:
+    async with in_room(place, make_active) as room:
         table = room.table
         await table.type("Half")
         await room.stop_server(server)
@@ -54,8 +53,7 @@ async def test_a_prompt_that_is_typed_and_sent_in_an_outage_stays_and_goes_after
 async def test_a_reply_that_streams_into_an_outage_is_shown_and_stored_once(
     place: PostgresDesktop, server: PlainServer, gate: Gate
 ) -> None:
-    await place.prepare(make_active)
-    async with in_room(place) as room:
+    async with in_room(place, make_active) as room:
         table = room.table
         await room.lose_server_to_a_reply(server, gate)
         await room.hear_of_it()
@@ -72,8 +70,7 @@ async def test_a_reply_that_streams_into_an_outage_is_shown_and_stored_once(
 async def test_a_world_that_is_typed_in_an_outage_is_stored_afterwards(
     place: PostgresDesktop, server: PlainServer
 ) -> None:
-    await place.prepare(make_draft)
-    async with in_room(place) as room:
+    async with in_room(place, make_draft) as room:
         pane = room.app.chapter.query_one(SetupPane)
         await room.pilot.press("f2")
         area = pane.query(CappedTextArea).first()
@@ -101,8 +98,7 @@ async def test_leaving_in_an_outage_says_what_would_be_lost_and_stays(
 
     monkeypatch.setattr(SessionTab, "say_unsaved", say_and_count)
     monkeypatch.setattr("storyengine_tui.screens.shared.autosave.RETRY_SECONDS", 0.05)
-    await place.prepare(make_active)
-    async with in_room(place) as room:
+    async with in_room(place, make_active) as room:
         table = room.table
         await room.lose_server_to_a_reply(server, gate)
         await table.type("not yet")

@@ -145,8 +145,7 @@ def limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 async def test_a_prompt_that_is_typed_and_sent_stays_on_screen_and_goes_once_it_can(
     place: PostgresDesktop, fault: Fault
 ) -> None:
-    await place.prepare(make_active)
-    async with in_room(place) as room:
+    async with in_room(place, make_active) as room:
         async with fault.of(place.url):
             await type_and_send(room, "Half a thought", fault.said)
         await goes_on(room, "Half a thought!")
@@ -186,8 +185,7 @@ async def goes_on(room: Room, text: str) -> None:
 async def test_a_reply_that_was_paid_for_is_on_screen_and_stored_once_when_it_can(
     place: PostgresDesktop, fault: Fault, gate: Gate
 ) -> None:
-    await place.prepare(make_active)
-    async with in_room(place) as room:
+    async with in_room(place, make_active) as room:
         table = room.table
         await room.begin_reply()
         async with fault.of(place.url):
@@ -206,8 +204,7 @@ async def test_a_reply_that_was_paid_for_is_on_screen_and_stored_once_when_it_ca
 async def test_a_world_that_is_typed_is_stored_by_itself_once_it_can(
     place: PostgresDesktop, fault: Fault
 ) -> None:
-    await place.prepare(make_draft)
-    async with in_room(place) as room:
+    async with in_room(place, make_draft) as room:
         await room.pilot.press("f2")
         area = room.app.chapter.query_one(SetupPane).query(CappedTextArea).first()
         area.focus()
@@ -228,8 +225,7 @@ async def test_a_world_that_is_typed_is_stored_by_itself_once_it_can(
 async def test_a_definition_that_is_typed_is_stored_by_itself_once_it_can(
     place: PostgresDesktop, fault: Fault
 ) -> None:
-    await place.prepare(make_ended)
-    async with in_room(place) as room:
+    async with in_room(place, make_ended) as room:
         await room.pilot.press("f4")
         pane = room.app.chapter.query_one(NarrativePane)
         area = pane.query_one("#definition", CappedTextArea)
@@ -249,8 +245,7 @@ async def test_on_a_full_disk_a_prompt_stays_on_screen_and_goes_once_there_is_ro
         server = EmbeddedServer(disk / "postgres", grace=0.0)
         place = place_on(await server.acquire_async(PATIENCE), tmp_path)
         async with keep_alive(server, every=0.1):
-            await place.prepare(make_active)
-            async with in_room(place) as room:
+            async with in_room(place, make_active) as room:
                 # What cannot be compressed, and is long: short texts find room in the pages that there are.
                 text = os.urandom(2_000).hex()
                 ballast = await asyncio.to_thread(fill, disk)

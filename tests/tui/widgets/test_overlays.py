@@ -1,10 +1,12 @@
 """What lies over the chapter closes itself alone and once, whatever keys come in one moment."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from rich.style import Style
 from textual.events import Click, Key, ScreenResume
+from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Select
 
@@ -151,13 +153,21 @@ async def test_what_is_typed_into_a_palette_that_closes_looks_for_nothing(deskto
         await pilot.pause()
 
 
+async def help_over_a_question(
+    pilot: Pilot[Any], app: StoryEngineApp
+) -> tuple[ConfirmModal, list[bool | None]]:
+    """Ask something, and ask for help over it; return the dialog, and its answers so far."""
+    results: list[bool | None] = []
+    dialog = ConfirmModal("Sure?", "It is a question.", confirm="Yes")
+    app.push_screen(dialog, results.append)
+    await until(pilot, lambda: app.screen is dialog)
+    await pilot.press("f1")
+    return dialog, results
+
+
 async def test_a_dialog_that_is_done_under_the_help_closes_itself_alone(desktop: Desktop) -> None:
     async with desktop.window(make_draft) as (pilot, app):
-        results: list[bool | None] = []
-        dialog = ConfirmModal("Sure?", "It is a question.", confirm="Yes")
-        app.push_screen(dialog, results.append)
-        await until(pilot, lambda: app.screen is dialog)
-        await pilot.press("f1")
+        dialog, results = await help_over_a_question(pilot, app)
         await until(pilot, lambda: isinstance(app.screen, HelpScreen))
         dialog.dismiss(True)
         dialog.dismiss(False)
@@ -172,11 +182,7 @@ async def test_a_dialog_that_waits_to_close_takes_no_other_screen_with_it_and_an
     desktop: Desktop,
 ) -> None:
     async with desktop.window(make_draft) as (pilot, app):
-        results: list[bool | None] = []
-        dialog = ConfirmModal("Sure?", "It is a question.", confirm="Yes")
-        app.push_screen(dialog, results.append)
-        await until(pilot, lambda: app.screen is dialog)
-        await pilot.press("f1")
+        dialog, results = await help_over_a_question(pilot, app)
         first = app.screen
         assert isinstance(first, HelpScreen)
         dialog.dismiss(True)

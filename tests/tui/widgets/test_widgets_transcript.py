@@ -87,6 +87,19 @@ async def test_control_characters_of_a_stored_text_stop_here_at_the_latest() -> 
         assert view_of(app).text.endswith("Agent Red: ab")
 
 
+def lines_painted(view: TranscriptView, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the lines that are painted from now on, which it grows by."""
+    painted: list[int] = []
+    paint = view.painter.paint
+
+    def counted(line: int, highlights: list[Highlight]) -> Strip:
+        painted.append(line)
+        return paint(line, highlights)
+
+    monkeypatch.setattr(view.painter, "paint", counted)
+    return painted
+
+
 async def test_scrolling_by_a_line_paints_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     app = view_app()
     async with app.running(SIZE) as pilot:
@@ -94,14 +107,7 @@ async def test_scrolling_by_a_line_paints_one_line(monkeypatch: pytest.MonkeyPat
         view.focus()
         view.show_window(chapter.window(30))
         await pilot.pause()
-        painted: list[int] = []
-        paint = view.painter.paint
-
-        def counted(line: int, highlights: list[Highlight]) -> Strip:
-            painted.append(line)
-            return paint(line, highlights)
-
-        monkeypatch.setattr(view.painter, "paint", counted)
+        painted = lines_painted(view, monkeypatch)
         # Each key in a frame of its own: a slow machine scrolls once for all of them.
         await pilot.press("up")
         await until(pilot, lambda: len(painted) == 1, "the first line is not painted")
@@ -234,14 +240,7 @@ async def test_a_token_paints_its_last_line_whatever_is_above(monkeypatch: pytes
     app = view_app()
     async with app.running(SIZE) as pilot:
         view = view_of(app)
-        painted: list[int] = []
-        paint = view.painter.paint
-
-        def counted(line: int, highlights: list[Highlight]) -> Strip:
-            painted.append(line)
-            return paint(line, highlights)
-
-        monkeypatch.setattr(view.painter, "paint", counted)
+        painted = lines_painted(view, monkeypatch)
         for prompts in (3, 100):
             view.show_window(chapter.window(prompts))
             view.begin_reply(Slot.RED, "Eve", "x")

@@ -1,6 +1,10 @@
 """Selecting in the transcript by keyboard and mouse: a copy is the source text, without soft line breaks."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import pytest
+from textual.pilot import Pilot
 from textual.selection import Selection
 from textual.widgets import Static
 
@@ -51,12 +55,19 @@ async def test_a_double_click_takes_one_event_and_a_triple_click_all() -> None:
         assert app.copied == [GM_LINE, chapter.window(3).text]
 
 
-async def test_shift_extends_from_where_the_reader_is() -> None:
+@asynccontextmanager
+async def reading_from(place: int) -> AsyncIterator[tuple[Pilot[None], WidgetApp, TranscriptView]]:
+    """A chapter of one prompt, whose reader is at this character of its first line."""
     app = view_app()
     async with app.running(SIZE) as pilot:
         view = await shown(app, 1)
         await pilot.pause()
-        view.selection.anchor = view.selection.cursor = SourcePos(0, 3)
+        view.selection.anchor = view.selection.cursor = SourcePos(0, place)
+        yield pilot, app, view
+
+
+async def test_shift_extends_from_where_the_reader_is() -> None:
+    async with reading_from(3) as (pilot, app, view):
         await pilot.press("shift+right", "shift+right", "shift+right", "shift+right", "c")
         assert app.copied == ["What"]
         await pilot.press("shift+end", "c")
@@ -68,11 +79,7 @@ async def test_shift_extends_from_where_the_reader_is() -> None:
 
 
 async def test_a_selection_that_was_cleared_is_begun_anew() -> None:
-    app = view_app()
-    async with app.running(SIZE) as pilot:
-        view = await shown(app, 1)
-        await pilot.pause()
-        view.selection.anchor = view.selection.cursor = SourcePos(0, 0)
+    async with reading_from(0) as (pilot, app, view):
         await pilot.press("shift+right", "shift+left", "shift+right", "shift+right", "c")
         assert app.copied == ["1)"]
         await pilot.press("escape", "shift+end", "c")

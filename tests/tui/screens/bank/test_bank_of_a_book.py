@@ -72,6 +72,14 @@ async def shown(pilot: Pilot[Any], app: StoryEngineApp, key: str) -> ItemList:
     return items
 
 
+async def people_of_the_book(pilot: Pilot[Any], app: StoryEngineApp) -> ItemList:
+    """Show the list of people of tab 3, with those of the earlier chapter."""
+    items = await shown(pilot, app, "3")
+    await pilot.press("b")
+    await until(pilot, lambda: len(items.rows) == 2)
+    return items
+
+
 @pytest.mark.anyio
 async def test_a_key_shows_the_items_of_the_earlier_chapters_and_those_of_this_one_again(
     desktop: Desktop,
@@ -164,9 +172,7 @@ async def test_the_sheet_of_a_character_goes_on_in_the_next_chapter_as_its_input
 async def test_an_item_of_an_earlier_chapter_is_changed_there_and_a_key_opens_it(desktop: Desktop) -> None:
     desktop.script = SCRIPT
     async with desktop.window(make_second, size=(120, 40)) as (pilot, app):
-        items = await shown(pilot, app, "3")
-        await pilot.press("b")
-        await until(pilot, lambda: len(items.rows) == 2)
+        items = await people_of_the_book(pilot, app)
         assert app.session is not None
         here, wanted = app.session.id, items.rows[0].item
         await pilot.press("x")
@@ -203,9 +209,7 @@ async def test_whether_an_item_of_an_earlier_chapter_counts_is_asked_of_that_cha
 async def test_the_proof_of_an_item_of_an_earlier_chapter_leads_into_its_transcript(desktop: Desktop) -> None:
     desktop.script = SCRIPT
     async with desktop.window(make_second, size=(120, 40)) as (pilot, app):
-        items = await shown(pilot, app, "3")
-        await pilot.press("b")
-        await until(pilot, lambda: len(items.rows) == 2)
+        await people_of_the_book(pilot, app)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ItemScreen))
         await pilot.press("enter")

@@ -142,12 +142,18 @@ async def test_a_cursor_keeps_the_whole_line_and_two_lines_are_refused(desktop: 
         assert len(quotes) == 2
 
 
+async def sheet_of(play: Play) -> ItemList:
+    """Open the sheet of the panel's character, of whom two items are known."""
+    await play.pilot.press("alt+c")
+    await play.until(lambda: isinstance(play.app.screen, SheetModal))
+    items = play.app.screen.query_one(ItemList)
+    await play.until(lambda: len(items.rows) == 2)
+    return items
+
+
 async def test_the_sheet_of_the_panels_character_is_corrected_in_place(desktop: Desktop) -> None:
     async with tab2(desktop) as play:
-        await play.pilot.press("alt+c")
-        await play.until(lambda: isinstance(play.app.screen, SheetModal))
-        items = play.app.screen.query_one(ItemList)
-        await play.until(lambda: len(items.rows) == 2)
+        items = await sheet_of(play)
         assert [row.item.text for row in items.rows] == ["A burn on the left hand.", "Has the log book."]
         await play.pilot.press("x")
         await play.until(lambda: len(items.rows) == 1)
@@ -167,10 +173,7 @@ async def test_the_sheet_of_the_panels_character_is_corrected_in_place(desktop: 
 
 async def test_a_proof_on_the_sheet_leads_to_its_words_in_the_transcript(desktop: Desktop) -> None:
     async with tab2(desktop) as play:
-        await play.pilot.press("alt+c")
-        await play.until(lambda: isinstance(play.app.screen, SheetModal))
-        items = play.app.screen.query_one(ItemList)
-        await play.until(lambda: len(items.rows) == 2)
+        await sheet_of(play)
         await play.pilot.press("down", "enter")
         await play.until(lambda: isinstance(play.app.screen, ItemScreen))
         await play.pilot.press("enter")

@@ -16,8 +16,8 @@ from storyengine_tui.screens.calls.inputs.call_rows import CallRow, calls_of, fa
 from storyengine_tui.screens.calls.inputs.call_runs import CallRun, runs_of
 from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 from tests.core.rooms.simulation import active
-from tests.tui.engine_app import Desktop, make_active, until
-from tests.tui.screens.calls.test_calls_screen import SCRIPT, artifact, calls_shown, rows
+from tests.tui.engine_app import Desktop, until
+from tests.tui.screens.calls.test_calls_screen import artifact, listing, rows
 
 NONE: frozenset[int] = frozenset()
 
@@ -65,19 +65,10 @@ def test_a_call_for_vectors_is_shown_without_an_agent_and_as_one_that_was_made()
 
 @pytest.mark.anyio
 async def test_enter_takes_a_row_of_vectors_apart_and_then_shows_a_call(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+    desktop: Desktop,
 ) -> None:
-    desktop.script = SCRIPT
-    await desktop.prepare(make_active)
     made = [artifact(0), *(vectors() for _ in range(509)), artifact(1)]
-
-    async def artifacts() -> list[Artifact]:
-        return made
-
-    async with desktop.window() as (pilot, app):
-        assert app.session is not None
-        monkeypatch.setattr(app.session.reads, "artifacts", artifacts)
-        screen = await calls_shown(pilot)
+    async with listing(desktop, made) as (pilot, screen):
         listed = rows(screen)
         assert [row[0] for row in listed] == ["511", "510", "1"]
         assert (listed[1][1], listed[1][4], listed[1][6]) == ("Embedding", "50,900 → –", "509 calls")

@@ -1,7 +1,8 @@
 """Every call of a chapter: listed with totals, the failed ones too, and each in full."""
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -101,6 +102,23 @@ async def calls_shown(pilot: Pilot[Any]) -> CallsScreen:
     return screen
 
 
+@asynccontextmanager
+async def listing(
+    desktop: Desktop, artifacts: list[Artifact]
+) -> AsyncIterator[tuple[Pilot[Any], CallsScreen]]:
+    """Open the list in a chapter that has these calls."""
+    desktop.script = SCRIPT
+
+    async def read() -> list[Artifact]:
+        return artifacts
+
+    async with desktop.window(make_active) as (pilot, app):
+        assert app.session is not None
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(app.session.reads, "artifacts", read)
+            yield pilot, await calls_shown(pilot)
+
+
 def rows(screen: CallsScreen) -> list[list[str]]:
     table = screen.query_one(DataTable)
     return [[str(cell).strip() for cell in table.get_row_at(row)] for row in range(table.row_count)]
@@ -159,19 +177,10 @@ async def _in_full(pilot: Pilot[Any]) -> str:
 
 
 async def test_a_long_list_is_filled_as_the_cursor_goes(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+    desktop: Desktop,
 ) -> None:
-    desktop.script = SCRIPT
-    await desktop.prepare(make_active)
     many = [artifact(number) for number in range(BATCH * 3)]
-
-    async def artifacts() -> list[Artifact]:
-        return many
-
-    async with desktop.window() as (pilot, app):
-        assert app.session is not None
-        monkeypatch.setattr(app.session.reads, "artifacts", artifacts)
-        screen = await calls_shown(pilot)
+    async with listing(desktop, many) as (pilot, screen):
         table = screen.query_one(DataTable)
         assert table.row_count == BATCH
         for _ in range(4):

@@ -81,12 +81,17 @@ def machine(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> Machine:
 async def on_the_screen(desktop: Desktop) -> AsyncIterator[tuple[Pilot[Any], StoryEngineApp]]:
     """Open the page through F6 and F4, and wait until it has looked."""
     async with desktop.window(make_draft) as (pilot, app):
-        await pilot.press("f6")
-        await until(pilot, lambda: isinstance(app.screen, ModelScreen))
-        await pilot.press("f4")
-        await until(pilot, lambda: isinstance(app.screen, ModelsHereScreen))
-        await until(pilot, lambda: listed(app))
+        await models_here(pilot, app)
         yield pilot, app
+
+
+async def models_here(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+    """Open the page through F6 and F4, and wait until it has looked."""
+    await pilot.press("f6")
+    await until(pilot, lambda: isinstance(app.screen, ModelScreen))
+    await pilot.press("f4")
+    await until(pilot, lambda: isinstance(app.screen, ModelsHereScreen))
+    await until(pilot, lambda: listed(app))
 
 
 def listed(app: StoryEngineApp) -> list[str]:
@@ -350,10 +355,7 @@ def test_picture(desktop: Desktop, machine: Machine, pictures_match: PicturesMat
     async def act(pilot: Pilot[Any]) -> None:
         app = await opened(pilot)
         await settled(pilot)
-        await pilot.press("f6")
-        await until(pilot, lambda: isinstance(app.screen, ModelScreen))
-        await pilot.press("f4")
-        await until(pilot, lambda: isinstance(app.screen, ModelsHereScreen) and listed(app))
+        await models_here(pilot, app)
 
     assert pictures_match(desktop.app(), run_before=act)
 
@@ -370,10 +372,7 @@ def test_picture_of_the_question(
     async def act(pilot: Pilot[Any]) -> None:
         app = await opened(pilot)
         await settled(pilot)
-        await pilot.press("f6")
-        await until(pilot, lambda: isinstance(app.screen, ModelScreen))
-        await pilot.press("f4")
-        await until(pilot, lambda: isinstance(app.screen, ModelsHereScreen) and listed(app))
+        await models_here(pilot, app)
         await highlight(pilot, app, QWEN)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, FetchModal) and app.focused is not None)

@@ -32,7 +32,7 @@ from tests.tui.rooms.chapter_page import (
     make_ended,
     session_page,
 )
-from tests.tui.rooms.one_page import Gate
+from tests.tui.rooms.one_page import Gate, took_long
 from tests.tui.rooms.one_page import gate as gate
 
 pytestmark = pytest.mark.anyio
@@ -145,10 +145,6 @@ async def test_the_picker_shows_date_words_and_model_in_80_columns(desktop: Desk
                 f"Version 2 · {draft.created_at:%d %b %H:%M} · 44 words · SmolLM2" in screen_text(page.app)
             )
         )
-
-
-async def took_long(_: SessionReader, agent_id: int, model: str) -> float:
-    return 100.0
 
 
 async def test_the_draft_streams_in_beside_the_versions_that_exist(

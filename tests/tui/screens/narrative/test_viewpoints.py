@@ -1,7 +1,7 @@
 """Tab 3 as one character sees it: memory, the chapter that is written, and corrections for some alone."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -40,6 +40,8 @@ from tests.tui.rooms.one_page import gate as gate
 
 pytestmark = pytest.mark.anyio
 
+Act = Callable[[ChapterPage, StoryEngineApp], Awaitable[None]]
+Shown = Callable[[Act], bool]
 MIRA = Audience.of((Slot.RED,))
 WHISPER = "The key is in the clock."
 KNOWN_TO_MIRA = {**delta_payload(), "canon_locks": ["Mira has the key."]}
@@ -268,60 +270,54 @@ def test_a_mark_names_those_who_know_a_block_and_never_acts() -> None:
     assert passages_of(nobody, MemoryForm.JSON, MemoryMarks(names=names))[0].text == "⟨no one⟩"
 
 
-async def whispered_chapter_shown(pilot: Pilot[Any]) -> StoryEngineApp:
-    app = await opened(pilot)
-    await pilot.press("f4")
-    page = ChapterPage(pilot, app)
-    await page.until(lambda: app.chapter.query(NarrativePane) and page.memory.is_known)
-    app.chapter.set_focus(page.memory.view)
-    return app
-
-
-def test_private_memory_as_the_gm_sees_it(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+@pytest.fixture
+def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
+    """Compare a picture of the whispered chapter's memory after `act` with the accepted one."""
     desktop.script = WHISPERED
     desktop.prepare_now(make_whispered)
 
-    async def run_before(pilot: Pilot[Any]) -> None:
-        await whispered_chapter_shown(pilot)
+    def compare(act: Act) -> bool:
+        async def run_before(pilot: Pilot[Any]) -> None:
+            app = await opened(pilot)
+            await pilot.press("f4")
+            page = ChapterPage(pilot, app)
+            await page.until(lambda: app.chapter.query(NarrativePane) and page.memory.is_known)
+            app.chapter.set_focus(page.memory.view)
+            await act(page, app)
 
-    assert pictures_match(desktop.app(), run_before)
+        return pictures_match(desktop.app(), run_before)
 
-
-def test_memory_as_one_character_sees_it(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.script = WHISPERED
-    desktop.prepare_now(make_whispered)
-
-    async def run_before(pilot: Pilot[Any]) -> None:
-        await whispered_chapter_shown(pilot)
-        await pilot.press("f12", "f12")
-
-    assert pictures_match(desktop.app(), run_before)
+    return compare
 
 
-def test_the_question_from_whose_viewpoint(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.script = WHISPERED
-    desktop.prepare_now(make_whispered)
+def test_private_memory_as_the_gm_sees_it(shown: Shown) -> None:
+    async def act(page: ChapterPage, app: StoryEngineApp) -> None:
+        pass
 
-    async def run_before(pilot: Pilot[Any]) -> None:
-        app = await whispered_chapter_shown(pilot)
+    assert shown(act)
+
+
+def test_memory_as_one_character_sees_it(shown: Shown) -> None:
+    async def act(page: ChapterPage, app: StoryEngineApp) -> None:
+        await page.pilot.press("f12", "f12")
+
+    assert shown(act)
+
+
+def test_the_question_from_whose_viewpoint(shown: Shown) -> None:
+    async def act(page: ChapterPage, app: StoryEngineApp) -> None:
         app.chapter.do_there("narrative", "build_as")
-        page = ChapterPage(pilot, app)
         await page.until(lambda: isinstance(app.screen, ViewpointModal) and app.screen.focused)
         assert app.screen.query_one(OptionList).option_count == 3
 
-    assert pictures_match(desktop.app(), run_before)
+    assert shown(act)
 
 
-def test_a_correction_for_some_alone(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.script = WHISPERED
-    desktop.prepare_now(make_whispered)
-
-    async def run_before(pilot: Pilot[Any]) -> None:
-        app = await whispered_chapter_shown(pilot)
-        await pilot.press("plus")
-        page = ChapterPage(pilot, app)
+def test_a_correction_for_some_alone(shown: Shown) -> None:
+    async def act(page: ChapterPage, app: StoryEngineApp) -> None:
+        await page.pilot.press("plus")
         await page.until(lambda: isinstance(app.screen, CorrectionModal))
         app.screen.query_one(SlotChecks).focus()
-        await pilot.press("2")
+        await page.pilot.press("2")
 
-    assert pictures_match(desktop.app(), run_before)
+    assert shown(act)

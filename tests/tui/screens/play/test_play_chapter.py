@@ -23,6 +23,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.key_line import KeyLine
 from tests.core.values.sessions import waiting
 from tests.tui.engine_app import Desktop, make_draft, screen_text
+from tests.tui.rooms.one_page import took_long
 from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
 from tests.tui.rooms.play_table import gate as gate
 
@@ -37,10 +38,6 @@ def summaries(**values: object) -> Script:
 
 
 # Summaries
-
-
-async def took_long(_: SessionReader, agent_id: int, model: str) -> float:
-    return 100.0
 
 
 async def test_a_summary_runs_quietly_and_then_the_dashed_line_is_there(

@@ -1,11 +1,9 @@
 """Pictures of tab 2: empty, busy, failed, full and read-only."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from core.domain.story.transcript import TRUNCATION_NOTICE
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
@@ -14,12 +12,11 @@ from storyengine_tui.screens.chapter import writer_banner
 from storyengine_tui.screens.play.actions.take_modals import BranchModal, ReplyModal
 from storyengine_tui.screens.play.transcript.take_line import TakeLine
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active
 from tests.tui.rooms.play_table import SCRIPT, Gate, Table
 from tests.tui.rooms.play_table import gate as gate
+from tests.tui.screens.play.conftest import Act, TableMatches
 
-Act = Callable[[Table], Awaitable[None]]
 Shown = Callable[..., bool]
 TALE = (
     "I climb the stairs, one hand on the cold wall, and count: twenty-one steps, then the door with the "
@@ -29,7 +26,7 @@ TALE = (
 
 
 @pytest.fixture
-def shown(desktop: Desktop, pictures_match: PicturesMatch, monkeypatch: pytest.MonkeyPatch) -> Shown:
+def shown(desktop: Desktop, table_matches: TableMatches, monkeypatch: pytest.MonkeyPatch) -> Shown:
     """Compare a picture of the program after `act`, on a chapter of some prompts, with the accepted one."""
     monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
     monkeypatch.setattr("storyengine_tui.widgets.banner.elapsed_text", lambda _: "0:04")
@@ -38,12 +35,7 @@ def shown(desktop: Desktop, pictures_match: PicturesMatch, monkeypatch: pytest.M
         desktop.script = script
         desktop.prepare_now(lambda engine: make_active(engine, prompts))
 
-        async def run_before(pilot: Pilot[Any]) -> None:
-            table = await Table.opened(pilot)
-            await act(table)
-            await pilot.pause()
-
-        return pictures_match(desktop.app(), run_before=run_before)
+        return table_matches(act)
 
     return compare
 

@@ -1,8 +1,12 @@
 """The whole app painted by difference: its terminal shows what one shows that is painted whole."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import pytest
 from textual import events
 from textual.geometry import Size
+from textual.pilot import Pilot
 from textual.screen import Screen
 
 from core.domain.slot import Slot
@@ -84,12 +88,18 @@ async def test_bytes_for_a_key_and_for_a_token_stay_small() -> None:
         assert app.sent / 10 / (500 // 30) <= 60
 
 
-@pytest.mark.anyio
-async def test_redraw_paints_everything_anew() -> None:
+@asynccontextmanager
+async def showing_text() -> AsyncIterator[tuple[Pilot[None], ComparedApp]]:
     app = ComparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.query_one(TranscriptView).show_window(sure_window(20))
         await pilot.pause()
+        yield pilot, app
+
+
+@pytest.mark.anyio
+async def test_redraw_paints_everything_anew() -> None:
+    async with showing_text() as (pilot, app):
         app.ours.feed("\x1b[2Jsomething else wrote here")
         app.action_redraw()
         await pilot.pause()
@@ -98,10 +108,7 @@ async def test_redraw_paints_everything_anew() -> None:
 
 @pytest.mark.anyio
 async def test_a_suspended_program_forgets_what_the_terminal_shows_and_repaints_it_when_resumed() -> None:
-    app = ComparedApp()
-    async with app.run_test(size=(80, 24)) as pilot:
-        app.query_one(TranscriptView).show_window(sure_window(20))
-        await pilot.pause()
+    async with showing_text() as (pilot, app):
         app.app_suspend_signal.publish(app)
         assert app._rows.width == 0
         app.ours.feed("\x1b[2J")

@@ -26,7 +26,7 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
-from tests.tui.rooms.play_table import Gate, at_window
+from tests.tui.rooms.play_table import Gate, Table, at_window
 from tests.tui.rooms.play_table import gate as gate
 from tests.tui.screens.calls.queue.queue_double import Entry, QueueDouble
 
@@ -261,12 +261,17 @@ async def test_a_refused_command_says_why(desktop: Desktop) -> None:
         assert [note.message for note in shown.app._notifications] == ["Another window has it [/x]."]
 
 
+async def two_waiting(table: Table) -> list[Entry]:
+    """Send two prompts that wait behind a reply, and return their entries."""
+    await table.begin("HOLD on")
+    held = [await table.session.submit_prompt(Slot.ORANGE, text) for text in ("First.", "Second.")]
+    await table.until(lambda: len(table.queued) == 2)
+    return [Entry(one) for one in table.snapshot.open_prompts if one.id in held]
+
+
 async def test_prompts_that_wait_in_this_chapter_go_back_to_its_panels(desktop: Desktop, gate: Gate) -> None:
     async with at_window(desktop) as table:
-        await table.begin("HOLD on")
-        held = [await table.session.submit_prompt(Slot.ORANGE, text) for text in ("First.", "Second.")]
-        await table.until(lambda: len(table.queued) == 2)
-        waiting = [Entry(one) for one in table.snapshot.open_prompts if one.id in held]
+        waiting = await two_waiting(table)
         assert isinstance(table.app, StoryEngineApp)
         await _shown(table.pilot, QueueDouble(listed=waiting))
         await table.pilot.press("t")
@@ -279,10 +284,7 @@ async def test_prompts_that_wait_in_this_chapter_go_back_to_its_panels(desktop: 
 
 async def test_a_prompt_of_this_chapter_that_is_dropped_is_in_its_panel(desktop: Desktop, gate: Gate) -> None:
     async with at_window(desktop) as table:
-        await table.begin("HOLD on")
-        held = [await table.session.submit_prompt(Slot.ORANGE, text) for text in ("First.", "Second.")]
-        await table.until(lambda: len(table.queued) == 2)
-        waiting = [Entry(one) for one in table.snapshot.open_prompts if one.id in held]
+        waiting = await two_waiting(table)
         shown = await _shown(table.pilot, QueueDouble(listed=waiting))
         await table.pilot.press("down", "d")
         await table.until(lambda: table.text(Slot.ORANGE) == "Second.")

@@ -52,6 +52,12 @@ async def content_is(app: StoryEngineApp, pilot: Any, content: bytes) -> None:
     assert found == content
 
 
+def fill(editor: EntryScreen, **texts: str) -> None:
+    """Put texts into fields of an entry."""
+    for field, text in texts.items():
+        editor.query_one(f"#{field}", Input).value = text
+
+
 async def test_entries_are_listed_with_their_keys_and_found_as_you_type(desktop: Desktop) -> None:
     async with desktop.window(make_lore) as (pilot, app):
         screen = await lorebook_shown(pilot)
@@ -84,13 +90,7 @@ async def test_what_is_typed_in_an_entry_is_stored_by_itself(desktop: Desktop) -
         await pilot.press(*" Still.")
         await content_is(app, pilot, CONTENT.replace(b"in 1871.", b"in 1871. Still."))
         await until(pilot, lambda: text_of(editor, "#saved") == "stored")
-        for field, value in (
-            ("name", "Lamp"),
-            ("keys", 'lamp, "a, b"'),
-            ("secondary", "oil"),
-            ("order", "-5"),
-        ):
-            editor.query_one(f"#{field}", Input).value = value
+        fill(editor, name="Lamp", keys='lamp, "a, b"', secondary="oil", order="-5")
         editor.query_one("#logic", Select).value = Logic.NOT_ANY.name
         editor.query_one("#position", Select).value = Position.AT_DEPTH.name
         editor.query_one("#is_constant", Tick).action_switch()
@@ -112,13 +112,7 @@ async def test_seldom_fields_are_below_the_text_and_are_stored(desktop: Desktop)
         await lorebook_shown(pilot)
         editor = await entry_shown(pilot)
         editor.query_one("#position", Select).value = Position.OUTLET.name
-        for field, value in (
-            ("outlet", "gate"),
-            ("filter_names", 'Kara, "Ines, old"'),
-            ("filter_tags", "sea"),
-            ("triggers", "normal"),
-        ):
-            editor.query_one(f"#{field}", Input).value = value
+        fill(editor, outlet="gate", filter_names='Kara, "Ines, old"', filter_tags="sea", triggers="normal")
         editor.query_one("#group_scoring", Select).value = "no"
         ticks = ("ignores_budget", "is_group_override", "filter_excludes")
         for name in (*ticks, *(name for _, name in MATCHED)):

@@ -1,10 +1,8 @@
 """Pictures of tab 2 where not everyone hears everything."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
 
 import pytest
-from textual.pilot import Pilot
 
 from core.domain.audience import NOBODY, Audience
 from core.domain.slot import Slot
@@ -15,25 +13,23 @@ from storyengine_tui.screens.play.scene.hearers_modal import HearersModal
 from storyengine_tui.screens.play.scene.line_modals import AddedLineModal
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.widgets.reading.passage_view import PassageView
-from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active
 from tests.tui.rooms.play_table import SCRIPT, Table
+from tests.tui.screens.play.conftest import Act, TableMatches
 
-Act = Callable[[Table], Awaitable[None]]
 Shown = Callable[[Act], bool]
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 
 
 @pytest.fixture
-def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
+def shown(desktop: Desktop, table_matches: TableMatches) -> Shown:
     """Compare a picture after `act`, on a chapter with whisper, line and roll, with the accepted one."""
 
     def compare(act: Act) -> bool:
         desktop.script = SCRIPT
         desktop.prepare_now(lambda engine: make_active(engine, 1))
 
-        async def run_before(pilot: Pilot[Any]) -> None:
-            table = await Table.opened(pilot)
+        async def after_play(table: Table) -> None:
             session, scene = table.session, table.session.scene
             scene.draw = lambda sides: sides // 2
             await scene.narrate("The lamp goes out.\nFor a moment nobody moves.")
@@ -48,9 +44,8 @@ def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
             )
             await table.until(lambda: "[Roll" in table.transcript.text)
             await act(table)
-            await pilot.pause()
 
-        return pictures_match(desktop.app(), run_before=run_before)
+        return table_matches(after_play)
 
     return compare
 
@@ -118,12 +113,11 @@ def test_what_is_given_next(shown: Shown) -> None:
     assert shown(act)
 
 
-def test_lines_with_a_sign_and_a_new_scene(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+def test_lines_with_a_sign_and_a_new_scene(desktop: Desktop, table_matches: TableMatches) -> None:
     desktop.script = SCRIPT
     desktop.prepare_now(lambda engine: make_active(engine, 1))
 
-    async def run_before(pilot: Pilot[Any]) -> None:
-        table = await Table.opened(pilot)
+    async def act(table: Table) -> None:
         session, scene = table.session, table.session.scene
         await session.wait(await session.submit_prompt(ORANGE, "Come closer.", heard_by=NOBODY))
         first = session.snapshot.recent
@@ -132,7 +126,6 @@ def test_lines_with_a_sign_and_a_new_scene(desktop: Desktop, pictures_match: Pic
         await scene.set_status([event for event in first if event.ordinal == 0], ContextStatus.ALWAYS)
         await table.until(lambda: table.transcript.text.count(" sent⟩") == 4)
         table.transcript.focus()
-        await pilot.press("v", "up")
-        await pilot.pause()
+        await table.pilot.press("v", "up")
 
-    assert pictures_match(desktop.app(), run_before=run_before)
+    assert table_matches(act)

@@ -1,39 +1,31 @@
 """Pictures of tab 2 where several characters answer one prompt."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
 
 import pytest
-from textual.pilot import Pilot
 
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.play.scene.adders_modal import AddersModal
 from storyengine_tui.screens.play.scene.called_modal import CalledModal
-from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active
 from tests.tui.rooms.play_table import SCRIPT, Table
+from tests.tui.screens.play.conftest import Act, TableMatches
 
-Act = Callable[[Table], Awaitable[None]]
 Shown = Callable[[Act], bool]
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 YELLOW_FAILS = Entry(match=ScriptMatch(schema="text", anywhere="Slot: 3 ("), fault=Fault.SERVER_ERROR)
 
 
 @pytest.fixture
-def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
+def shown(desktop: Desktop, table_matches: TableMatches) -> Shown:
     """Compare a picture after `act`, on a chapter in which the third character does not answer."""
 
     def compare(act: Act) -> bool:
         desktop.script = Script(reply=(YELLOW_FAILS, *SCRIPT.reply))
         desktop.prepare_now(lambda engine: make_active(engine, 1))
 
-        async def run_before(pilot: Pilot[Any]) -> None:
-            table = await Table.opened(pilot)
-            await act(table)
-            await pilot.pause()
-
-        return pictures_match(desktop.app(), run_before=run_before)
+        return table_matches(act)
 
     return compare
 

@@ -1,20 +1,17 @@
 """Pictures of tab 2 where characters are away, have no words, or were silent for long."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
 
 import pytest
-from textual.pilot import Pilot
 
 from core.domain.audience import EVERYONE
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Script, ScriptMatch
 from storyengine_tui.screens.play.scene.stage_modals import AwayModal, HintModal, ReasonModal, SilenceModal
-from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active
 from tests.tui.rooms.play_table import Table
+from tests.tui.screens.play.conftest import Act, TableMatches
 
-Act = Callable[[Table], Awaitable[None]]
 Shown = Callable[[Act], bool]
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 REPLIES = (
@@ -24,7 +21,7 @@ REPLIES = (
 
 
 @pytest.fixture
-def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
+def shown(desktop: Desktop, table_matches: TableMatches) -> Shown:
     """Compare a picture after `act` with the accepted one: an action and a silence were played."""
     match = ScriptMatch(schema="text")
     desktop.script = Script(
@@ -33,16 +30,14 @@ def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
     desktop.prepare_now(make_active)
 
     def compare(act: Act) -> bool:
-        async def run_before(pilot: Pilot[Any]) -> None:
-            table = await Table.opened(pilot)
+        async def after_play(table: Table) -> None:
             await table.session.scene.set_silence(EVERYONE)
             for slot, text in ((RED, "The rope is cut. What do you do?"), (RED, "Who was it?")):
                 await table.session.wait(await table.session.submit_prompt(slot, text))
             await table.until(lambda: table.transcript.text.endswith("Mira says nothing."))
             await act(table)
-            await pilot.pause()
 
-        return pictures_match(desktop.app(), run_before=run_before)
+        return table_matches(after_play)
 
     return compare
 
