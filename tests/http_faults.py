@@ -127,8 +127,33 @@ REFUSABLE: dict[str, Callable[[Body], bool]] = {
 }
 
 
-class FaultServer:
-    """Speaks just enough HTTP/1.1; use it as an asynchronous context manager."""
+class LoopbackServer:
+    """Listens on loopback; use it as an asynchronous context manager."""
+
+    _server: asyncio.Server | None = None
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+
+    @property
+    def port(self) -> int:
+        assert self._server is not None
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection."""
+        raise NotImplementedError
+
+
+class FaultServer(LoopbackServer):
+    """Speaks just enough HTTP/1.1."""
 
     def __init__(self) -> None:
         self.requests: list[Recorded] = []
@@ -137,13 +162,11 @@ class FaultServer:
         self._refused: set[str] = set()
         self._arrived = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
 
     @property
     def base_url(self) -> str:
         """The address for a client, with /v1."""
-        assert self._server is not None
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+        return f"http://127.0.0.1:{self.port}/v1"
 
     @property
     def bodies(self) -> list[Body]:
@@ -164,15 +187,8 @@ class FaultServer:
             await self._arrived.wait_for(lambda: len(self.requests) >= count)
             return self.requests[count - 1]
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
+    async def __aexit__(self, *raised: Any) -> None:
+        await super().__aexit__(*raised)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,6 +1,7 @@
 """Every engine test plays on a real PostgreSQL; they share one database, each with sessions of its own."""
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from typing import Any
 
 import psycopg
@@ -20,11 +21,8 @@ def url(private_template: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 async def store(url: str) -> AsyncIterator[PostgresStore]:
     """A store that the tests of a file share, as a window that stays open for an evening."""
-    opened = await open_store(url)
-    try:
+    async with aclosing(await open_store(url)) as opened:
         yield opened
-    finally:
-        await opened.aclose()
 
 
 @pytest.fixture(autouse=True)

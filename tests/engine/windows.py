@@ -17,6 +17,7 @@ from core.domain.clock import utc_now
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import RequestKind
+from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.changes import moves
@@ -26,6 +27,7 @@ from core.engine.kinds.test_call import make_test_call, new_test_call
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification, SessionChanged, TextArrived
 from core.gateway.cancellation import Cancellation
+from core.gateway.lanes import Lane
 from core.gateway.model_gateway import ModelGateway
 from core.providers.base import Completion, ModelRequest, Provider, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
@@ -37,6 +39,8 @@ from tests.store.servers import plain_url
 
 PATIENCE = 15.0
 CHOICES = defaults_for("scripted")
+AT_WORK = ModelAssignments({role: replace(choice, account="work") for role, choice in CHOICES.items()})
+"""The same at an account of that name."""
 QUICK = ModelAssignments({role: replace(choice, timeout=0.05) for role, choice in CHOICES.items()})
 """Models that are given up after a twentieth of a second of silence."""
 MATCHES = {
@@ -169,6 +173,12 @@ async def listening(session: SessionHandle) -> AsyncIterator[Ears]:
         await asyncio.wait({task})
 
 
+def engine_at_work(store: SessionStore, model: Provider, backoffs: Backoffs) -> Engine:
+    """Return an engine whose account takes one call at a time."""
+    lanes = {"work": Lane(lambda: model, concurrency=1)}
+    return Engine(store, scripted(), AT_WORK, label="here", lanes=lanes, backoffs=backoffs)
+
+
 def engine_on(
     store: SessionStore,
     provider: Provider | None = None,
@@ -232,6 +242,16 @@ async def streaming(session: SessionHandle, ears: Ears) -> RequestId:
     request_id = await session.submit_prompt(Slot.RED, "One")
     await ears.hear(TextArrived)
     return request_id
+
+
+@asynccontextmanager
+async def reply_streaming(
+    store: SessionStore, **more: Any
+) -> AsyncIterator[tuple[SessionHandle, Ears, RequestId, GatedModel]]:
+    """Open a chapter and begin a reply, of which the model has said one word and waits."""
+    model = GatedModel()
+    async with chapter(store, model, **more) as session, listening(session) as ears:
+        yield session, ears, await streaming(session, ears), model
 
 
 async def done(session: SessionHandle, request_id: Any) -> Request:

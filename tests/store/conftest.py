@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 
 import psycopg
 import pytest
@@ -77,11 +78,8 @@ def here(private_url: str) -> Iterator[str]:
 @pytest.fixture
 async def store(url: str) -> AsyncIterator[PostgresStore]:
     """A store on a database of its own."""
-    opened = await open_store(url)
-    try:
+    async with aclosing(await open_store(url)) as opened:
         yield opened
-    finally:
-        await opened.aclose()
 
 
 @pytest.fixture

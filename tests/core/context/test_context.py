@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -22,6 +21,7 @@ from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.storage.snapshot import recent_from
 from core.text.delimiters import SegmentName, closing_mark, delimit, opening_mark
+from tests.core.context.golden_text import accepted
 from tests.core.values.sessions import (
     TAB1,
     any_text,
@@ -34,7 +34,6 @@ from tests.core.values.sessions import (
     session,
 )
 
-GOLDEN = Path(__file__).parent / "golden"
 NAMES = {Slot.RED: "Mara"}
 N = SegmentName
 
@@ -95,16 +94,11 @@ def test_a_small_model_gets_an_example_turn_in_the_same_order(role: AgentRole) -
 @pytest.mark.parametrize("style", PromptStyle)
 @pytest.mark.parametrize("role", AgentRole)
 def test_golden_texts(role: AgentRole, style: PromptStyle, request: pytest.FixtureRequest) -> None:
-    """To accept a change, delete the file and run the test twice: the first run writes it and fails."""
     context = inputs(style)[role]
     text = "\n".join(f"[{message.role}]\n{message.content}\n" for message in context.messages)
     if context.schema is not None:
         text += f"\n[schema {context.schema.name}]\n{json.dumps(context.schema.schema, indent=1)}\n"
-    path = GOLDEN / f"{role}.{style}.txt"
-    if not path.exists():
-        path.write_text(text, encoding="utf-8")
-        pytest.fail(f"{path.name} was written; look at it and commit it")
-    assert path.read_text(encoding="utf-8") == text
+    assert text == accepted(f"{role}.{style}.txt", text)
 
 
 def test_agent_ids_and_schemas() -> None:

@@ -228,13 +228,16 @@ async def test_two_resets_at_the_same_moment_make_one_chapter() -> None:
     ]
 
 
-async def test_an_error_of_our_own_in_the_runner_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    room = Room(active().snapshot)
-
+def let_runner_raise(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     async def stumble(_: Worker, __: RequestId) -> None:
-        raise AWAY
+        raise error
 
     monkeypatch.setattr(Worker, "_perform", stumble)
+
+
+async def test_an_error_of_our_own_in_the_runner_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Room(active().snapshot)
+    let_runner_raise(AWAY, monkeypatch)
     async with room.opened() as session:
         request = await session.submit_prompt(Slot.RED, "One")
         with pytest.raises(StoryEngineError) as caught:
@@ -250,11 +253,7 @@ async def test_a_bug_in_the_runner_is_told_and_those_who_wait_hear_of_it(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     room = Room(active().snapshot)
-
-    async def stumble(_: Worker, __: RequestId) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(Worker, "_perform", stumble)
+    let_runner_raise(ZeroDivisionError(), monkeypatch)
     async with room.opened() as session:
         request = await session.submit_prompt(Slot.RED, "One")
         with caplog.at_level(logging.ERROR), pytest.raises(StoryEngineError, match="went wrong"):

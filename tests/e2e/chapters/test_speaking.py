@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.core.values.scripts import KARA_JOSS_INES
 from tests.e2e.program import Machine
 
 REASON = "REASON-9 she fears Kara"
@@ -22,20 +23,14 @@ match.schema = "text"
 match.last = "SILENT-1"
 text = "[silent]\\n[why] {ESCAPES}{REASON}"
 """
-SCRIPT = """
+SCRIPT = f"""
 title = "The Quiet Chapter"
 world = "A house by the sea."
 chapter = "The will is gone."
 silence = ["Kara", "Ines"]
-[[agent]]
-name = "Kara"
-[[agent]]
-name = "Joss"
-[[agent]]
-name = "Ines"
-[[prompt]]
+{KARA_JOSS_INES}[[prompt]]
 text = "SILENT-1 who was here?"
-away = {"Joss" = 3}
+away = {{"Joss" = 3}}
 [[prompt]]
 text = "ACT-2 and you?"
 [[prompt]]

@@ -6,6 +6,7 @@ import pytest
 
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.bad_text import KINDS, acts
+from tests.core.values.scripts import KARA_JOSS_INES
 from tests.e2e.program import PATIENCE, PROGRAM, Machine
 from tests.e2e.terminal.game_master import GameMaster
 from tests.terminal import Size
@@ -18,13 +19,7 @@ title = "{TITLE}"
 world = "A house by the sea."
 chapter = "The will is gone."
 viewpoint = "Ines"
-[[agent]]
-name = "Kara"
-[[agent]]
-name = "Joss"
-[[agent]]
-name = "Ines"
-[[secret]]
+{KARA_JOSS_INES}[[secret]]
 text = "{SECRET}"
 known_by = ["Kara", "Joss"]
 [[secret]]

@@ -71,6 +71,13 @@ async def facing(
         yield session
 
 
+async def play_one(session: SessionHandle) -> None:
+    """Lock the chapter, and play a prompt."""
+    await done(session, await session.lock())
+    await done(session, await session.submit_prompt(Slot.RED, "Who goes there?"))
+    await session.wait_idle()
+
+
 async def assert_failed(store: PostgresStore, request: Request, fault: Fault) -> None:
     """The request failed with its code, and every call of it is on record."""
     assert (request.state, request.error_code) == (RequestState.FAILED, CODES[fault])
@@ -126,9 +133,7 @@ async def test_a_summary_that_fails_leaves_the_boundary_and_can_be_tried_again(
     store: PostgresStore, fault: Fault
 ) -> None:
     async with facing(store, RequestKind.SUMMARY, fault, chunk_size=1) as session:
-        await done(session, await session.lock())
-        await done(session, await session.submit_prompt(Slot.RED, "Who goes there?"))
-        await session.wait_idle()
+        await play_one(session)
         [request] = session.snapshot.requests
         await assert_failed(store, request, fault)
         stored = await store.load(session.id)
@@ -143,9 +148,7 @@ async def test_a_narrative_that_fails_leaves_earlier_drafts_and_can_be_tried_aga
     store: PostgresStore, fault: Fault
 ) -> None:
     async with facing(store, RequestKind.NARRATIVE, fault, chunk_size=1) as session:
-        await done(session, await session.lock())
-        await done(session, await session.submit_prompt(Slot.RED, "Who goes there?"))
-        await session.wait_idle()
+        await play_one(session)
         await session.end_chapter()
         request = await session.wait(await session.build_narrative())
         await assert_failed(store, request, fault)
@@ -161,9 +164,7 @@ async def test_control_characters_in_an_answer_are_gone_before_it_is_stored(
     store: PostgresStore, kind: RequestKind
 ) -> None:
     async with facing(store, kind, Fault.CONTROL_CHARACTERS, chunk_size=1) as session:
-        await done(session, await session.lock())
-        await done(session, await session.submit_prompt(Slot.RED, "Who goes there?"))
-        await session.wait_idle()
+        await play_one(session)
         await session.end_chapter()
         await done(session, await session.build_narrative())
         texts = [event.text for event in await store.log(session.id)]

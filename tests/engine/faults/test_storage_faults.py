@@ -43,6 +43,7 @@ from tests.engine.windows import (
     listening,
     play,
     playable,
+    reply_streaming,
     streaming,
     window,
 )
@@ -183,9 +184,7 @@ async def waiters(url: str) -> list[int]:
 async def test_a_connection_that_is_cut_in_its_transaction_stores_the_reply_once(
     store: PostgresStore, url: str
 ) -> None:
-    model = GatedModel()
-    async with chapter(store, model) as session, listening(session) as ears:
-        request_id = await streaming(session, ears)
+    async with reply_streaming(store) as (session, ears, request_id, model):
         with held(url, "LOCK TABLE event IN ACCESS EXCLUSIVE MODE") as other:
             model.gate.set()
             for _ in range(2):  # the pen sends once more where its connection was old

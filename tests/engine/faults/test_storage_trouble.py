@@ -31,8 +31,8 @@ from tests.engine.windows import (
     listening,
     play,
     playable,
+    reply_streaming,
     set_up,
-    streaming,
     window,
 )
 
@@ -147,9 +147,7 @@ async def test_not_even_provenance_that_cannot_be_stored_stops_the_session(store
 async def test_a_reply_is_stored_though_every_connection_was_ended_while_it_streamed(
     store: PostgresStore, url: str
 ) -> None:
-    model = GatedModel()
-    async with chapter(store, model) as session, listening(session) as ears:
-        request_id = await streaming(session, ears)
+    async with reply_streaming(store) as (session, _, request_id, model):
         await asyncio.to_thread(end_connections, url)
         model.gate.set()
         await done(session, request_id)
@@ -178,9 +176,7 @@ async def test_a_window_that_lost_its_lock_to_another_for_a_while_goes_on_after_
 async def test_an_answer_that_arrives_after_another_window_has_settled_its_prompt_is_kept_on_record(
     store: PostgresStore, url: str
 ) -> None:
-    model = GatedModel()
-    async with chapter(store, model) as session, listening(session) as ears:
-        request_id = await streaming(session, ears)
+    async with reply_streaming(store) as (session, _, request_id, model):
         await asyncio.to_thread(end_writers, url)
         async with window(store, None, session.id, label="second window") as other:
             assert other.snapshot.unsent == {Slot.RED: "One"}
@@ -196,9 +192,7 @@ async def test_an_answer_that_arrives_after_another_window_has_settled_its_promp
 async def test_a_window_that_lost_its_lock_for_good_says_so_follows_along_and_can_take_over_again(
     store: PostgresStore, url: str
 ) -> None:
-    model = GatedModel()
-    async with chapter(store, model) as session, listening(session) as ears:
-        request_id = await streaming(session, ears)
+    async with reply_streaming(store) as (session, ears, request_id, model):
         await asyncio.to_thread(end_writers, url)
         async with window(store, None, session.id, label="second window") as other:
             waiter = asyncio.create_task(session.wait(request_id))
@@ -222,9 +216,7 @@ async def test_our_own_lock_that_the_server_has_not_given_up_yet_is_waited_for(
     store: PostgresStore, url: str
 ) -> None:
     """After a broken network the server may hold the lock of our lost connection for a while."""
-    model = GatedModel()
-    async with chapter(store, model, label="this window") as session, listening(session) as ears:
-        request_id = await streaming(session, ears)
+    async with reply_streaming(store, label="this window") as (session, ears, request_id, model):
         await asyncio.to_thread(end_writers, url)
         ghost = await store.acquire(session.id, "this window")
         assert not isinstance(ghost, WriterInfo)

@@ -1,6 +1,7 @@
 """The chapter's prose: whole or in parts, versioned, and paid for once; and the provenance of every call."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -9,7 +10,7 @@ import pytest
 from core.config.models.assignments import ModelAssignments
 from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
-from core.domain.requests.request import RequestState
+from core.domain.requests.request import Artifact, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.engine.session.session_handle import SessionHandle
@@ -59,6 +60,11 @@ async def long_chapter(session: SessionHandle) -> None:
     await session.wait_idle()
 
 
+async def text_of_parts(store: PostgresStore, calls: Sequence[Artifact]) -> str:
+    texts = await store.contents(calls[0].session_id, [call.output_ref or "" for call in calls])
+    return "\n\n".join(texts[call.output_ref or ""].strip() for call in calls)
+
+
 async def test_a_chapter_that_does_not_fit_is_written_part_by_part_with_every_part_on_record(
     store: PostgresStore,
 ) -> None:
@@ -69,8 +75,7 @@ async def test_a_chapter_that_does_not_fit_is_written_part_by_part_with_every_pa
         artifacts = await store.artifacts(session.id, request_id=request.id)
         assert len(artifacts) >= 3
         assert [artifact.call for artifact in artifacts] == list(range(1, len(artifacts) + 1))
-        texts = await store.contents(session.id, [a.output_ref or "" for a in artifacts])
-        assert draft.text == "\n\n".join(texts[a.output_ref or ""].strip() for a in artifacts)
+        assert draft.text == await text_of_parts(store, artifacts)
 
 
 async def test_a_build_that_failed_at_its_third_part_does_not_pay_for_the_first_two_again(
@@ -94,8 +99,7 @@ async def test_a_build_that_failed_at_its_third_part_does_not_pay_for_the_first_
         good = [artifact for artifact in artifacts if artifact.error_code is None]
         assert {a.attempt for a in good} == {1, 2}
         assert draft.model == good[-1].model
-        texts = await store.contents(session.id, [a.output_ref or "" for a in good])
-        assert draft.text == "\n\n".join(texts[a.output_ref or ""].strip() for a in good)
+        assert draft.text == await text_of_parts(store, good)
 
 
 async def test_a_definition_that_was_changed_between_two_tries_is_the_one_that_is_told(

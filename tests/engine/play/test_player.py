@@ -74,20 +74,18 @@ async def test_a_summary_that_is_due_again_at_the_instant_of_the_end_goes_before
         assert blocks == [(0, 0), (1, 7), (8, 8)]
 
 
-async def test_a_service_that_asks_for_time_is_given_it(store: PostgresStore, tmp_path: Path) -> None:
-    provider = scripted(failing(RequestKind.REPLY, Fault.RATE_LIMITED, retry_after=0.4))
-    async with window(store, provider) as session:
-        player = ScriptPlayer(session, script_of(tmp_path, 1), lambda _: None, retry_wait=0.0)
-        began = asyncio.get_running_loop().time()
-        await player.play()
-        assert asyncio.get_running_loop().time() - began >= 0.4
-
-
-@pytest.mark.parametrize("fault", [Fault.RATE_LIMITED, Fault.SERVER_ERROR])
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [
+        (RequestKind.REPLY, Fault.RATE_LIMITED),
+        (RequestKind.SUMMARY, Fault.RATE_LIMITED),
+        (RequestKind.SUMMARY, Fault.SERVER_ERROR),
+    ],
+)
 async def test_a_service_that_asks_for_time_is_given_it_for_the_last_summary_too(
-    store: PostgresStore, tmp_path: Path, fault: Fault
+    store: PostgresStore, tmp_path: Path, kind: RequestKind, fault: Fault
 ) -> None:
-    provider = scripted(failing(RequestKind.SUMMARY, fault, retry_after=0.4))
+    provider = scripted(failing(kind, fault, retry_after=0.4))
     async with window(store, provider, backoff=0.001) as session:
         player = ScriptPlayer(session, script_of(tmp_path, 1), lambda _: None, retry_wait=0.0)
         began = asyncio.get_running_loop().time()

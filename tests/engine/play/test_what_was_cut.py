@@ -7,8 +7,11 @@ import pytest
 from core.config.models.assignments import ModelAssignments
 from core.config.models.model_config import PromptStyle
 from core.domain.agent_role import AgentRole
+from core.domain.requests.request import Artifact
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
+from core.domain.story.draft import NarrativeDraft
+from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, ScriptMatch
 from db.store import PostgresStore
 from tests.engine.windows import CHOICES, MATCHES, chapter, done, play, scripted
@@ -41,6 +44,17 @@ async def test_only_the_reply_of_a_very_small_model_ends_at_our_own_mark_and_its
             assert call.left_out == (told,)
 
 
+async def written(store: PostgresStore, session: SessionHandle) -> tuple[NarrativeDraft, Artifact]:
+    """Play a prompt, end the chapter, and return its narrative and the one call for it."""
+    await play(session, 1)
+    await session.end_chapter()
+    await session.wait_idle()
+    request = await done(session, await session.build_narrative())
+    [draft] = await store.drafts(session.id)
+    [call] = await store.artifacts(session.id, request_id=request.id)
+    return draft, call
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -58,12 +72,7 @@ async def test_what_is_cut_off_a_very_small_models_narrative_is_said_on_its_call
     said = Entry(match=ScriptMatch.model_validate(MATCHES[RequestKind.NARRATIVE]), text=text)
     choices = in_style(AgentRole.NARRATIVE, PromptStyle.SMALL)
     async with chapter(store, scripted(said), choices=choices) as session:
-        await play(session, 1)
-        await session.end_chapter()
-        await session.wait_idle()
-        request = await done(session, await session.build_narrative())
-        [draft] = await store.drafts(session.id)
-        [call] = await store.artifacts(session.id, request_id=request.id)
+        draft, call = await written(store, session)
         assert draft.text == "She went."
         assert call.left_out == (told,)
 
@@ -79,12 +88,7 @@ async def test_only_a_very_small_models_narrative_leaves_out_what_the_chapter_al
     role = AgentRole.NARRATIVE
     own = replace(CHOICES[role], style=style, avoids_repeats=avoids_repeats)
     async with chapter(store, scripted(said), choices=ModelAssignments({**CHOICES, role: own})) as session:
-        await play(session, 1)
-        await session.end_chapter()
-        await session.wait_idle()
-        request = await done(session, await session.build_narrative())
-        [draft] = await store.drafts(session.id)
-        [call] = await store.artifacts(session.id, request_id=request.id)
+        draft, call = await written(store, session)
         assert (await store.contents(session.id, [call.output_ref or ""])) == {call.output_ref: text}
         if style is PromptStyle.SMALL and avoids_repeats:
             assert draft.text == f"{lamp} She waited. She left."

@@ -1,6 +1,8 @@
 """Two windows on one session, and windows that end without a word (design 6)."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -11,6 +13,7 @@ from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
+from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.follower import Follower
 from core.engine.sync.notifications import (
     DraftStored,
@@ -30,6 +33,7 @@ from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from tests.engine.windows import (
     MATCHES,
+    Ears,
     GatedModel,
     Late,
     Outage,
@@ -137,12 +141,19 @@ async def test_a_window_that_reads_along_can_wait_for_what_the_other_does(store:
         await reader.wait_idle()
 
 
-async def test_following_survives_the_loss_of_every_connection(store: PostgresStore, url: str) -> None:
+@asynccontextmanager
+async def read_along(store: PostgresStore) -> AsyncIterator[tuple[SessionHandle, SessionHandle, Ears]]:
+    """A chapter that one window plays and a second one reads along, and what the second hears."""
     async with (
         chapter(store) as session,
         window(store, None, session.id, label=SECOND) as reader,
         listening(reader) as ears,
     ):
+        yield session, reader, ears
+
+
+async def test_following_survives_the_loss_of_every_connection(store: PostgresStore, url: str) -> None:
+    async with read_along(store) as (session, _, ears):
         await play(session, 1)
         await ears.hear(EventsAppended)
         await asyncio.to_thread(end_connections, url)
@@ -153,11 +164,7 @@ async def test_following_survives_the_loss_of_every_connection(store: PostgresSt
 async def test_the_second_window_takes_over_when_the_first_is_closed_and_plays_on(
     store: PostgresStore,
 ) -> None:
-    async with (
-        chapter(store) as session,
-        window(store, None, session.id, label=SECOND) as reader,
-        listening(reader) as ears,
-    ):
+    async with read_along(store) as (session, reader, ears):
         await play(session, 1)
         await session.aclose()
         assert await reader.take_over()
@@ -171,11 +178,7 @@ async def test_the_second_window_takes_over_when_the_first_is_closed_and_plays_o
 async def test_a_window_that_reads_along_is_told_when_the_writer_goes_and_who_comes_after_it(
     store: PostgresStore,
 ) -> None:
-    async with (
-        chapter(store) as session,
-        window(store, None, session.id, label=SECOND) as reader,
-        listening(reader) as ears,
-    ):
+    async with read_along(store) as (session, reader, ears):
         assert await reader.look_for_writer() == reader.holder
         await session.aclose()
         assert await reader.look_for_writer() is None
@@ -290,11 +293,7 @@ async def test_a_session_that_cannot_be_mended_at_opening_leaves_no_lock_behind(
 
 
 async def test_notices_tell_the_data_before_the_state_that_rests_on_it(store: PostgresStore) -> None:
-    async with (
-        chapter(store) as session,
-        window(store, None, session.id, label=SECOND) as reader,
-        listening(reader) as ears,
-    ):
+    async with read_along(store) as (session, _, ears):
         await play(session, 1)
         changed = await ears.hear(SessionChanged, lambda notification: notification.session.prompt_index == 1)
         appended: Notification = await ears.hear(EventsAppended)
@@ -306,11 +305,7 @@ async def test_what_is_stored_before_following_has_begun_is_heard_all_the_same(
 ) -> None:
     """Between the first read and the first LISTEN lies a moment in which the other window may write."""
     late = Late(monkeypatch, Follower, "_follow")
-    async with (
-        chapter(store) as session,
-        window(store, None, session.id, label=SECOND) as reader,
-        listening(reader) as ears,
-    ):
+    async with read_along(store) as (session, _, ears):
         await late.arrived.wait()
         await play(session, 1)
         late.gate.set()

@@ -1,12 +1,10 @@
 """Work beside the play: it never moves the session, makes room for the play, and nothing of it is lost."""
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 import pytest
 
-from core.config.models.assignments import ModelAssignments
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, IllegalCommandError
 from core.domain.ids import RequestId, SessionId, new_uuid
@@ -21,7 +19,6 @@ from core.engine.kinds.outcome import Failed, ReplyMade
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestBegun, RequestFailed, RequestQueued, RequestSettled
 from core.gateway.call_records import CallRecords
-from core.gateway.lanes import Lane
 from core.providers.scripted.script import Fault
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
@@ -34,6 +31,7 @@ from tests.engine.windows import (
     chapter,
     create,
     done,
+    engine_at_work,
     failing,
     listening,
     play,
@@ -130,20 +128,11 @@ async def test_a_prompt_is_answered_while_work_beside_the_play_goes_on_at_anothe
 
 async def test_work_makes_room_for_a_prompt_and_is_taken_up_again(store: PostgresStore) -> None:
     model = GatedModel(when=says(ASKED))
-    account = ModelAssignments({role: replace(choice, account="work") for role, choice in CHOICES.items()})
     session_id = await create(store)
     async with window(store, session_id=session_id) as session:
         await set_up(session)
         await done(session, await session.lock())
-    engine = Engine(
-        store,
-        scripted(),
-        account,
-        label="here",
-        lanes={"work": Lane(lambda: model, concurrency=1)},
-        backoffs=waiting(3600.0),
-    )
-    session = await engine.open(session_id)
+    session = await engine_at_work(store, model, waiting(3600.0)).open(session_id)
     async with listening(session) as ears:
         request_id = await begin(session, ears)
         await done(session, await session.submit_prompt(Slot.RED, "And you?"))

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models.assignments import ModelAssignments
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
@@ -22,11 +21,12 @@ from tests.core.values.sessions import waiting
 from tests.engine.queue.test_background import ASKED, add, stored, work
 from tests.engine.queue.test_background import work_as_a_kind as work_as_a_kind
 from tests.engine.windows import (
-    CHOICES,
+    AT_WORK,
     GatedModel,
     Outage,
     chapter,
     done,
+    engine_at_work,
     listening,
     playable,
     says,
@@ -35,7 +35,6 @@ from tests.engine.windows import (
 )
 
 pytestmark = pytest.mark.anyio
-AT_WORK = ModelAssignments({role: replace(choice, account="work") for role, choice in CHOICES.items()})
 
 
 class Thinking(ScriptedProvider):
@@ -58,15 +57,7 @@ async def test_a_call_that_makes_room_before_it_answers_is_on_record_and_is_no_t
 ) -> None:
     session_id = await playable(store)
     model = Thinking()
-    engine = Engine(
-        store,
-        scripted(),
-        AT_WORK,
-        label="here",
-        lanes={"work": Lane(lambda: model, concurrency=1)},
-        backoffs=waiting(3600.0, tries=1),
-    )
-    session = await engine.open(session_id)
+    session = await engine_at_work(store, model, waiting(3600.0, tries=1)).open(session_id)
     request_id = await add(session)
     await model.asked.wait()
     await done(session, await session.submit_prompt(Slot.RED, "And you?"))

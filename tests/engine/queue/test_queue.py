@@ -2,11 +2,10 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
-from core.config.models.assignments import ModelAssignments
 from core.domain.agent_role import AgentRole
 from core.domain.errors import IllegalCommandError, SessionLockedError
 from core.domain.ids import RequestId, SessionId
@@ -32,6 +31,7 @@ from db.store import open_store
 from tests.core.values.sessions import waiting
 from tests.engine.queue.test_background import ASKED, Work, work
 from tests.engine.windows import (
+    AT_WORK,
     CHOICES,
     Ears,
     GatedModel,
@@ -44,8 +44,6 @@ from tests.engine.windows import (
 from tests.store.servers import cloned
 
 pytestmark = pytest.mark.anyio
-
-AT_WORK = ModelAssignments({role: replace(choice, account="work") for role, choice in CHOICES.items()})
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.exchange.scripts.chapter_script import ChapterScript, load_chapter_script, parse_chapter_script
 from core.providers.base import ModelRequest
 from db.store import PostgresStore
+from tests.core.values.scripts import KARA_JOSS_INES
 from tests.engine.windows import Recorder, engine_on, window
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("without_auto_saves")]
@@ -66,16 +67,10 @@ text = "And now?"
 then = ["Kara", "Joss"]
 present = ["Kara", "Joss", "Ines"]
 """
-SETTING = """
+SETTING = f"""
 world = "A sea of glass."
 chapter = "The lamp is out."
-[[agent]]
-name = "Kara"
-[[agent]]
-name = "Joss"
-[[agent]]
-name = "Ines"
-"""
+{KARA_JOSS_INES}"""
 WHOLE = SETTING + PLAN + PROMPTS
 
 

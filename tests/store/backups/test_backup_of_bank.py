@@ -68,13 +68,19 @@ async def _faults(store: PostgresStore) -> list[str]:
     return found
 
 
-async def test_a_bank_is_restored_on_a_new_private_server_and_gets_its_vectors_again(
-    url: str, store: PostgresStore, kept: SessionId, tmp_path: Path
-) -> None:
-    file = tmp_path / "whole.backup"
+@pytest.fixture
+async def saved(url: str, kept: SessionId, tmp_path: Path) -> Path:
+    """A backup of the chapter."""
+    file = tmp_path / "saved.backup"
     await backup(url, file)
+    return file
+
+
+async def test_a_bank_is_restored_on_a_new_private_server_and_gets_its_vectors_again(
+    store: PostgresStore, kept: SessionId, saved: Path
+) -> None:
     with warm_machine() as (_, elsewhere):
-        await restore(elsewhere, file)
+        await restore(elsewhere, saved)
         with psycopg.connect(plain_url(elsewhere)) as raw:
             assert raw.execute("SELECT to_regclass('bank_vector')").fetchone() == (None,)
         again = await open_store(elsewhere)
@@ -89,13 +95,11 @@ async def test_a_bank_is_restored_on_a_new_private_server_and_gets_its_vectors_a
 
 
 async def test_a_backup_over_a_bank_that_has_vectors_leaves_none_of_them(
-    url: str, store: PostgresStore, kept: SessionId, tmp_path: Path
+    url: str, store: PostgresStore, kept: SessionId, saved: Path
 ) -> None:
-    file = tmp_path / "before.backup"
-    await backup(url, file)
     before = await _bank_of(store, kept)
     await store.bank.put([replace(walked(2, kept, "The burnt mill"), version=2)])
-    await restore(url, file, replace=True)
+    await restore(url, saved, replace=True)
     again = await open_store(url)
     assert await _bank_of(again, kept) == before
     assert {item.version for item in await again.bank.unembedded([kept], MODEL, 5)} == {1, 2}
@@ -103,13 +107,11 @@ async def test_a_backup_over_a_bank_that_has_vectors_leaves_none_of_them(
 
 
 async def test_a_window_that_was_open_recalls_what_the_restored_bank_has(
-    url: str, store: PostgresStore, kept: SessionId, tmp_path: Path
+    url: str, store: PostgresStore, kept: SessionId, saved: Path
 ) -> None:
-    file = tmp_path / "before.backup"
-    await backup(url, file)
     item = walked(2, kept, "The mill")
     for text in ("The mill burnt down.", "The mill stands by the sea."):
         await store.bank.put([replace(item, version=2, text=text, updated_at=utc_now())])
         found = await store.bank.recall(_asked(kept))
         assert [one.item.text for one in found if one.item.id == item.id] == [text]
-        await restore(url, file, replace=True)
+        await restore(url, saved, replace=True)

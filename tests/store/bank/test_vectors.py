@@ -13,6 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from core.domain.audience import EVERYONE, Audience
+from core.domain.bank.item import Item
 from core.domain.bank.pieces import PieceVector
 from core.domain.bank.recall import ItemVector, Query, Scope, query_words
 from core.domain.ids import ItemId
@@ -138,14 +139,20 @@ async def test_what_is_pinned_is_recalled_also_while_its_vector_has_another_leng
     assert found.similarity == pytest.approx(0.6, abs=0.001)
 
 
-async def test_a_backup_has_no_vectors_and_after_it_is_restored_they_are_missing(
-    url: str, store: PostgresStore, raw: psycopg.Connection, tmp_path: Path
-) -> None:
+async def with_vectors(store: PostgresStore) -> tuple[Session, Item]:
+    """Store a chapter, an item of it, and vectors of the item and of a piece of text."""
     session = await kept(store)
     [item] = await store.bank.unembedded([session.id], "m", 5)
     vector = ItemVector(session_id=session.id, item_id=item.id, version=1, vector=(1.0, 0.0))
     await store.bank.put_vectors("m", [vector])
     await store.bank.put_piece_vectors(session.id, "m", [PieceVector("a" * 64, (1.0, 0.0))])
+    return session, item
+
+
+async def test_a_backup_has_no_vectors_and_after_it_is_restored_they_are_missing(
+    url: str, store: PostgresStore, raw: psycopg.Connection, tmp_path: Path
+) -> None:
+    session, item = await with_vectors(store)
     assert raw.execute(COUNT).fetchone() == (1,)
     assert raw.execute(PIECES).fetchone() == (1,)
     file = tmp_path / "backup"
@@ -163,11 +170,7 @@ async def test_a_backup_has_no_vectors_and_after_it_is_restored_they_are_missing
 async def test_a_purged_chapter_leaves_neither_words_nor_vectors(
     store: PostgresStore, raw: psycopg.Connection
 ) -> None:
-    session = await kept(store)
-    [item] = await store.bank.unembedded([session.id], "m", 5)
-    vector = ItemVector(session_id=session.id, item_id=item.id, version=1, vector=(1.0, 0.0))
-    await store.bank.put_vectors("m", [vector])
-    await store.bank.put_piece_vectors(session.id, "m", [PieceVector("a" * 64, (1.0, 0.0))])
+    session, _ = await with_vectors(store)
     await store.archive(session.id, session.created_at)
     await store.purge(session.id)
     assert raw.execute(COUNT).fetchone() == (0,)

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from pathlib import Path
 
 import pytest
 
@@ -13,9 +12,9 @@ from core.context.visibility import known_to_gm
 from core.domain.prompt_range import PromptRange
 from core.gateway.model_gateway import model_request
 from core.providers.openai.dialect import Dialect, parameters
+from tests.core.context.golden_text import GOLDEN, accepted
 from tests.core.values.sessions import TAB1, known, memory, narrative_of, play, session
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 PROFILES = {
     "defaults": ProfileSettings(provider="openai"),
     "other": ProfileSettings(
@@ -48,7 +47,6 @@ def inputs(choices: ModelAssignments) -> dict[str, Context]:
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_service_is_sent_the_same_bytes_as_ever(name: str) -> None:
-    """To accept a change, delete the file and run the test twice: the first run writes it and fails."""
     choices = choose_models(PROFILES[name])
     told: dict[str, object] = {}
     for what, context in inputs(choices).items():
@@ -59,11 +57,7 @@ def test_a_service_is_sent_the_same_bytes_as_ever(name: str) -> None:
             told[f"{what} {key}"] = f"{len(whole)} bytes, SHA-256 {hashlib.sha256(whole).hexdigest()}"
         told[what] = fields
     text = json.dumps(told, indent=1) + "\n"
-    path = GOLDEN / f"service.{name}.json"
-    if not path.exists():
-        path.write_text(text, encoding="utf-8")
-        pytest.fail(f"{path.name} was written; look at it and commit it")
-    assert path.read_text(encoding="utf-8") == text
+    assert text == accepted(f"service.{name}.json", text)
 
 
 def test_the_messages_of_every_input_are_in_the_golden_texts_too() -> None:

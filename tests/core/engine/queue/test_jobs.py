@@ -116,12 +116,18 @@ async def test_a_service_that_fails_is_a_failure_with_the_wait_that_it_asked_for
     assert len(call_records.artifacts) == 1, "the service is not asked again"
 
 
-@pytest.mark.parametrize("case", CASES)
-async def test_an_answer_that_was_cut_by_its_cap_is_no_answer(case: str) -> None:
+async def failed(case: str, fault: Fault) -> tuple[Failed, CallRecords]:
+    """Do such a job with a model that makes this fault every time."""
     prepare, _, schema = CASES[case]
     simulation, request = prepare()
-    outcome, call_records = await Bench(simulation, answering(schema, fault=Fault.TRUNCATED)).run(request)
+    outcome, call_records = await Bench(simulation, answering(schema, fault=fault)).run(request)
     assert isinstance(outcome, Failed)
+    return outcome, call_records
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_an_answer_that_was_cut_by_its_cap_is_no_answer(case: str) -> None:
+    outcome, call_records = await failed(case, Fault.TRUNCATED)
     assert outcome.error.code is ErrorCode.LLM_TRUNCATED
     [artifact] = call_records.artifacts
     assert artifact.error_code is ErrorCode.LLM_TRUNCATED
@@ -151,10 +157,7 @@ async def test_memory_of_another_shape_is_asked_for_once_more_and_both_calls_are
 
 @pytest.mark.parametrize("case", ["lock", "summary"])
 async def test_memory_of_another_shape_twice_is_a_failure(case: str) -> None:
-    prepare, _, schema = CASES[case]
-    simulation, request = prepare()
-    outcome, call_records = await Bench(simulation, answering(schema, fault=Fault.WRONG_SHAPE)).run(request)
-    assert isinstance(outcome, Failed)
+    outcome, call_records = await failed(case, Fault.WRONG_SHAPE)
     assert outcome.error.code is ErrorCode.LLM_INVALID_JSON
     assert [artifact.error_code for artifact in call_records.artifacts] == [ErrorCode.LLM_INVALID_JSON] * 2
     assert all(artifact.error_message for artifact in call_records.artifacts)

@@ -8,18 +8,13 @@ from core.domain.slot import Slot
 from core.domain.story.secret import Secret, settled
 from core.exchange.scripts.chapter_script import ChapterScript, ChapterScriptError, parse_chapter_script
 from core.exchange.scripts.scene import ScriptLine
+from tests.core.values.scripts import KARA_JOSS_INES
 
-SETTING = """
+SETTING = f"""
 world = "A sea."
 chapter = "The lamp is out."
-{}
-[[agent]]
-name = "Kara"
-[[agent]]
-name = "Joss"
-[[agent]]
-name = "Ines"
-{}
+{{}}
+{KARA_JOSS_INES}{{}}
 """
 KARA, JOSS, INES = (Audience.of([slot]) for slot in tuple(Slot)[:3])
 

@@ -1,10 +1,8 @@
 """The bundled embedding model, in a child process of its own."""
 
-import asyncio
 import operator
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,7 +16,7 @@ from core.providers.base import ProviderError
 from core.providers.embedding.base import Embedding, Vector
 from core.providers.embedding.local import EMBEDDINGS, LocalEmbedder
 from core.providers.local.server import LocalServer
-from tests.core.providers.local.test_local import ROOT, eventually, is_alive
+from tests.core.providers.local.test_local import child_of_killed, eventually, is_alive
 
 pytestmark = [
     pytest.mark.anyio,
@@ -133,12 +131,5 @@ asyncio.run(main())
 
 
 async def test_it_goes_with_a_program_that_was_killed(tmp_path: Path) -> None:
-    parent = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", PARENT, str(tmp_path)), cwd=ROOT, stdout=subprocess.PIPE
-    )
-    assert parent.stdout is not None
-    child = int(await asyncio.wait_for(parent.stdout.readline(), PATIENT))
-    os.kill(child, 0)
-    parent.kill()
-    await parent.wait()
+    child = await child_of_killed(PARENT, tmp_path)
     await eventually(lambda: not is_alive(child))

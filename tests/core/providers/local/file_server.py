@@ -4,15 +4,15 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from types import TracebackType
-from typing import Self
+
+from tests.http_faults import LoopbackServer
 
 Headers = dict[str, str]
 Answer = Callable[["FileServer", Headers, asyncio.StreamWriter], Awaitable[None]]
 ETAG = '"v1"'
 
 
-class FileServer:
+class FileServer(LoopbackServer):
     """Serves `content` with ranges; a scripted answer takes the place of the next good one."""
 
     def __init__(self, content: bytes) -> None:
@@ -22,28 +22,12 @@ class FileServer:
         self.asked: list[tuple[str, Headers]] = []
         self.is_held = asyncio.Event()
         """Set when an answer waits until the client has gone."""
-        self._server: asyncio.Server | None = None
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._handle, "127.0.0.1", 0)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
-
-    @property
-    def port(self) -> int:
-        assert self._server is not None
-        return int(self._server.sockets[0].getsockname()[1])
 
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}/model.gguf"
 
-    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             line, *rest = head.strip().split("\r\n")

@@ -185,15 +185,21 @@ asyncio.run(main())
 """
 
 
-async def test_the_child_goes_with_a_parent_that_was_killed(tmp_path: Path) -> None:
+async def child_of_killed(program: str, home: Path) -> int:
+    """Run a program that says the process id of its child, kill it, and return that id."""
     parent = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", PARENT, str(tmp_path)), cwd=ROOT, stdout=subprocess.PIPE
+        *(sys.executable, "-c", program, str(home)), cwd=ROOT, stdout=subprocess.PIPE
     )
     assert parent.stdout is not None
     child = int(await asyncio.wait_for(parent.stdout.readline(), 60))
     os.kill(child, 0)
     parent.kill()
     await parent.wait()
+    return child
+
+
+async def test_the_child_goes_with_a_parent_that_was_killed(tmp_path: Path) -> None:
+    child = await child_of_killed(PARENT, tmp_path)
     await eventually(lambda: not is_alive(child))
 
 

@@ -27,59 +27,58 @@ def test_a_plain_machine(tmp_path: Path) -> None:
     assert close(memory_of_machine(machine(tmp_path)), 16_000, 9_000)
 
 
-def test_a_container_has_what_its_group_allows(tmp_path: Path) -> None:
-    root = machine(
-        tmp_path,
-        **{
+GROUPS = {
+    "what the group of a container allows": (
+        {
             "proc/self/cgroup": "0::/\n",
             "sys/fs/cgroup/memory.max": f"{4 * GB}\n",
             "sys/fs/cgroup/memory.current": f"{3 * GB}\n",
             "sys/fs/cgroup/memory.stat": f"anon {GB}\ninactive_file {2 * GB}\n",
         },
-    )
-    assert close(memory_of_machine(root), 4_000, 3_000)
-
-
-def test_the_narrowest_group_above_counts(tmp_path: Path) -> None:
-    root = machine(
-        tmp_path,
-        **{
+        4_000,
+        3_000,
+    ),
+    "the narrowest group above": (
+        {
             "proc/self/cgroup": "0::/user.slice/app.scope\n",
             "sys/fs/cgroup/user.slice/memory.max": f"{2 * GB}",
             "sys/fs/cgroup/user.slice/memory.current": f"{GB}",
             "sys/fs/cgroup/user.slice/app.scope/memory.max": "max\n",
         },
-    )
-    assert close(memory_of_machine(root), 2_000, 1_000)
-
-
-def test_groups_of_version_1(tmp_path: Path) -> None:
-    root = machine(
-        tmp_path,
-        **{
+        2_000,
+        1_000,
+    ),
+    "groups of version 1": (
+        {
             "proc/self/cgroup": "5:cpu:/x\n4:memory:/docker/abc\n1:name=systemd:/\n",
             "sys/fs/cgroup/memory/memory.limit_in_bytes": f"{3 * GB}",
             "sys/fs/cgroup/memory/memory.usage_in_bytes": f"{GB}",
         },
-    )
-    assert close(memory_of_machine(root), 3_000, 2_000)
-
-
-def test_a_limit_beyond_the_machine_changes_nothing(tmp_path: Path) -> None:
-    root = machine(tmp_path, **{"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": str(2**63 - 4096)})
-    assert close(memory_of_machine(root), 16_000, 9_000)
-
-
-def test_use_beyond_the_limit_leaves_nothing(tmp_path: Path) -> None:
-    root = machine(
-        tmp_path,
-        **{
+        3_000,
+        2_000,
+    ),
+    "a limit beyond the machine, which changes nothing": (
+        {"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": str(2**63 - 4096)},
+        16_000,
+        9_000,
+    ),
+    "use beyond the limit, which leaves nothing": (
+        {
             "proc/self/cgroup": "0::/",
             "sys/fs/cgroup/memory.max": str(GB),
             "sys/fs/cgroup/memory.current": str(2 * GB),
         },
-    )
-    assert memory_of_machine(root).available == 0
+        1_000,
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "total", "available"), GROUPS.values(), ids=GROUPS)
+def test_a_control_group_bounds_what_a_machine_has(
+    tmp_path: Path, files: dict[str, str], total: int, available: int
+) -> None:
+    assert close(memory_of_machine(machine(tmp_path, **files)), total, available)
 
 
 @pytest.mark.parametrize(

@@ -84,12 +84,18 @@ async def test_parts_that_arrived_are_not_fetched_again(paths: Paths) -> None:
     assert file.read_bytes() == CONTENT
 
 
-async def test_half_a_part_that_a_killed_program_left_is_fetched_again(paths: Paths) -> None:
-    registry = Registry()
-    registry.faults[1] = refuse
+async def begun(registry: Registry, paths: Paths, parts: int) -> Path:
+    """Fetch so many parts before it fails, and return the file that has them."""
+    registry.faults[parts] = refuse
     with pytest.raises(ProviderError):
         await fetch(entry(), paths, nothing, registry.download)
     [partial] = paths.models.glob("*.part")
+    return partial
+
+
+async def test_half_a_part_that_a_killed_program_left_is_fetched_again(paths: Paths) -> None:
+    registry = Registry()
+    partial = await begun(registry, paths, parts=1)
     partial.write_bytes(partial.read_bytes() + b"half of the next")
     scratch = paths.models / ".fetch-abc"
     scratch.mkdir()
@@ -151,10 +157,7 @@ async def test_what_is_not_the_file_is_thrown_away(paths: Paths, fault: str, wor
 
 async def test_a_damaged_beginning_is_found_and_fetched_from_scratch(paths: Paths) -> None:
     registry = Registry()
-    registry.faults[2] = refuse
-    with pytest.raises(ProviderError):
-        await fetch(entry(), paths, nothing, registry.download)
-    [partial] = paths.models.glob("*.part")
+    partial = await begun(registry, paths, parts=2)
     partial.write_bytes(b"!" + partial.read_bytes()[1:])
     with pytest.raises(ProviderError, match="not the expected file"):
         await fetch(entry(), paths, nothing, registry.download)
