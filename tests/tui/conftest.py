@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from html import unescape
 from typing import Any, Protocol
@@ -97,13 +97,18 @@ def _frames_on_pause(request: pytest.FixtureRequest) -> Iterator[None]:
 SIZES = (Size(80, 24), Size(120, 40))
 
 
+Run = Callable[[Pilot[Any]], Awaitable[None] | None]
+Runs = Run | Mapping[str, Run] | None
+"""What is done before pictures are taken; by name, one after the other, where several are taken."""
+
+
 class PicturesMatch(Protocol):
     """Compare pictures of `app` in terminals of several sizes with those that were accepted."""
 
     def __call__(
         self,
         app: App[Any],
-        run_before: Callable[[Pilot[Any]], Awaitable[None] | None] | None = None,
+        run_before: Runs = None,
         sizes: tuple[tuple[int, int], ...] = SIZES,
     ) -> bool: ...
 
@@ -179,19 +184,25 @@ def pictures_match(snapshot: SnapshotAssertion) -> PicturesMatch:
 
     def compare(
         app: App[Any],
-        run_before: Callable[[Pilot[Any]], Awaitable[None] | None] | None = None,
+        run_before: Runs = None,
         sizes: tuple[tuple[int, int], ...] = SIZES,
     ) -> bool:
+        runs = run_before if isinstance(run_before, Mapping) else {"": run_before or (lambda _: None)}
         pictures: dict[str, str] = {}
 
         async def take_all(pilot: Pilot[Any]) -> None:
-            if run_before is not None and (run := run_before(pilot)) is not None:
-                await run
-            for size in sizes:
-                if size != sizes[0]:
-                    await pilot.resize_terminal(*size)
-                await settled(pilot, Size(*size))
-                pictures["{}x{}".format(*size)] = app.export_screenshot(title=app.title, simplify=True)
+            for name, run in runs.items():
+                if pilot.app.size != sizes[0]:
+                    await pilot.resize_terminal(*sizes[0])
+                    await settled(pilot, Size(*sizes[0]))
+                if (running := run(pilot)) is not None:
+                    await running
+                for size in sizes:
+                    if size != sizes[0]:
+                        await pilot.resize_terminal(*size)
+                    await settled(pilot, Size(*size))
+                    picture = app.export_screenshot(title=app.title, simplify=True)
+                    pictures[f"{name}-" * (len(runs) > 1) + "{}x{}".format(*size)] = picture
             app.exit()
 
         app.run(headless=True, auto_pilot=take_all, size=sizes[0])
@@ -204,6 +215,6 @@ def pictures_match(snapshot: SnapshotAssertion) -> PicturesMatch:
             print("different from what was accepted:", ", ".join(different))
             # A picture that differs once in a hundred runs is understood only from what it shows.
             print(*(text_of(pictures[size]) for size in different), sep="\n\n")
-        return len(pictures) == len(sizes) and not different
+        return len(pictures) == len(runs) * len(sizes) and not different
 
     return compare

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -42,19 +43,19 @@ Shown = Callable[..., bool]
 
 @pytest.fixture
 def shown(desktop: Desktop, pictures_match: PicturesMatch, monkeypatch: pytest.MonkeyPatch) -> Shown:
-    """Compare a picture of the program after `act`, on what `prepare` stored, with the accepted one."""
+    """Compare pictures of the program on what `prepare` stored, each after an act, with those accepted."""
     monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
 
-    def compare(act: Act, prepare: Prepare | None = make_draft) -> bool:
+    def compare(*acts: Act, prepare: Prepare | None = make_draft) -> bool:
         if prepare is not None:
             desktop.prepare_now(prepare)
 
-        async def run_before(pilot: Pilot[Any]) -> None:
+        async def run_before(act: Act, pilot: Pilot[Any]) -> None:
             app = await opened(pilot)
             await settled(pilot)
             await act(pilot, app)
 
-        return pictures_match(desktop.app(), run_before=run_before)
+        return pictures_match(desktop.app(), {act.__name__: partial(run_before, act) for act in acts})
 
     return compare
 
@@ -129,25 +130,28 @@ def test_start_failed(desktop: Desktop, pictures_match: PicturesMatch) -> None:
     assert pictures_match(app, run_before=run_before)
 
 
-def test_welcome(shown: Shown) -> None:
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+def test_welcome_and_an_empty_setup_that_is_refused(shown: Shown) -> None:
+    async def welcome(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
         await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 6)
 
-    assert shown(act, None)
-
-
-def test_setup_empty(shown: Shown) -> None:
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
-        await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
+    async def empty(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
 
-    assert shown(act, None)
+    async def refused(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("f3")
+        await until(pilot, lambda: app.chapter.query_one("#lock-banner", Banner).is_shown)
+
+    assert shown(welcome, empty, refused, prepare=None)
 
 
 def test_setup_full(shown: Shown) -> None:
-    assert shown(nothing, make_full)
+    assert shown(nothing, prepare=make_full)
+
+
+def test_lock_question(shown: Shown) -> None:
+    assert shown(press("f3", until_screen=LockModal), prepare=make_full)
 
 
 def test_setup_cast(shown: Shown) -> None:
@@ -159,7 +163,7 @@ def test_setup_cast(shown: Shown) -> None:
         await settled(pilot)
         app.chapter.query_one(CastPanels).scroll_visible(top=True, animate=False)
 
-    assert shown(act, make_full)
+    assert shown(act, prepare=make_full)
 
 
 def test_setup_double_name(shown: Shown) -> None:
@@ -169,15 +173,6 @@ def test_setup_double_name(shown: Shown) -> None:
         await until(pilot, lambda: str(saved.content) == "name taken")
 
     assert shown(act)
-
-
-def test_setup_refused(shown: Shown) -> None:
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
-        await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
-        await pilot.press("escape", "f3")
-        await until(pilot, lambda: app.chapter.query_one("#lock-banner", Banner).is_shown)
-
-    assert shown(act, None)
 
 
 def test_setup_lock_failed(desktop: Desktop, shown: Shown) -> None:
@@ -192,16 +187,17 @@ def test_setup_lock_failed(desktop: Desktop, shown: Shown) -> None:
     assert shown(act)
 
 
-def test_setup_locked(shown: Shown) -> None:
-    assert shown(go_to_setup, make_active)
-
-
-def test_setup_locked_end(shown: Shown) -> None:
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
-        await go_to_setup(pilot, app)
+def test_locked_setup_and_the_question_before_its_reset(shown: Shown) -> None:
+    async def end(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         app.chapter.query_one("#reset").focus()
 
-    assert shown(act, make_active)
+    async def question(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        # A button looks pressed for a fifth of a second.
+        await until(pilot, lambda: not app.chapter.query_one("#reset").has_class("-active"))
+
+    assert shown(go_to_setup, end, question, prepare=make_active)
 
 
 @pytest.mark.parametrize("is_waiting", [False, True], ids=["reading", "waiting"])
@@ -232,10 +228,6 @@ def test_read_only(desktop: Desktop, shown: Shown, is_waiting: bool, monkeypatch
             await other.aclose()
 
     assert shown(act)
-
-
-def test_lock_question(shown: Shown) -> None:
-    assert shown(press("f3", until_screen=LockModal), make_full)
 
 
 def test_lock_running(desktop: Desktop, shown: Shown) -> None:
@@ -281,48 +273,30 @@ def test_writer_gone(desktop: Desktop, shown: Shown, monkeypatch: pytest.MonkeyP
     assert shown(act)
 
 
-def test_reset(shown: Shown) -> None:
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
-        await go_to_setup(pilot, app)
-        app.chapter.query_one("#reset").focus()
-        await pilot.pause()
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
-        # A button looks pressed for a fifth of a second.
-        await until(pilot, lambda: not app.chapter.query_one("#reset").has_class("-active"))
-
-    assert shown(act, make_active)
-
-
 def test_chapters(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
         await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 3)
 
-    assert shown(act, make_several)
+    assert shown(act, prepare=make_several)
 
 
-def test_chapters_none_archived(shown: Shown) -> None:
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
-        await pilot.press("f5")
-        await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
-        await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 1)
-        await pilot.press("v")
-        await until(pilot, lambda: app.screen.query_one("#empty").display)
-
-    assert shown(act)
-
-
-def test_title(shown: Shown) -> None:
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+def test_the_title_of_a_chapter_and_none_that_is_archived(shown: Shown) -> None:
+    async def title(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
         await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 1)
         await pilot.press("t")
         await until(pilot, lambda: isinstance(app.screen, TitleModal))
 
-    assert shown(act)
+    async def none_archived(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
+        await pilot.press("v")
+        await until(pilot, lambda: app.screen.query_one("#empty").display)
+
+    assert shown(title, none_archived)
 
 
 def test_help(shown: Shown) -> None:

@@ -32,18 +32,14 @@ async def focus(table: Table, widget: Widget) -> None:
     await table.until(lambda: widget.has_focus)
 
 
-async def test_keys_in_one_write_into_the_strip_of_panels_all_arrive(desktop: Desktop) -> None:
+async def test_keys_in_one_write_and_a_paste_into_the_strip_of_panels_all_arrive(desktop: Desktop) -> None:
     async with at_window(desktop) as table:
         await focus(table, table.pane.query_one(SlotEntries))
         send_at_once(table, "hold the rope")
         await table.until(lambda: table.text(Slot.RED) == "hold the rope")
-
-
-async def test_a_paste_into_the_strip_of_panels_arrives(desktop: Desktop) -> None:
-    async with at_window(desktop) as table:
         await focus(table, table.pane.query_one(SlotEntries))
-        table.app.post_message(Paste("hold the rope"))
-        await table.until(lambda: table.text(Slot.RED) == "hold the rope")
+        table.app.post_message(Paste(", all of it"))
+        await table.until(lambda: table.text(Slot.RED) == "hold the rope, all of it")
 
 
 @pytest.mark.parametrize("sent", [*map(Key, "ab", "ab"), Paste("ab")], ids=["key", "key 2", "paste"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -27,21 +28,21 @@ from tests.tui.conftest import PicturesMatch, settled
 from tests.tui.engine_app import Desktop, make_active, opened, until
 
 Act = Callable[[Pilot[Any], StoryEngineApp], Awaitable[None]]
-Shown = Callable[[Act], bool]
+Shown = Callable[..., bool]
 
 
 @pytest.fixture
 def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
-    """Compare a picture of a chapter that keeps a bank after `act` with the accepted one."""
+    """Compare pictures of a chapter that keeps a bank, each after an act, with the accepted ones."""
     desktop.script = SCRIPT
     desktop.prepare_now(make_sorted)
 
-    def compare(act: Act) -> bool:
-        async def run_before(pilot: Pilot[Any]) -> None:
+    def compare(*acts: Act) -> bool:
+        async def run_before(act: Act, pilot: Pilot[Any]) -> None:
             await act(pilot, await opened(pilot))
             await settled(pilot)
 
-        return pictures_match(desktop.app(), run_before=run_before)
+        return pictures_match(desktop.app(), {act.__name__: partial(run_before, act) for act in acts})
 
     return compare
 
@@ -190,27 +191,22 @@ def test_picture_of_an_item_that_is_added(shown: Shown) -> None:
     assert shown(act)
 
 
-def test_picture_of_a_transcript_with_a_quote(shown: Shown) -> None:
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+def test_pictures_of_a_transcript_with_a_quote_the_sheet_of_a_character_and_the_language_of_the_story(
+    shown: Shown,
+) -> None:
+    async def quote(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         view = app.chapter.query_one(TranscriptPanel).transcript
         await until(pilot, lambda: any(one.quoted for one in view.lines.paragraphs))
 
-    assert shown(act)
-
-
-def test_picture_of_the_sheet_of_a_character(shown: Shown) -> None:
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+    async def sheet(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("alt+c")
         await until(pilot, lambda: isinstance(app.screen, SheetModal))
         await until(pilot, lambda: len(app.screen.query_one(ItemList).rows) == 2)
 
-    assert shown(act)
-
-
-def test_picture_of_the_language_of_a_story_that_is_typed(shown: Shown) -> None:
-    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+    async def language(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("escape")
         offered = commands_of(app, lambda: None)
         next(one for one in offered if one.title == "Language of the story").callback()
         await until(pilot, lambda: isinstance(app.screen, LanguageModal))
 
-    assert shown(act)
+    assert shown(quote, sheet, language)

@@ -84,7 +84,7 @@ async def tab2(desktop: Desktop, prepare: Any = make_banked) -> AsyncIterator[Pl
         yield Play(pilot, app)
 
 
-async def test_the_words_of_a_quote_are_underlined_where_they_were_said_until_it_is_rejected(
+async def test_words_of_a_quote_are_underlined_until_it_is_rejected_also_where_they_are_selected(
     desktop: Desktop,
 ) -> None:
     async with tab2(desktop) as play:
@@ -95,13 +95,6 @@ async def test_the_words_of_a_quote_are_underlined_where_they_were_said_until_it
         await play.until(lambda: not play.underlined)
         await play.bank.undo()
         await play.until(lambda: play.underlined == [QUOTE])
-
-
-async def test_a_selection_over_a_quote_keeps_the_underline_and_copies_the_text_alone(
-    desktop: Desktop,
-) -> None:
-    async with tab2(desktop) as play:
-        await play.until(lambda: play.underlined)
         await play.select("that nobody", "before dawn")
         assert play.underlined == [QUOTE]
         await play.pilot.press("c")

@@ -26,8 +26,10 @@ def pause(app: StoryEngineApp) -> QueueDouble:
     return queue
 
 
-async def test_a_paused_queue_is_said_on_every_tab_and_its_button_goes_on(desktop: Desktop) -> None:
+async def test_a_queue_is_said_on_every_tab_from_its_pause_until_its_button_goes_on(desktop: Desktop) -> None:
     async with desktop.window(make_active) as (pilot, app):
+        assert not app.chapter.query_one(PausedBanner).is_shown
+        assert app.chapter.query_one(PausedBanner).region.height == 0
         queue = pause(app)
         for key in ("f2", "f3", "f4"):
             await pilot.press(key)
@@ -61,12 +63,6 @@ async def test_prompts_that_wait_are_counted(desktop: Desktop, gate: Gate) -> No
         gate.open()
         await table.until(lambda: table.played(3))
         await table.until(lambda: "nothing new is sent." in screen_text(app))
-
-
-async def test_nothing_of_a_queue_shows_while_it_is_not_paused(desktop: Desktop) -> None:
-    async with desktop.window(make_active) as (_, app):
-        assert not app.chapter.query_one(PausedBanner).is_shown
-        assert app.chapter.query_one(PausedBanner).region.height == 0
 
 
 def test_picture_of_a_paused_queue(desktop: Desktop, pictures_match: PicturesMatch) -> None:

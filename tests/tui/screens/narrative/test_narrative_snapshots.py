@@ -3,6 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -31,19 +32,20 @@ Shown = Callable[..., bool]
 
 @pytest.fixture
 def shown(desktop: Desktop, pictures_match: PicturesMatch, monkeypatch: pytest.MonkeyPatch) -> Shown:
-    """Compare a picture of the program's tab 3 after `act` with the accepted one."""
+    """Compare pictures of the program's tab 3, each after an act, with the accepted ones."""
     monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
 
-    def compare(act: Act) -> bool:
-        async def run_before(pilot: Pilot[Any]) -> None:
+    def compare(*acts: Act) -> bool:
+        async def run_before(act: Act, pilot: Pilot[Any]) -> None:
             app = await opened(pilot)
             page = ChapterPage(pilot, app)
-            await pilot.press("f4")
+            if act is acts[0]:
+                await pilot.press("f4")
             await page.until(lambda: app.chapter.active_tab == "narrative" and page.memory.is_known)
             await act(page)
             await pilot.pause()
 
-        return pictures_match(desktop.app(), run_before=run_before)
+        return pictures_match(desktop.app(), {act.__name__: partial(run_before, act) for act in acts})
 
     return compare
 
@@ -147,35 +149,7 @@ async def make_remembered(engine: Engine) -> SessionId:
     return session_id
 
 
-def test_picture_of_memory_with_struck_and_pinned_canon(desktop: Desktop, shown: Shown) -> None:
-    desktop.script = SCRIPT
-    desktop.prepare_now(make_remembered)
-
-    async def look(page: ChapterPage) -> None:
-        view = page.memory.view
-        view.focus()
-        await page.until(lambda: view.has_focus and "pinned" in page.memory_text)
-        await page.pilot.press("v")
-        canon = next(n for n, one in enumerate(view.lines.paragraphs) if "(struck)" in one.text)
-        view.mark_at(SourcePos(canon, 8))
-        await settled(page.pilot)
-
-    assert shown(look)
-
-
-def test_picture_of_the_outline_of_a_block_made_from_older_memory(desktop: Desktop, shown: Shown) -> None:
-    desktop.script = SCRIPT
-    desktop.prepare_now(make_remembered)
-
-    async def look(page: ChapterPage) -> None:
-        page.memory.view.focus()
-        page.memory.go_to_newest()
-        await settled(page.pilot)
-
-    assert shown(look)
-
-
-def test_picture_of_two_revisions_compared(
+def test_pictures_of_memory_with_marks_its_newest_block_and_two_revisions(
     desktop: Desktop, shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -185,11 +159,22 @@ def test_picture_of_two_revisions_compared(
     desktop.script = SCRIPT
     desktop.prepare_now(make_remembered)
 
-    async def compare(page: ChapterPage) -> None:
+    async def newest(page: ChapterPage) -> None:
+        """It was made from older memory."""
+        page.memory.view.focus()
+        page.memory.go_to_newest()
+        await settled(page.pilot)
+
+    async def struck_and_pinned(page: ChapterPage) -> None:
         view = page.memory.view
-        view.focus()
-        await page.until(lambda: view.has_focus and page.memory_text)
+        await page.until(lambda: view.has_focus and "pinned" in page.memory_text)
         await page.pilot.press("v")
+        canon = next(n for n, one in enumerate(view.lines.paragraphs) if "(struck)" in one.text)
+        view.mark_at(SourcePos(canon, 8))
+        await settled(page.pilot)
+
+    async def compared(page: ChapterPage) -> None:
+        view = page.memory.view
         place = next(n for n, one in enumerate(view.lines.paragraphs) if one.text.startswith("Prompts 1"))
         view.mark_at(SourcePos(place, 0))
         await page.pilot.press("equals_sign")
@@ -198,7 +183,7 @@ def test_picture_of_two_revisions_compared(
         await page.until(lambda: "A seal" in text.lines.text)
         await settled(page.pilot)
 
-    assert shown(compare)
+    assert shown(newest, struck_and_pinned, compared)
 
 
 def test_picture_in_a_window_that_reads_along(

@@ -1,7 +1,7 @@
 """Tab 3 as one character sees it: memory, the chapter that is written, and corrections for some alone."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -21,12 +21,11 @@ from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.screens.narrative.revisions.correction_modal import NOBODY_GETS_IT, CorrectionModal
 from storyengine_tui.screens.narrative.viewpoint_modal import ViewpointModal
-from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm, MemoryMarks, all_text, passages_of
 from tests.core.values.sessions import delta_block, delta_payload
 from tests.tui.conftest import PicturesMatch
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
 from tests.tui.rooms.chapter_page import (
     NARRATIVE,
     PROSE,
@@ -40,8 +39,6 @@ from tests.tui.rooms.one_page import gate as gate
 
 pytestmark = pytest.mark.anyio
 
-Act = Callable[[ChapterPage, StoryEngineApp], Awaitable[None]]
-Shown = Callable[[Act], bool]
 MIRA = Audience.of((Slot.RED,))
 WHISPER = "The key is in the clock."
 KNOWN_TO_MIRA = {**delta_payload(), "canon_locks": ["Mira has the key."]}
@@ -270,54 +267,33 @@ def test_a_mark_names_those_who_know_a_block_and_never_acts() -> None:
     assert passages_of(nobody, MemoryForm.JSON, MemoryMarks(names=names))[0].text == "⟨no one⟩"
 
 
-@pytest.fixture
-def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
-    """Compare a picture of the whispered chapter's memory after `act` with the accepted one."""
+def test_pictures_of_private_memory_and_of_who_knows_it(
+    desktop: Desktop, pictures_match: PicturesMatch
+) -> None:
     desktop.script = WHISPERED
     desktop.prepare_now(make_whispered)
 
-    def compare(act: Act) -> bool:
-        async def run_before(pilot: Pilot[Any]) -> None:
-            app = await opened(pilot)
-            await pilot.press("f4")
-            page = ChapterPage(pilot, app)
-            await page.until(lambda: app.chapter.query(NarrativePane) and page.memory.is_known)
-            app.chapter.set_focus(page.memory.view)
-            await act(page, app)
+    async def all_of_it(pilot: Pilot[Any]) -> None:
+        app = await opened(pilot)
+        await pilot.press("f4")
+        page = ChapterPage(pilot, app)
+        await page.until(lambda: app.chapter.query(NarrativePane) and page.memory.is_known)
+        app.chapter.set_focus(page.memory.view)
 
-        return pictures_match(desktop.app(), run_before)
-
-    return compare
-
-
-def test_private_memory_as_the_gm_sees_it(shown: Shown) -> None:
-    async def act(page: ChapterPage, app: StoryEngineApp) -> None:
-        pass
-
-    assert shown(act)
-
-
-def test_memory_as_one_character_sees_it(shown: Shown) -> None:
-    async def act(page: ChapterPage, app: StoryEngineApp) -> None:
-        await page.pilot.press("f12", "f12")
-
-    assert shown(act)
-
-
-def test_the_question_from_whose_viewpoint(shown: Shown) -> None:
-    async def act(page: ChapterPage, app: StoryEngineApp) -> None:
+    async def whose_viewpoint(pilot: Pilot[Any]) -> None:
+        app = await opened(pilot)
         app.chapter.do_there("narrative", "build_as")
-        await page.until(lambda: isinstance(app.screen, ViewpointModal) and app.screen.focused)
+        await until(pilot, lambda: isinstance(app.screen, ViewpointModal) and app.screen.focused)
         assert app.screen.query_one(OptionList).option_count == 3
 
-    assert shown(act)
+    async def correction_for_some(pilot: Pilot[Any]) -> None:
+        await pilot.press("escape", "plus")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CorrectionModal))
+        pilot.app.screen.query_one(SlotChecks).focus()
+        await pilot.press("2")
 
+    async def of_one_character(pilot: Pilot[Any]) -> None:
+        await pilot.press("escape", "f12", "f12")
 
-def test_a_correction_for_some_alone(shown: Shown) -> None:
-    async def act(page: ChapterPage, app: StoryEngineApp) -> None:
-        await page.pilot.press("plus")
-        await page.until(lambda: isinstance(app.screen, CorrectionModal))
-        app.screen.query_one(SlotChecks).focus()
-        await page.pilot.press("2")
-
-    assert shown(act)
+    acts = (all_of_it, whose_viewpoint, correction_for_some, of_one_character)
+    assert pictures_match(desktop.app(), {act.__name__: act for act in acts})

@@ -1,6 +1,7 @@
 """Fixtures of the tests of tab 2."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,18 +12,19 @@ from tests.tui.engine_app import Desktop
 from tests.tui.rooms.play_table import Table
 
 Act = Callable[[Table], Awaitable[None]]
-TableMatches = Callable[[Act], bool]
+TableMatches = Callable[..., bool]
+"""Takes one act, or several that follow each other, whose names are those of their pictures."""
 
 
 @pytest.fixture
 def table_matches(desktop: Desktop, pictures_match: PicturesMatch) -> TableMatches:
-    """Compare a picture of the whole program after `act` at its tab 2 with the accepted one."""
+    """Compare pictures of the whole program, each after an act at its tab 2, with the accepted ones."""
 
-    def compare(act: Act) -> bool:
-        async def run_before(pilot: Pilot[Any]) -> None:
-            await act(await Table.opened(pilot))
+    def compare(*acts: Act) -> bool:
+        async def run_before(act: Act, pilot: Pilot[Any]) -> None:
+            await act(await Table.opened(pilot) if act is acts[0] else Table(pilot, pilot.app))
             await pilot.pause()
 
-        return pictures_match(desktop.app(), run_before=run_before)
+        return pictures_match(desktop.app(), {act.__name__: partial(run_before, act) for act in acts})
 
     return compare

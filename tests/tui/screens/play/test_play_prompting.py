@@ -13,13 +13,20 @@ from tests.tui.rooms.play_table import gate as gate
 pytestmark = pytest.mark.anyio
 
 
-async def test_an_empty_chapter_begins_with_the_first_character(desktop: Desktop) -> None:
+async def test_an_empty_chapter_begins_with_the_first_character_and_enter_on_nothing_sends_nothing(
+    desktop: Desktop,
+) -> None:
     async with at_table(desktop) as table:
         assert table.slot() is Slot.RED
         assert table.area(Slot.RED).has_focus
         assert table.counter == "0/60,000"
         assert table.transcript.text == ""
         assert table.busy == ""
+        await table.send("  ")
+        await table.pilot.pause()
+        assert not table.snapshot.requests
+        assert table.text(Slot.RED) == "  "
+        assert table.trouble() == ""
 
 
 async def test_enter_sends_and_the_reply_is_shown_with_its_prefix(desktop: Desktop) -> None:
@@ -42,15 +49,6 @@ async def test_ctrl_j_and_shift_enter_are_new_lines_and_pasted_breaks_stay(deskt
         await table.pilot.press("enter")
         await table.until(lambda: table.played(1))
         assert (await table.events())[0].text == "one\ntwo\nthree\nfour\n\nfive"
-
-
-async def test_enter_on_nothing_sends_nothing(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
-        await table.send("  ")
-        await table.pilot.pause()
-        assert not table.snapshot.requests
-        assert table.text(Slot.RED) == "  "
-        assert table.trouble() == ""
 
 
 async def test_enter_while_the_chapter_is_closed_leaves_the_text_in_its_panel(desktop: Desktop) -> None:
@@ -91,7 +89,7 @@ async def test_the_gm_picks_any_panel_by_key(desktop: Desktop) -> None:
         assert table.slot() is Slot.YELLOW
 
 
-async def test_arrows_stay_among_the_entries_and_enter_goes_in(desktop: Desktop) -> None:
+async def test_arrows_stay_among_the_entries_enter_goes_in_and_so_does_a_click(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         await table.pilot.press("tab", "right")
         assert table.area(Slot.ORANGE).display
@@ -99,15 +97,11 @@ async def test_arrows_stay_among_the_entries_and_enter_goes_in(desktop: Desktop)
         await table.pilot.press("right", "enter")
         assert table.slot() is Slot.YELLOW
         assert table.area(Slot.YELLOW).has_focus
-
-
-async def test_the_gm_picks_any_panel_by_mouse(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
         entries = table.pane.query_one(SlotEntries)
-        x = next(x for x in range(60) if entries.key_at(x) == "yellow")
+        x = next(x for x in range(60) if entries.key_at(x) == "red")
         await table.pilot.click(SlotEntries, offset=(x + 2, 0))
-        assert table.slot() is Slot.YELLOW
-        assert table.area(Slot.YELLOW).has_focus
+        assert table.slot() is Slot.RED
+        assert table.area(Slot.RED).has_focus
 
 
 async def test_the_entries_have_number_and_name_and_names_are_data(desktop: Desktop) -> None:

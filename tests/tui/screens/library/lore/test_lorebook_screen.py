@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Button, Input, Select
 
 from core.engine.engine import Engine
@@ -13,6 +14,7 @@ from core.library.lore.edits import with_entry
 from storyengine_tui.screens.library.lore.book_fields_modal import BookFieldsModal
 from storyengine_tui.screens.library.lore.entry_screen import LONGEST_CONTENT, MATCHED, EntryScreen
 from storyengine_tui.screens.library.lore.lore_screen import LoreScreen
+from storyengine_tui.screens.library.lore.lorebook_screen import LorebookScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -205,6 +207,17 @@ async def test_a_lorebook_is_begun_in_the_list_and_written(desktop: Desktop) -> 
         await until(pilot, lambda: "Made “Sea (2)”" in screen_text(app))
 
 
+async def save_field_of_book(pilot: Pilot[Any], screen: LorebookScreen, field: str, text: str) -> None:
+    """Put a text into a field of the book, and save."""
+    await pilot.press("b")
+    modal = await in_front(pilot, BookFieldsModal)
+    modal.query_one(f"#{field}", Input).value = text
+    modal.query_one("#save").focus()
+    await pilot.press("enter")
+    await until(pilot, lambda: pilot.app.screen is screen)
+    await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+
+
 async def test_whom_a_book_is_for_and_its_budget_are_edited(desktop: Desktop) -> None:
     async with desktop.window(make_lore) as (pilot, app):
         screen = await lorebook_shown(pilot)
@@ -223,13 +236,7 @@ async def test_whom_a_book_is_for_and_its_budget_are_edited(desktop: Desktop) ->
         [kept] = await engine_of(app).library.lore.listed()
         assert kept.groups == ("Crew", "Guests")
         assert (await stored(engine_of(app))).token_budget == 500
-        await pilot.press("b")
-        modal = await in_front(pilot, BookFieldsModal)
-        modal.query_one("#groups", Input).value = "General"
-        modal.query_one("#save").focus()
-        await pilot.press("enter")
-        await until(pilot, lambda: app.screen is screen)
-        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        await save_field_of_book(pilot, screen, "groups", "General")
         [kept] = await engine_of(app).library.lore.listed()
         assert kept.groups == ()
 
@@ -253,13 +260,7 @@ async def test_a_budget_alone_changes_no_group_whatever_a_group_is_called(deskto
         [kept] = await store.listed()
         await engine_of(app)._store.library.put_lorebook(replace(kept, groups=("Crew, old", "A;B")))
         screen = await lorebook_shown(pilot)
-        await pilot.press("b")
-        modal = await in_front(pilot, BookFieldsModal)
-        modal.query_one("#token_budget", Input).value = "500"
-        modal.query_one("#save").focus()
-        await pilot.press("enter")
-        await until(pilot, lambda: app.screen is screen)
-        await until(pilot, lambda: text_of(screen, "#saved") == "stored")
+        await save_field_of_book(pilot, screen, "token_budget", "500")
         [kept] = await store.listed()
         assert kept.groups == ("Crew, old", "A;B")
         assert (await stored(engine_of(app))).token_budget == 500

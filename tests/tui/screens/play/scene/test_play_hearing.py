@@ -86,8 +86,11 @@ async def test_a_whisper_is_said_on_the_panel_and_is_for_one_prompt(desktop: Des
         assert table.area(RED).heard_by is None
 
 
-async def test_who_hears_one_prompt_is_ticked_in_the_list(desktop: Desktop) -> None:
+async def test_who_hears_one_prompt_is_ticked_in_the_list_and_esc_changes_nothing(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
+        await choose(table, "space", "escape")
+        assert table.title() == "To 1 Mira"
+        assert table.area(RED).heard_by is None
         await choose(table, "down", "space", "p")
         assert table.title() == "To 1 Mira · Mira, Agent Yellow"
         await table.send("Listen.")
@@ -113,13 +116,6 @@ async def test_who_is_in_the_scene_from_now_on_is_stored_and_the_next_panel_is_o
         assert table.slot() is RED
         await table.pilot.press("ctrl+n")
         assert table.slot() is ORANGE, "the GM can write to anybody"
-
-
-async def test_esc_in_the_list_changes_nothing(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
-        await choose(table, "space", "escape")
-        assert table.title() == "To 1 Mira"
-        assert table.area(RED).heard_by is None
 
 
 async def test_the_buttons_of_the_list_do_what_its_keys_do(desktop: Desktop) -> None:

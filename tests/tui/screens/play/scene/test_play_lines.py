@@ -208,18 +208,17 @@ async def test_ticks_stay_that_come_in_one_packet_with_the_choice_of_a_secret(de
             await table.until(lambda: not isinstance(table.app.screen, RevealModal))
 
 
-async def test_a_secret_is_revealed_to_somebody(desktop: Desktop) -> None:
+async def test_a_secret_is_revealed_to_somebody_and_not_offered_once_everyone_knows_it(
+    desktop: Desktop,
+) -> None:
     async with at_table(desktop) as table:
         await table.session.scene.edit_secrets(secrets("The key is hers."))
         opened = await dialog(table, RevealModal, "reveal")
         opened.query_one(SlotChecks).tick_only(())
         opened.query_one("#store", Button).press()
         await table.until(lambda: refusal(opened) == "Tick those who learn it.")
-
-
-async def test_a_secret_that_everyone_knows_is_not_offered(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
-        await table.session.scene.edit_secrets(secrets("The key is hers."))
+        await table.pilot.press("escape")
+        await table.until(lambda: not isinstance(table.app.screen, RevealModal))
         await table.until(lambda: table.pane.check_action("reveal", ()) is True)
         await table.session.scene.reveal(1, {ORANGE, YELLOW})
         await table.until(lambda: table.pane.check_action("reveal", ()) is False)

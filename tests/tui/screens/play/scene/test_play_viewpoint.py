@@ -64,7 +64,7 @@ async def test_f12_goes_through_the_characters_and_back_to_everything(desktop: D
         assert not table.pane.query_one(ViewpointLine).children
 
 
-async def test_esc_shows_everything_again_and_the_panel_stays_usable(desktop: Desktop) -> None:
+async def test_esc_and_a_button_show_everything_again_and_the_panel_stays_usable(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         await played(table)
         await see_as(table, ORANGE)
@@ -73,11 +73,6 @@ async def test_esc_shows_everything_again_and_the_panel_stays_usable(desktop: De
         await table.pilot.press("escape")
         await table.until(lambda: whose(table) == "")
         assert table.transcript.text == f"{WHISPER}\n\n{COMMON}"
-
-
-async def test_a_button_shows_everything_again(desktop: Desktop) -> None:
-    async with at_table(desktop) as table:
-        await played(table)
         await see_as(table, YELLOW)
         button = table.pane.query_one(ViewpointLine).query_one(Button)
         assert str(button.label) == "Everything (Esc)"

@@ -1,6 +1,7 @@
 """Pictures of tab 2 where not everyone hears everything."""
 
 from collections.abc import Callable
+from functools import wraps
 
 import pytest
 
@@ -17,18 +18,19 @@ from tests.tui.engine_app import Desktop, make_active
 from tests.tui.rooms.play_table import SCRIPT, Table
 from tests.tui.screens.play.conftest import Act, TableMatches
 
-Shown = Callable[[Act], bool]
+Shown = Callable[..., bool]
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 
 
 @pytest.fixture
 def shown(desktop: Desktop, table_matches: TableMatches) -> Shown:
-    """Compare a picture after `act`, on a chapter with whisper, line and roll, with the accepted one."""
+    """Compare pictures after acts, on a chapter with whisper, line and roll, with the accepted ones."""
 
-    def compare(act: Act) -> bool:
+    def compare(*acts: Act) -> bool:
         desktop.script = SCRIPT
         desktop.prepare_now(lambda engine: make_active(engine, 1))
 
+        @wraps(acts[0])
         async def after_play(table: Table) -> None:
             session, scene = table.session, table.session.scene
             scene.draw = lambda sides: sides // 2
@@ -43,9 +45,9 @@ def shown(desktop: Desktop, table_matches: TableMatches) -> Shown:
                 ]
             )
             await table.until(lambda: "[Roll" in table.transcript.text)
-            await act(table)
+            await acts[0](table)
 
-        return table_matches(after_play)
+        return table_matches(after_play, *acts[1:])
 
     return compare
 
@@ -78,30 +80,24 @@ def test_as_a_character_sees_it(shown: Shown) -> None:
     assert shown(act)
 
 
-def test_adding_a_line(shown: Shown) -> None:
-    async def act(table: Table) -> None:
+def test_a_line_no_dice_and_a_secret(shown: Shown) -> None:
+    async def line(table: Table) -> None:
         await table.open("add_line", AddedLineModal)
         await table.type("A bell rings.")
 
-    assert shown(act)
-
-
-def test_no_dice(shown: Shown) -> None:
-    async def act(table: Table) -> None:
+    async def no_dice(table: Table) -> None:
+        await table.pilot.press("escape")
         await table.open("roll_dice", AddedLineModal)
         await table.type("[x]")
         await table.pilot.press("enter")
         await table.until(lambda: table.app.screen.query_one("#refused").display)
 
-    assert shown(act)
-
-
-def test_revealing_a_secret(shown: Shown) -> None:
-    async def act(table: Table) -> None:
+    async def secret(table: Table) -> None:
+        await table.pilot.press("escape")
         await table.open("reveal", AddedLineModal)
         await table.pilot.press("down", "tab")
 
-    assert shown(act)
+    assert shown(line, no_dice, secret)
 
 
 def test_what_is_given_next(shown: Shown) -> None:

@@ -1,6 +1,7 @@
 """Pictures of tab 2 where characters are away, have no words, or were silent for long."""
 
 from collections.abc import Callable
+from functools import wraps
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.tui.engine_app import Desktop, make_active
 from tests.tui.rooms.play_table import Table
 from tests.tui.screens.play.conftest import Act, TableMatches
 
-Shown = Callable[[Act], bool]
+Shown = Callable[..., bool]
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 REPLIES = (
     "[action] turns the lamp down, [b]slowly[/b]",
@@ -22,22 +23,23 @@ REPLIES = (
 
 @pytest.fixture
 def shown(desktop: Desktop, table_matches: TableMatches) -> Shown:
-    """Compare a picture after `act` with the accepted one: an action and a silence were played."""
+    """Compare pictures after acts with the accepted ones: an action and a silence were played."""
     match = ScriptMatch(schema="text")
     desktop.script = Script(
         reply=tuple(Entry(match=match, text=text, calls=(n,)) for n, text in enumerate(REPLIES, start=1))
     )
     desktop.prepare_now(make_active)
 
-    def compare(act: Act) -> bool:
+    def compare(*acts: Act) -> bool:
+        @wraps(acts[0])
         async def after_play(table: Table) -> None:
             await table.session.scene.set_silence(EVERYONE)
             for slot, text in ((RED, "The rope is cut. What do you do?"), (RED, "Who was it?")):
                 await table.session.wait(await table.session.submit_prompt(slot, text))
             await table.until(lambda: table.transcript.text.endswith("Mira says nothing."))
-            await act(table)
+            await acts[0](table)
 
-        return table_matches(after_play)
+        return table_matches(after_play, *acts[1:])
 
     return compare
 
@@ -52,28 +54,12 @@ def test_one_is_away_and_one_was_silent_for_long(shown: Shown) -> None:
     assert shown(act)
 
 
-def test_who_is_away(shown: Shown) -> None:
-    async def act(table: Table) -> None:
-        await table.session.scene.set_away({YELLOW: 12})
-        await table.open("choose_away", AwayModal)
-        await table.pilot.press("down")
-
-    assert shown(act)
-
-
 def test_the_panel_of_one_that_is_away(shown: Shown) -> None:
     async def act(table: Table) -> None:
         await table.session.scene.set_away({ORANGE: 0})
         await table.pilot.press("alt+2")
         await table.send("Where are you?")
         await table.until(lambda: table.text(ORANGE))
-
-    assert shown(act)
-
-
-def test_who_may_be_silent(shown: Shown) -> None:
-    async def act(table: Table) -> None:
-        await table.open("let_be_silent", SilenceModal)
 
     assert shown(act)
 
@@ -87,9 +73,19 @@ def test_why_a_character_has_no_words(shown: Shown) -> None:
     assert shown(act)
 
 
-def test_after_how_many_prompts_to_point_out_silent_characters(shown: Shown) -> None:
-    async def act(table: Table) -> None:
+def test_who_may_be_silent_when_that_is_pointed_out_and_who_is_away(shown: Shown) -> None:
+    async def silence(table: Table) -> None:
+        await table.open("let_be_silent", SilenceModal)
+
+    async def hint(table: Table) -> None:
+        await table.pilot.press("escape")
         await table.open("hint_after", HintModal)
         await table.type("9")
 
-    assert shown(act)
+    async def away(table: Table) -> None:
+        await table.pilot.press("escape")
+        await table.session.scene.set_away({YELLOW: 12})
+        await table.open("choose_away", AwayModal)
+        await table.pilot.press("down")
+
+    assert shown(silence, hint, away)

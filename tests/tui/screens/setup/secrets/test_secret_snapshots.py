@@ -18,14 +18,22 @@ from tests.tui.screens.setup.secrets.test_secrets import (
 )
 
 
-def test_secrets_below_the_cast(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+def test_secrets_below_the_cast_and_in_the_lock_dialog(
+    desktop: Desktop, pictures_match: PicturesMatch
+) -> None:
     desktop.prepare_now(make_secrets)
 
-    async def run_before(pilot: Pilot[Any]) -> None:
+    async def lock_dialog(pilot: Pilot[Any]) -> None:
+        await opened(pilot)
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(pilot.app.screen, LockModal))
+
+    async def below_the_cast(pilot: Pilot[Any]) -> None:
+        await pilot.press("escape")
         app = await opened(pilot)
         app.chapter.set_focus(cell_of(app).query_one(OptionList), scroll_visible=True)
 
-    assert pictures_match(desktop.app(), run_before)
+    assert pictures_match(desktop.app(), {"lock_dialog": lock_dialog, "below_the_cast": below_the_cast})
 
 
 def test_a_secret_while_it_is_edited(desktop: Desktop, pictures_match: PicturesMatch) -> None:
@@ -49,16 +57,5 @@ def test_a_new_secret_of_a_played_chapter(desktop: Desktop, pictures_match: Pict
         screen = await secret_begun(pilot, app)
         await pilot.press(*"It burns")
         assert not screen.query_one("#add", Button).disabled
-
-    assert pictures_match(desktop.app(), run_before)
-
-
-def test_the_lock_dialog_with_secrets(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.prepare_now(make_secrets)
-
-    async def run_before(pilot: Pilot[Any]) -> None:
-        await opened(pilot)
-        await pilot.press("f3")
-        await until(pilot, lambda: isinstance(pilot.app.screen, LockModal))
 
     assert pictures_match(desktop.app(), run_before)
