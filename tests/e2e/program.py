@@ -108,6 +108,11 @@ class Machine:
         assert ended.returncode == 0, ended.stderr
         return ended.stdout.splitlines()
 
+    def play(self, title: str, prompts: int) -> None:
+        """Play a chapter of this title with the scripted model, to its end."""
+        script = self.write(f"{title}.toml", chapter_script(title, prompts))
+        self.lines("play", script, "--provider", "scripted", "--out", self.out)
+
     def write(self, name: str, text: str) -> Path:
         """Write a file into the working directory."""
         file = self.work / name

@@ -60,7 +60,9 @@ def test_no_two_files_play_chapters_of_one_title_on_the_machine_they_share() -> 
         path for path in tracked() if path.is_relative_to(ROOT / "tests" / "e2e") and path.suffix == ".py"
     )
     titles = Counter(
-        title for path in files for title in set(re.findall(r'chapter_script\(\s*"([^"]+)"', text_of(path)))
+        title
+        for path in files
+        for title in set(re.findall(r'(?:chapter_script|here\.play)\(\s*"([^"]+)"', text_of(path)))
     )
     assert len(titles) > 20, "scripts are found"
     assert [title for title, files_of_it in titles.items() if files_of_it > 1] == []

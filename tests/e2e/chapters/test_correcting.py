@@ -14,7 +14,7 @@ from core.storage.session_store import WriterInfo
 from db.store import open_store
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.bad_text import KINDS, acts
-from tests.e2e.program import Machine, chapter_script
+from tests.e2e.program import Machine
 
 SAID = "Kara holds the lamp, not Joss."
 
@@ -23,8 +23,7 @@ SAID = "Kara holds the lamp, not Joss."
 def corrected(served: tuple[Machine, str]) -> tuple[Machine, str]:
     """A machine with a chapter of two prompts, and the id of that."""
     here = served[0]
-    script = here.write("corrected.toml", chapter_script("Corrected", 2))
-    assert here.call("play", script, "--provider", "scripted", "--out", here.out).returncode == 0
+    here.play("Corrected", 2)
     listed = [line.split("\t") for line in here.lines("sessions")]
     return here, next(cells[0] for cells in listed if cells[1] == "Corrected")
 

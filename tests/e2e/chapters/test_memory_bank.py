@@ -13,7 +13,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.story.event import Event
 from db.store import open_store
 from storyengine_tui.cli.exit_codes import ExitCode
-from tests.e2e.program import Machine, chapter_script
+from tests.e2e.program import Machine
 
 TOLD = (
     "The lamp goes out. The keeper Old Tam lies in the bed below.",
@@ -47,8 +47,7 @@ async def _kept(url: str) -> Kept:
 
 def test_a_chapter_is_switched_on_and_off_by_name(served: tuple[Machine, str]) -> None:
     here, url = served
-    script = here.write("kept.toml", chapter_script("Kept", 2))
-    assert here.call("play", script, "--provider", "scripted", "--out", here.out).returncode == 0
+    here.play("Kept", 2)
     said = here.lines("bank", "on", "last")
     assert said == [
         "The chapter keeps a memory bank. 1 part of it will be read, in the background, while it is open."
@@ -65,8 +64,7 @@ def test_a_search_says_where_the_words_are_and_which_name_a_word_was_taken_for(
     served: tuple[Machine, str],
 ) -> None:
     here, _ = served
-    script = here.write("sought.toml", chapter_script("Sought with Kara", 2))
-    assert here.call("play", script, "--provider", "scripted", "--out", here.out).returncode == 0
+    here.play("Sought with Kara", 2)
     said = here.lines("search", "sought kara", "--session", "last")
     assert "transcript, prompt 2  GM: Sought with Kara, prompt 2: what now?" in said
     first, *others = here.lines("search", "Karra", "--session", "last")

@@ -6,15 +6,14 @@ import pytest
 
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.commands.test_command_line import ids
-from tests.e2e.program import Machine, chapter_script
+from tests.e2e.program import Machine
 
 
 @pytest.fixture(scope="module")
 def played(served: tuple[Machine, str]) -> tuple[Machine, str]:
     """A machine on which a chapter of eight prompts was played, and its session."""
     here = served[0]
-    script = here.write("slots.toml", chapter_script("Slots", 8))
-    assert here.call("play", script, "--provider", "scripted", "--out", here.out).returncode == 0
+    here.play("Slots", 8)
     [session] = ids(here, "Slots")
     return here, session
 

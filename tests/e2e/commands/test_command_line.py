@@ -26,8 +26,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def played(served: tuple[Machine, str]) -> Machine:
     """A machine on which a chapter of eight prompts was played."""
     here = served[0]
-    script = here.write("played.toml", chapter_script("Played", 8))
-    assert here.call("play", script, "--provider", "scripted", "--out", here.out).returncode == 0
+    here.play("Played", 8)
     return here
 
 
@@ -111,8 +110,7 @@ def test_what_is_no_export_is_refused_with_its_own_exit_code(played: Machine) ->
 
 
 def test_a_chapter_is_archived_restored_and_purged_only_on_an_explicit_second_step(here: Machine) -> None:
-    script = here.write("gone.toml", chapter_script("Gone", 1))
-    here.lines("play", script, "--provider", "scripted", "--out", here.out)
+    here.play("Gone", 1)
     [session] = ids(here, "Gone")
     assert here.call("purge", session, "--yes").returncode == ExitCode.REFUSED, "it is not archived"
     here.lines("archive", session)
@@ -133,8 +131,7 @@ def test_a_chapter_is_archived_restored_and_purged_only_on_an_explicit_second_st
 
 def test_a_database_is_backed_up_and_restored(served: tuple[Machine, str]) -> None:
     here, _ = served
-    script = here.write("kept.toml", chapter_script("Backed Up", 1))
-    here.lines("play", script, "--provider", "scripted", "--out", here.out)
+    here.play("Backed Up", 1)
     [address] = here.lines("db", "url")
     assert address.startswith("postgresql")
     assert here.lines("db", "upgrade") == ["The database is up to date."]

@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from core.domain.bank.item import Item
 from core.domain.ids import ItemId
 from core.engine.engine import Engine
 from storyengine_tui.screens.bank.item_list import ItemList
@@ -28,6 +29,7 @@ from tests.tui.conftest import PicturesMatch, settled
 from tests.tui.engine_app import Desktop, make_active, opened, until
 
 Act = Callable[[Pilot[Any], StoryEngineApp], Awaitable[None]]
+Make = Callable[[Engine], Awaitable[object]]
 Shown = Callable[..., bool]
 
 
@@ -35,9 +37,10 @@ Shown = Callable[..., bool]
 def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
     """Compare pictures of a chapter that keeps a bank, each after an act, with the accepted ones."""
     desktop.script = SCRIPT
-    desktop.prepare_now(make_sorted)
 
-    def compare(*acts: Act) -> bool:
+    def compare(*acts: Act, make: Make = make_sorted) -> bool:
+        desktop.prepare_now(make)
+
         async def run_before(act: Act, pilot: Pilot[Any]) -> None:
             await act(pilot, await opened(pilot))
             await settled(pilot)
@@ -45,6 +48,15 @@ def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
         return pictures_match(desktop.app(), {act.__name__: partial(run_before, act) for act in acts})
 
     return compare
+
+
+def with_items(*items: Item) -> Make:
+    """Store a chapter that keeps a bank of these."""
+
+    async def make(engine: Engine) -> None:
+        await keep(engine, await make_active(engine, 3), items)
+
+    return make
 
 
 async def show_list(pilot: Pilot[Any], app: StoryEngineApp, key: str) -> None:
@@ -75,23 +87,15 @@ def test_picture_of_the_facts_of_which_two_are_pinned(shown: Shown) -> None:
     assert shown(act)
 
 
-def test_picture_of_items_that_may_say_the_same(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.script = SCRIPT
+def test_picture_of_items_that_may_say_the_same(shown: Shown) -> None:
     again = replace(ITEMS[4], id=ItemId(UUID(int=20)), text="Still it is under the stair [/x].")
 
-    async def make(engine: Engine) -> None:
-        await keep(engine, await make_active(engine, 3), (*ITEMS, again))
-
-    desktop.prepare_now(make)
-
-    async def run_before(pilot: Pilot[Any]) -> None:
-        app = await opened(pilot)
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await show_list(pilot, app, "6")
         await pilot.press("d")
         await until(pilot, lambda: len(app.chapter.query_one(ItemList).rows) == 2)
-        await settled(pilot)
 
-    assert pictures_match(desktop.app(), run_before=run_before)
+    assert shown(act, make=with_items(*ITEMS, again))
 
 
 def test_picture_of_a_bank_with_nothing_in_it(desktop: Desktop, pictures_match: PicturesMatch) -> None:
@@ -133,19 +137,10 @@ def test_picture_of_an_event_that_is_edited_and_refused(shown: Shown) -> None:
     assert shown(act)
 
 
-def test_picture_of_a_person_with_every_detail_that_is_edited_and_refused(
-    desktop: Desktop, pictures_match: PicturesMatch
-) -> None:
-    desktop.script = SCRIPT
+def test_picture_of_a_person_with_every_detail_that_is_edited_and_refused(shown: Shown) -> None:
     person = replace(ITEMS[0], details=WHOLE[2])
 
-    async def make(engine: Engine) -> None:
-        await keep(engine, await make_active(engine, 3), (person,))
-
-    desktop.prepare_now(make)
-
-    async def run_before(pilot: Pilot[Any]) -> None:
-        app = await opened(pilot)
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await show_list(pilot, app, "3")
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, ItemModal))
@@ -153,30 +148,21 @@ def test_picture_of_a_person_with_every_detail_that_is_edited_and_refused(
         await pilot.press("9", "ctrl+s")
         refused = app.screen.query_one("#refused", Static)
         await until(pilot, lambda: refused.display)
-        await settled(pilot)
 
-    assert pictures_match(desktop.app(), run_before=run_before)
+    assert shown(act, make=with_items(person))
 
 
-def test_picture_of_a_skill_and_what_play_made_of_it(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.script = SCRIPT
+def test_picture_of_a_skill_and_what_play_made_of_it(shown: Shown) -> None:
     skill = replace(ITEMS[6], details=WHOLE[5])
 
-    async def make(engine: Engine) -> None:
-        await keep(engine, await make_active(engine, 3), (skill,))
-
-    desktop.prepare_now(make)
-
-    async def run_before(pilot: Pilot[Any]) -> None:
-        app = await opened(pilot)
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await show_list(pilot, app, "6")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ItemScreen))
         view = app.screen.query_one(PassageView)
         await until(pilot, lambda: "Learned by" in view.lines.text)
-        await settled(pilot)
 
-    assert pictures_match(desktop.app(), run_before=run_before)
+    assert shown(act, make=with_items(skill))
 
 
 def test_picture_of_an_item_that_is_added(shown: Shown) -> None:

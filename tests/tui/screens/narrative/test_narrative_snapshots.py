@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from core.domain.ids import SessionId
 from core.engine.engine import Engine
 from core.engine.services.takes.commands import LockMark
-from core.providers.scripted.script import Fault
+from core.providers.scripted.script import Fault, Script
 from core.storage.session_store import WriterInfo
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.screens.narrative.revisions.comparison_screen import ComparisonScreen
@@ -27,6 +27,7 @@ from tests.tui.rooms.one_page import Gate
 from tests.tui.rooms.one_page import gate as gate
 
 Act = Callable[[ChapterPage], Awaitable[None]]
+Make = Callable[[Engine], Awaitable[object]]
 Shown = Callable[..., bool]
 
 
@@ -35,7 +36,10 @@ def shown(desktop: Desktop, pictures_match: PicturesMatch, monkeypatch: pytest.M
     """Compare pictures of the program's tab 3, each after an act, with the accepted ones."""
     monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
 
-    def compare(*acts: Act) -> bool:
+    def compare(*acts: Act, make: Make = make_ended, script: Script = SCRIPT) -> bool:
+        desktop.script = script
+        desktop.prepare_now(make)
+
         async def run_before(act: Act, pilot: Pilot[Any]) -> None:
             app = await opened(pilot)
             page = ChapterPage(pilot, app)
@@ -58,32 +62,23 @@ async def nothing(page: ChapterPage) -> None:
     """Look at it as it opens."""
 
 
-def test_picture_of_a_chapter_in_two_versions(desktop: Desktop, shown: Shown) -> None:
-    desktop.script = SCRIPT
-    desktop.prepare_now(make_twice_written)
-    assert shown(nothing)
+def test_picture_of_a_chapter_in_two_versions(shown: Shown) -> None:
+    assert shown(nothing, make=make_twice_written)
 
 
-def test_picture_before_anything_is_locked(desktop: Desktop, shown: Shown) -> None:
-    desktop.prepare_now(make_draft)
-    assert shown(nothing)
+def test_picture_before_anything_is_locked(shown: Shown) -> None:
+    assert shown(nothing, make=make_draft)
 
 
-def test_picture_of_a_chapter_that_streams_in(desktop: Desktop, shown: Shown, gate: Gate) -> None:
-    desktop.script = HELD
-    desktop.prepare_now(make_ended)
-
+def test_picture_of_a_chapter_that_streams_in(shown: Shown, gate: Gate) -> None:
     async def build(page: ChapterPage) -> None:
         await page.pilot.press("f8")
         await page.until(lambda: page.chapter == "The")
 
-    assert shown(build)
+    assert shown(build, script=HELD)
 
 
-def test_picture_of_a_build_that_failed(desktop: Desktop, shown: Shown, gate: Gate) -> None:
-    desktop.script = failing(Fault.CUT, between_tokens=1)
-    desktop.prepare_now(make_ended)
-
+def test_picture_of_a_build_that_failed(shown: Shown, gate: Gate) -> None:
     async def fail(page: ChapterPage) -> None:
         await page.pilot.press("f8")
         await page.until(lambda: page.chapter == "The")
@@ -93,13 +88,10 @@ def test_picture_of_a_build_that_failed(desktop: Desktop, shown: Shown, gate: Ga
         # What came in is painted a frame later, by a timer.
         await page.until(lambda: page.banner and page.chapter.endswith("“You kept the"))
 
-    assert shown(fail)
+    assert shown(fail, script=failing(Fault.CUT, between_tokens=1))
 
 
-def test_picture_of_a_search_in_the_raw_memory(desktop: Desktop, shown: Shown) -> None:
-    desktop.script = SCRIPT
-    desktop.prepare_now(make_ended)
-
+def test_picture_of_a_search_in_the_raw_memory(shown: Shown) -> None:
     async def search(page: ChapterPage) -> None:
         page.memory.view.focus()
         await page.pilot.press("2", "slash", *"canon", "enter")
@@ -107,10 +99,7 @@ def test_picture_of_a_search_in_the_raw_memory(desktop: Desktop, shown: Shown) -
     assert shown(search)
 
 
-def test_picture_of_a_correction_that_is_written(desktop: Desktop, shown: Shown) -> None:
-    desktop.script = SCRIPT
-    desktop.prepare_now(make_ended)
-
+def test_picture_of_a_correction_that_is_written(shown: Shown) -> None:
     async def write(page: ChapterPage) -> None:
         page.memory.view.focus()
         await page.pilot.press("plus")
@@ -121,10 +110,7 @@ def test_picture_of_a_correction_that_is_written(desktop: Desktop, shown: Shown)
     assert shown(write)
 
 
-def test_picture_of_a_memory_with_a_correction(desktop: Desktop, shown: Shown) -> None:
-    desktop.script = SCRIPT
-    desktop.prepare_now(make_ended)
-
+def test_picture_of_a_memory_with_a_correction(shown: Shown) -> None:
     async def correct(page: ChapterPage) -> None:
         page.memory.view.focus()
         await page.session.edits.correct_canon("Jonas holds the lamp [/x], not Mira.\nIt was never lit.")
@@ -150,14 +136,12 @@ async def make_remembered(engine: Engine) -> SessionId:
 
 
 def test_pictures_of_memory_with_marks_its_newest_block_and_two_revisions(
-    desktop: Desktop, shown: Shown, monkeypatch: pytest.MonkeyPatch
+    shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         "storyengine_tui.screens.narrative.revisions.comparison_screen.made_at",
         lambda _: "02 Jan 2026 14:32:05",
     )
-    desktop.script = SCRIPT
-    desktop.prepare_now(make_remembered)
 
     async def newest(page: ChapterPage) -> None:
         """It was made from older memory."""
@@ -183,15 +167,13 @@ def test_pictures_of_memory_with_marks_its_newest_block_and_two_revisions(
         await page.until(lambda: "A seal" in text.lines.text)
         await settled(page.pilot)
 
-    assert shown(newest, struck_and_pinned, compared)
+    assert shown(newest, struck_and_pinned, compared, make=make_remembered)
 
 
 def test_picture_in_a_window_that_reads_along(
     desktop: Desktop, shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storyengine_tui.screens.chapter.writer_banner.POLL_SECONDS", 3600)
-    desktop.script = SCRIPT
-    desktop.prepare_now(make_twice_written)
 
     async def read_along(page: ChapterPage) -> None:
         app = page.app
@@ -210,4 +192,4 @@ def test_picture_in_a_window_that_reads_along(
             await page.until(lambda: page.memory.is_known and page.draft.shown)
             await other.aclose()
 
-    assert shown(read_along)
+    assert shown(read_along, make=make_twice_written)

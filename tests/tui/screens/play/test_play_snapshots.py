@@ -27,15 +27,15 @@ TALE = (
 
 @pytest.fixture
 def shown(desktop: Desktop, table_matches: TableMatches, monkeypatch: pytest.MonkeyPatch) -> Shown:
-    """Compare a picture of the program after `act`, on a chapter of some prompts, with the accepted one."""
+    """Compare pictures of a chapter of some prompts, each after an act, with the accepted ones."""
     monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
     monkeypatch.setattr("storyengine_tui.widgets.banner.elapsed_text", lambda _: "0:04")
 
-    def compare(act: Act, prompts: int = 0, script: Script = SCRIPT) -> bool:
+    def compare(*acts: Act, prompts: int = 0, script: Script = SCRIPT) -> bool:
         desktop.script = script
         desktop.prepare_now(lambda engine: make_active(engine, prompts))
 
-        return table_matches(act)
+        return table_matches(*acts)
 
     return compare
 
@@ -109,10 +109,6 @@ async def _reroll(table: Table) -> None:
     await table.until(lambda: table.pane.query_one(TakeLine).display and not table.transcript.is_streaming)
 
 
-def test_two_takes(shown: Shown) -> None:
-    assert shown(_reroll, prompts=2)
-
-
 def test_undone(shown: Shown) -> None:
     async def act(table: Table) -> None:
         await table.pilot.press("ctrl+o")
@@ -141,26 +137,25 @@ def test_stopped(shown: Shown, gate: Gate) -> None:
     assert shown(act, prompts=1)
 
 
-def test_branch_question(shown: Shown) -> None:
-    async def act(table: Table) -> None:
-        table.transcript.focus()
-        await table.pilot.press("v", "up", "up", "b")
-        await table.until(lambda: isinstance(table.app.screen, BranchModal))
-
-    assert shown(act, prompts=3)
-
-
-def test_marking(shown: Shown) -> None:
-    async def act(table: Table) -> None:
+def test_marking_and_the_question_of_a_branch(shown: Shown) -> None:
+    async def marking(table: Table) -> None:
         table.transcript.focus()
         await table.pilot.press("v", "up")
 
-    assert shown(act, prompts=3)
+    async def branch(table: Table) -> None:
+        await table.pilot.press("up", "b")
+        await table.until(lambda: isinstance(table.app.screen, BranchModal))
+
+    assert shown(marking, branch, prompts=3)
 
 
-def test_correcting_a_reply(shown: Shown) -> None:
-    async def act(table: Table) -> None:
+def test_correcting_a_reply_and_two_takes_of_it(shown: Shown) -> None:
+    async def correcting(table: Table) -> None:
         table.pane.takes.action_correct_reply()
         await table.until(lambda: isinstance(table.app.screen, ReplyModal))
 
-    assert shown(act, prompts=2)
+    async def two_takes(table: Table) -> None:
+        await table.pilot.press("escape")
+        await _reroll(table)
+
+    assert shown(correcting, two_takes, prompts=2)

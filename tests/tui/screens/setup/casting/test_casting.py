@@ -310,23 +310,18 @@ async def test_without_a_character_in_the_library_it_says_how_one_gets_there(des
         assert app.screen is app.chapter
 
 
-def test_the_characters_that_can_be_taken(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+def test_pictures_of_taking_and_comparing_characters(desktop: Desktop, pictures_match: PicturesMatch) -> None:
     desktop.prepare_now(make_cast)
 
-    async def run_before(pilot: Pilot[Any]) -> None:
+    async def can_be_taken(pilot: Pilot[Any]) -> None:
         app = await opened(pilot)
         await panel_of(pilot, app, Slot.RED)
         app.action_take_character()
         screen = await shown(pilot, app, PickScreen)
         screen.query_one(Input).cursor_blink = False
 
-    assert pictures_match(desktop.app(), run_before)
-
-
-def test_a_character_beside_the_one_in_the_library(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.prepare_now(make_cast)
-
-    async def run_before(pilot: Pilot[Any]) -> None:
+    async def beside_the_library(pilot: Pilot[Any]) -> None:
+        await pilot.press("escape")
         app = await opened(pilot)
         await panel_of(pilot, app, Slot.ORANGE)
         app.action_keep_character()
@@ -335,15 +330,9 @@ def test_a_character_beside_the_one_in_the_library(desktop: Desktop, pictures_ma
         title = screen.query_one("#library-title", Static)
         await until(pilot, lambda: str(title.content).endswith("/5,000"))
 
-    assert pictures_match(desktop.app(), run_before)
-
-
-def test_a_character_with_a_profile_beside_another(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.prepare_now(make_cast)
-
-    async def run_before(pilot: Pilot[Any]) -> None:
+    async def beside_another(pilot: Pilot[Any]) -> None:
+        await pilot.press("escape")
         app = await opened(pilot)
-        await panel_of(pilot, app, Slot.ORANGE)
         app.action_take_character()
         await shown(pilot, app, PickScreen)
         await pilot.press("down", "enter")
@@ -352,7 +341,8 @@ def test_a_character_with_a_profile_beside_another(desktop: Desktop, pictures_ma
         title = screen.query_one("#library-title", Static)
         await until(pilot, lambda: str(title.content).endswith("/2,000"))
 
-    assert pictures_match(desktop.app(), run_before)
+    acts = (can_be_taken, beside_the_library, beside_another)
+    assert pictures_match(desktop.app(), {act.__name__: act for act in acts})
 
 
 def test_what_the_library_says_of_a_character_on_tab_1(
