@@ -8,7 +8,8 @@ from tests.torture.kills.kill_commands import scripted, session_called
 from tests.torture.kills.kill_matrix import MOST_RUNS_IN_VAIN, Torturer
 from tests.torture.kills.kill_operations import Command, Operation, give, of, points_of
 from tests.torture.kills.kill_orders import Point, Victim
-from tests.torture.kills.kill_storage import clear, rows, served, steps_of
+from tests.torture.kills.kill_scene import end_played
+from tests.torture.kills.kill_storage import rows, served, steps_of
 from tests.torture.operations.operations import CUT_OFF
 
 TITLE, CHUNK = "Remembered", 7
@@ -81,10 +82,7 @@ def kill_memory(torturer: Torturer, most: int | None = None) -> None:
     torturer.figures.unreached += [point for points in left.values() for point in points]
     ended, _ = torturer.run([], *play)
     assert ended.returncode == 0, ended.stderr
-    torturer.look(only=UUID(session_id))
-    clear(torturer)
-    torturer.environment = {}
-    torturer.forget()
+    end_played(torturer, session_id)
 
 
 def _kill(torturer: Torturer, command: Command, point: Point, session_id: str) -> bool:

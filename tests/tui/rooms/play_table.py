@@ -166,6 +166,11 @@ class Table:
         await self.send(text)
         await self.until(lambda: self.transcript.is_streaming)
 
+    async def queue(self, text: str) -> None:
+        """Send while a reply is on its way, and wait until it waits in sight."""
+        await self.send(text)
+        await self.until(lambda: self.queued)
+
     async def play(self, text: str) -> None:
         """Send, and wait for the reply."""
         index = self.stored.prompt_index + 1

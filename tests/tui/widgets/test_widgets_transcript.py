@@ -19,8 +19,12 @@ from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = [pytest.mark.anyio, pytest.mark.paints]
 SIZE = (60, 20)
-BOTH_OUTPUTS = pytest.mark.parametrize("plain", ["0", "1"])
-"""With what leans on private parts of Textual, and with that turned off."""
+
+
+@pytest.fixture(params=["0", "1"], ids=["ours", "plain"])
+def both_outputs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paint with what leans on private parts of Textual, and with that turned off."""
+    monkeypatch.setenv(PLAIN_OUTPUT, request.param)
 
 
 def view_app() -> WidgetApp:
@@ -156,11 +160,8 @@ async def test_a_sequence_that_arrives_in_pieces_is_stripped_too() -> None:
 # Streams
 
 
-@BOTH_OUTPUTS
-async def test_a_stream_grows_in_place_below_what_is_stored(
-    plain: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(PLAIN_OUTPUT, plain)
+@pytest.mark.usefixtures("both_outputs")
+async def test_a_stream_grows_in_place_below_what_is_stored() -> None:
     app = view_app()
     async with app.running(SIZE) as pilot:
         view = view_of(app)
@@ -296,11 +297,8 @@ async def test_only_what_is_new_in_a_window_is_wrapped(monkeypatch: pytest.Monke
 # Keeping the place
 
 
-@BOTH_OUTPUTS
-async def test_scrolling_up_stops_following_and_end_takes_hold_again(
-    plain: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(PLAIN_OUTPUT, plain)
+@pytest.mark.usefixtures("both_outputs")
+async def test_scrolling_up_stops_following_and_end_takes_hold_again() -> None:
     app = view_app()
     async with app.running(SIZE) as pilot:
         view = view_of(app)

@@ -35,8 +35,7 @@ async def test_a_prompt_that_is_taken_back_while_its_chapter_closes_is_stored_an
 ) -> None:
     async with at_table(desktop) as table:
         await table.begin()
-        await table.send("And you?")
-        await table.until(lambda: table.queued)
+        await table.queue("And you?")
         table.pane.requests.action_take_back()
         [begun] = [worker for worker in table.app.workers if worker.group == "do"]
         table.pane.detach()

@@ -53,8 +53,7 @@ async def test_a_summary_runs_quietly_and_then_the_dashed_line_is_there(
         await table.until(lambda: "(1:40 last time)" in table.busy)
         assert table.transcript.text.endswith("7) The seventh\n\nMira: I see.")
         length = len(table.transcript.text)
-        await table.send("The eighth")
-        await table.until(lambda: table.queued)
+        await table.queue("The eighth")
         assert table.queued == ["To 2 Jonas [/x], waits for the summary: The eighth"]
         gate.open()
         await table.until(lambda: table.played(8))

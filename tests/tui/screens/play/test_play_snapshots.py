@@ -51,8 +51,7 @@ def test_busy(shown: Shown, gate: Gate) -> None:
     async def act(table: Table) -> None:
         await table.send("HOLD the lamp up. What do you see?")
         await table.until(lambda: table.transcript.is_streaming and table.busy)
-        await table.send("And you, what do you hear?")
-        await table.until(lambda: table.queued)
+        await table.queue("And you, what do you hear?")
         await table.type("Meanwhile, on the stairs")
 
     assert shown(act, prompts=1)

@@ -39,8 +39,7 @@ async def test_a_prompt_that_is_sent_meanwhile_waits_in_sight_and_goes_by_itself
 ) -> None:
     async with at_table(desktop) as table:
         await table.begin()
-        await table.send("And you?")
-        await table.until(lambda: table.queued)
+        await table.queue("And you?")
         assert table.queued == ["To 2 Jonas [/x], waits its turn: And you?"]
         assert table.slot() is Slot.YELLOW
         assert table.transcript.text.endswith("Mira: I")
@@ -74,8 +73,7 @@ async def test_the_key_takes_the_newest_back_and_the_button_any(desktop: Desktop
 async def test_a_prompt_that_is_taken_back_joins_text_typed_since(desktop: Desktop, gate: Gate) -> None:
     async with at_table(desktop) as table:
         await table.begin()
-        await table.send("first")
-        await table.until(lambda: table.queued)
+        await table.queue("first")
         await table.pilot.press("alt+2")
         await table.type("more")
         await table.pilot.press("ctrl+t")
@@ -271,8 +269,7 @@ async def test_a_prompt_that_was_interrupted_waits_in_its_panel_after_a_restart(
 ) -> None:
     async with at_table(desktop) as table:
         await table.begin()
-        await table.send("Jonas?")
-        await table.until(lambda: table.queued)
+        await table.queue("Jonas?")
     async with at_table(desktop, prompts=None) as table:
         assert table.slot() is Slot.RED
         assert (table.text(Slot.RED), table.text(Slot.ORANGE)) == ("HOLD", "Jonas?")

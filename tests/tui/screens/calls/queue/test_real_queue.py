@@ -54,8 +54,7 @@ async def test_what_waits_is_edited_and_dropped_and_help_with_a_text_waits_too(d
         queue: Any = vars(app_of(table).engine)["queue"]
         await queue.pause()
         await table.until(lambda: "The queue is paused" in screen_text(table.app))
-        await table.send("Hello")
-        await table.until(lambda: table.queued)
+        await table.queue("Hello")
         await queue_shown(table)
         await table.until(lambda: "1 Mira: Hello" in screen_text(table.app))
         await table.pilot.press("e")
@@ -79,8 +78,7 @@ async def test_a_prompt_that_another_window_drops_is_back_in_its_panel(desktop: 
     async with at_window(desktop) as table:
         queue: Any = vars(app_of(table).engine)["queue"]
         await queue.pause()
-        await table.send("Hello")
-        await table.until(lambda: table.queued)
+        await table.queue("Hello")
         await table.type("And you?")
         [waits] = table.snapshot.open_prompts
         queue.on_message(QueueMessage(QueueSignal.DROP, waits.id).payload)

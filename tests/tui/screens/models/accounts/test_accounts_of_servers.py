@@ -1,14 +1,19 @@
 """A server that was found on this machine is an account once one of its models was taken."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from core.config.sections import AccountSettings
 from core.config.settings import load_settings
 from storyengine_tui.screens.models.accounts.account_draft import draft_of_server
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.models.models_here_screen import ModelsHereScreen
+from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from tests.tui.engine_app import Desktop, until
 from tests.tui.screens.models.test_connection import configuration
@@ -18,13 +23,20 @@ from tests.tui.screens.models.test_models_here_screen import machine as machine
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_server_whose_model_is_taken_becomes_an_account_that_a_character_can_use(
-    desktop: Desktop, machine: Machine
-) -> None:
+@asynccontextmanager
+async def model_taken(desktop: Desktop, machine: Machine) -> AsyncIterator[tuple[Pilot[Any], StoryEngineApp]]:
+    """Take the model of a server that runs here."""
     machine.servers = [OLLAMA]
     async with on_the_screen(desktop) as (pilot, app):
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ModelScreen))
+        yield pilot, app
+
+
+async def test_a_server_whose_model_is_taken_becomes_an_account_that_a_character_can_use(
+    desktop: Desktop, machine: Machine
+) -> None:
+    async with model_taken(desktop, machine) as (pilot, app):
         said = app.screen.query_one("#result", Banner)
         await until(pilot, lambda: "ollama is an account now" in str(said.content))
         await pilot.press("escape")
@@ -40,10 +52,7 @@ async def test_a_server_whose_model_is_taken_becomes_an_account_that_a_character
 async def test_what_is_connected_at_once_keeps_the_account_and_a_second_take_adds_none(
     desktop: Desktop, machine: Machine
 ) -> None:
-    machine.servers = [OLLAMA]
-    async with on_the_screen(desktop) as (pilot, app):
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ModelScreen))
+    async with model_taken(desktop, machine) as (pilot, app):
         await pilot.press("f4")
         await until(pilot, lambda: isinstance(app.screen, ModelsHereScreen) and listed(app))
         await pilot.press("enter")

@@ -136,8 +136,7 @@ async def test_a_queued_prompt_says_whom_it_calls_and_comes_back_with_them(
         slot = table.slot()
         await choose(table, "space", "p")
         called = table.title()
-        await table.send("Both of you")
-        await table.until(lambda: table.queued)
+        await table.queue("Both of you")
         assert table.queued[0].startswith("To 2 Jonas [/x], then 3 Agent Yellow, waits its turn")
         assert table.pane.query_one(PromptQueue).display
         await table.pilot.press("ctrl+t")

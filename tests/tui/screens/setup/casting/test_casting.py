@@ -59,6 +59,24 @@ async def shown(pilot: Pilot[Any], app: StoryEngineApp, kind: type[Screen[Any]])
     return app.screen
 
 
+async def taken(pilot: Pilot[Any], app: StoryEngineApp, *keys: str) -> CompareScreen:
+    """Choose a character of the list by these keys, for a slot that it is compared with."""
+    app.action_take_character()
+    await shown(pilot, app, PickScreen)
+    await pilot.press(*keys)
+    screen = await shown(pilot, app, CompareScreen)
+    assert isinstance(screen, CompareScreen)
+    return screen
+
+
+async def take_shortened(pilot: Pilot[Any], modal: ShortenModal) -> None:
+    """Take what is left of a text once it fits."""
+    await until(pilot, lambda: not modal.query_one("#add").disabled)
+    modal.query_one("#add").focus()
+    await pilot.press("enter")
+    await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen))
+
+
 async def kept(app: StoryEngineApp) -> dict[str, LibraryCharacter]:
     assert app.engine is not None
     return {one.name: one for one in await app.engine.library.characters.listed()}
@@ -161,10 +179,7 @@ async def test_each_field_is_taken_over_alone_and_either_way(desktop: Desktop) -
 async def test_beside_another_character_in_the_slot_nothing_is_taken_unasked(desktop: Desktop) -> None:
     async with desktop.window(make_cast) as (pilot, app):
         panel = await panel_of(pilot, app, Slot.ORANGE)
-        app.action_take_character()
-        await shown(pilot, app, PickScreen)
-        await pilot.press("down", "enter")
-        screen = await shown(pilot, app, CompareScreen)
+        screen = await taken(pilot, app, "down", "enter")
         assert (panel.agent_name, panel.identity) == ("joss", OLDER)
         await pilot.press("down", "t")
         await until(pilot, lambda: panel.identity.startswith("joss keeps the lamp"))
@@ -176,10 +191,7 @@ async def test_beside_another_character_in_the_slot_nothing_is_taken_unasked(des
 async def test_what_the_library_says_besides_goes_either_way_field_by_field(desktop: Desktop) -> None:
     async with desktop.window(make_cast) as (pilot, app):
         panel = await panel_of(pilot, app, Slot.ORANGE)
-        app.action_take_character()
-        await shown(pilot, app, PickScreen)
-        await pilot.press("down", "enter")
-        screen = await shown(pilot, app, CompareScreen)
+        screen = await taken(pilot, app, "down", "enter")
         assert [row[0] for row in cells(screen)] == [
             "Name",
             "Identity",
@@ -234,19 +246,13 @@ async def test_of_an_identity_that_is_too_long_the_gm_chooses_what_goes(desktop:
 
     async with desktop.window(make) as (pilot, app):
         panel = await panel_of(pilot, app, Slot.RED)
-        app.action_take_character()
-        await shown(pilot, app, PickScreen)
-        await pilot.press("enter")
-        screen = await shown(pilot, app, CompareScreen)
+        await taken(pilot, app, "enter")
         await pilot.press("down", "t")
         modal = await shown(pilot, app, ShortenModal)
         area = modal.query_one(CappedTextArea)
         assert area.length == 6_000
         area.replace("", (0, 5_000), area.document.end)
-        await until(pilot, lambda: not modal.query_one("#add").disabled)
-        modal.query_one("#add").focus()
-        await pilot.press("enter")
-        await until(pilot, lambda: app.screen is screen)
+        await take_shortened(pilot, modal)
         assert panel.identity == "x" * 5_000
         assert (await kept(app))["Kara"].identity == "x" * 6_000
 
@@ -261,19 +267,13 @@ async def test_of_a_name_that_is_too_long_the_gm_chooses_what_goes(desktop: Desk
 
     async with desktop.window(make) as (pilot, app):
         panel = await panel_of(pilot, app, Slot.RED)
-        app.action_take_character()
-        await shown(pilot, app, PickScreen)
-        await pilot.press("enter")
-        screen = await shown(pilot, app, CompareScreen)
+        await taken(pilot, app, "enter")
         assert "…" in screen_text(app).splitlines()[0], "the heading is one line"
         await pilot.press("t")
         modal = await shown(pilot, app, ShortenModal)
         area = modal.query_one(CappedTextArea)
         area.replace("\n", (0, 9), area.document.end)
-        await until(pilot, lambda: not modal.query_one("#add").disabled)
-        modal.query_one("#add").focus()
-        await pilot.press("enter")
-        await until(pilot, lambda: app.screen is screen)
+        await take_shortened(pilot, modal)
         assert panel.agent_name == "Seraphina"
         assert list(await kept(app)) == [name]
 
@@ -333,10 +333,7 @@ def test_pictures_of_taking_and_comparing_characters(desktop: Desktop, pictures_
     async def beside_another(pilot: Pilot[Any]) -> None:
         await pilot.press("escape")
         app = await opened(pilot)
-        app.action_take_character()
-        await shown(pilot, app, PickScreen)
-        await pilot.press("down", "enter")
-        screen = await shown(pilot, app, CompareScreen)
+        screen = await taken(pilot, app, "down", "enter")
         await pilot.press("down", "down", "down")
         title = screen.query_one("#library-title", Static)
         await until(pilot, lambda: str(title.content).endswith("/2,000"))
