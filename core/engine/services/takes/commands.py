@@ -232,7 +232,7 @@ def rebuild_block(
     snapshot: Snapshot, last: int, now: datetime, *, model: str = ""
 ) -> tuple[Changes, RequestId]:
     """Request another revision of the block that ends with prompt `last`, from the canon of its prompts."""
-    block = _delta_ending(snapshot, last)
+    block = delta_ending(snapshot, last)
     session = move(snapshot, snapshot.session, Command.REBUILD_BLOCK, now)
     # The new blocks have a revision of their own, also if the newest prompt is undone meanwhile.
     session = replace(session, canon_version=session.canon_version + 1)
@@ -295,7 +295,7 @@ def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime, *, ordin
     every problem when the text is not a delta.
     """
     session = move(snapshot, snapshot.session, Command.EDIT_BLOCK, now)
-    before = _delta_ending(snapshot, last, ordinal)
+    before = delta_ending(snapshot, last, ordinal)
     prompts = PromptRange(before.first, before.last)
     try:
         made = context_summary.parse(clean(text), session, prompts, len(text), PromptStyle.FULL)
@@ -323,7 +323,8 @@ def _before(snapshot: Snapshot, block: MemoryBlock) -> BlockId | None:
     return snapshot.blocks[at - 1].id if at else None
 
 
-def _delta_ending(snapshot: Snapshot, last: int, ordinal: int = 0) -> MemoryBlock:
+def delta_ending(snapshot: Snapshot, last: int, ordinal: int = 0) -> MemoryBlock:
+    """Return the delta that ends with prompt `last`; raise IllegalCommandError without one."""
     for block in snapshot.blocks:
         if block.type is BlockType.TURN_DELTA and block.place == (last, ordinal):
             return block
