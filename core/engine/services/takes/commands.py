@@ -12,7 +12,8 @@ from enum import StrEnum
 from core.agents.answers.json_output import InvalidMemoryError
 from core.agents.memory import context_summary
 from core.config.models.model_config import PromptStyle
-from core.context.canon_locks import audience_of_lock
+from core.context.canon_locks import audience_of_lock, has_lock
+from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import IllegalCommandError, LimitExceededError
 from core.domain.ids import BlockId, RequestId, new_uuid
 from core.domain.prompt_range import PromptRange
@@ -21,7 +22,7 @@ from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.session.state_machine import NOTHING_PLAYED, Command
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
-from core.domain.story.memory import BlockType, MemoryBlock
+from core.domain.story.memory import BlockType, MemoryBlock, lock_key
 from core.domain.story.silence import Spoken, read_spoken
 from core.engine.changes.canon import (
     Origin,
@@ -270,9 +271,11 @@ def mark_lock(snapshot: Snapshot, lock: str, mark: LockMark, now: datetime) -> C
         tuple(other for other in locks if other.casefold() != lock.casefold())
         for locks in (session.pinned, session.struck)
     )
-    private = {kept: session.private_pins[kept] for kept in pinned if kept in session.private_pins}
-    label = audience_of_lock(lock, snapshot.blocks)
-    if mark is LockMark.PINNED and not label.is_everyone:
+    private = {
+        kept: session.private_pins[kept] for kept in (*pinned, *struck) if kept in session.private_pins
+    }
+    label = _label_of_lock(snapshot, lock)
+    if mark is not LockMark.PLAIN and not label.is_everyone:
         private[lock] = label
     session = replace(
         session,
@@ -284,6 +287,14 @@ def mark_lock(snapshot: Snapshot, lock: str, mark: LockMark, now: datetime) -> C
     if length > LONGEST_CORRECTIONS:
         raise LimitExceededError("pinned and struck canon", length, LONGEST_CORRECTIONS)
     return Changes(session_id=session.id, session=session)
+
+
+def _label_of_lock(snapshot: Snapshot, lock: str) -> Audience:
+    """Return who may know a canon lock; of one that no block has any more, who might when it was marked."""
+    if any(has_lock(block, lock) for block in snapshot.blocks):
+        return audience_of_lock(lock, snapshot.blocks)
+    before = snapshot.session.private_pins.items()
+    return next((label for one, label in before if lock_key(one) == lock_key(lock)), EVERYONE)
 
 
 def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime, *, ordinal: int = 0) -> Changes:

@@ -257,6 +257,22 @@ async def test_pinned_and_struck_canon_survives_every_revision() -> None:
         assert "The gate is shut." not in await last_input(session)
 
 
+async def test_a_private_lock_that_no_block_has_any_more_stays_private_when_it_is_pinned_again() -> None:
+    async with played() as (_, session):
+        await whisper(session, "The key is false.")
+        await play(session, "Two", "Three")
+        before = (await session.reads.memory_blocks())[-1]
+        text = compact_json({**before.payload, "canon_locks": ["The key is false."]})
+        await session.takes.edit_block(CHUNK, text, ordinal=before.ordinal)
+        await session.takes.mark_lock("The key is false.", LockMark.PINNED)
+        await done(session, await session.takes.rebuild_block(CHUNK))
+        for mark in (LockMark.PINNED, LockMark.STRUCK, LockMark.PINNED):
+            await session.takes.mark_lock("the KEY is false.", mark)
+            assert list(session.snapshot.session.private_pins.values()) == [ONLY_ORANGE]
+        await play(session, "And you?")
+        assert "KEY is false" not in await last_input(session)
+
+
 async def test_a_block_is_not_paid_for_again_where_corrections_leave_no_place_for_what_some_heard() -> None:
     fault = Entry(match=ScriptMatch(schema="turn_delta"), fault=Fault.SERVER_ERROR, calls=(2,))
     async with played(entries=(fault,)) as (_, session):
