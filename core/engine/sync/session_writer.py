@@ -69,8 +69,8 @@ class SessionWriter:
         """The error for which the holder of the mutex waits."""
         self._is_troubled = asyncio.Event()
         self._tasks: set[asyncio.Task[Changes]] = set()
-        self._stored: dict[str, None] = {}
-        """Hashes of stored contents, oldest first."""
+        self._stored: dict[object, None] = {}
+        """Hashes of stored contents and ids of stored calls, oldest first."""
         self._is_outdated = False
         """The stored session may differ from the snapshot: read it before the next decision."""
         self._lost_epoch = False
@@ -299,19 +299,24 @@ class SessionWriter:
         self._is_outdated = False
 
     async def _store_and_adopt(self, changes: Changes, lease: Lease) -> None:
-        fresh = tuple(content for content in changes.contents if content.hash not in self._stored)
-        await self.store.commit(replace(changes, contents=fresh), lease)
+        fresh = replace(
+            changes,
+            contents=tuple(content for content in changes.contents if content.hash not in self._stored),
+            # An outcome may name calls that were stored as soon as they were made: each costs once.
+            artifacts=tuple(call for call in changes.artifacts if call.id not in self._stored),
+        )
+        await self.store.commit(fresh, lease)
         self._remember(changes)
         before = self.snapshot
         self._tell(
-            SnapshotDelta(before.after(changes), tuple(notifications_for(before, changes)), changes.requests)
+            SnapshotDelta(before.after(fresh), tuple(notifications_for(before, changes)), changes.requests)
         )
 
     def _remember(self, changes: Changes) -> None:
-        """Remember which contents are stored: most of an input is the same in every call."""
-        for content in changes.contents:
-            self._stored.pop(content.hash, None)
-            self._stored[content.hash] = None
+        """Remember which contents and calls are stored: most of an input is the same in every call."""
+        for key in (*(content.hash for content in changes.contents), *(one.id for one in changes.artifacts)):
+            self._stored.pop(key, None)
+            self._stored[key] = None
         while len(self._stored) > CONTENTS_REMEMBERED:
             del self._stored[next(iter(self._stored))]
 
