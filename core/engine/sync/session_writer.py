@@ -225,7 +225,7 @@ class SessionWriter:
         Impatient callers fail at once while the current holder waits for an unreachable store: an outage may
         be long, and the GM must be told and be able to quit.
         """
-        if is_patient or not self._mutex.locked():
+        if is_patient:
             await self._mutex.acquire()
         else:
             await self._lock_unless_store_down()
@@ -241,6 +241,10 @@ class SessionWriter:
         trouble = asyncio.ensure_future(self._is_troubled.wait())
         try:
             await asyncio.wait({turn, trouble}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            if turn.done():  # no other code would release the mutex
+                self._mutex.release()
+            raise
         finally:
             trouble.cancel()
             turn.cancel()  # does nothing once the mutex is acquired
