@@ -117,6 +117,12 @@ class SessionWriter:
             self._is_outdated = self._lost_epoch = False
             self._unconfirmed_requests.clear()
 
+    async def stop_writing(self) -> None:
+        """Release the lock, because this window cannot begin to write."""
+        lease, self.lease = self.lease, None
+        if lease is not None:
+            await lease.aclose()
+
     async def refresh(self, *, of_bank: bool = False) -> None:
         """Read the changes of another window; do nothing in the window that writes.
 
@@ -167,9 +173,7 @@ class SessionWriter:
         if self._tasks:
             await asyncio.wait(self._tasks)
         self.waiters.fail(error)
-        lease, self.lease = self.lease, None
-        if lease is not None:
-            await lease.aclose()
+        await self.stop_writing()
 
     async def _in_own_task(self, work: Coroutine[object, object, Changes]) -> Changes:
         task = asyncio.create_task(work)
