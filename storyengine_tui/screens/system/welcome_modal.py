@@ -53,7 +53,7 @@ MODELS_HERE = "models-here"
 
 
 class WelcomeModal(OverlayModal[Choice]):
-    """Ends with the GM's choice; Esc leaves the empty chapter as it is."""
+    """Ends with the GM's choice; Esc changes nothing."""
 
     CSS_PATH = "../../widgets/dialogs/dialog.tcss"
     HELP = "Choose with the arrow keys and Enter, or with the mouse. F5 lists your chapters at any time."
@@ -128,7 +128,3 @@ class WelcomeModal(OverlayModal[Choice]):
                 self.dismiss(UseModel(choice))
             case FoundModel():
                 self.dismiss(ConnectModel(choice))
-
-    def action_close(self) -> None:
-        """Go on with the empty chapter."""
-        self.dismiss(StartEmpty())
