@@ -126,6 +126,18 @@ async def test_an_empty_field_shows_whose_model_is_taken_and_names_are_those_of_
         await until(page.pilot, lambda: screen_text(page.app).count("mine (as all characters)") == len(Slot))
 
 
+async def test_an_address_that_is_no_address_is_said_after_another_provider_was_looked_at(
+    tmp_path: Path,
+) -> None:
+    async with page_of(configuration(tmp_path, provider="openai", base_url=REMOTE)) as page:
+        page.screen.query_one("#address", Input).value = "nonsense"
+        page.screen.query_one("#provider", Select).value = "local"
+        await until(page.pilot, lambda: not page.shows("address"))
+        page.screen.query_one("#provider", Select).value = "openai"
+        await until(page.pilot, lambda: page.shows("address"))
+        assert "does not begin with http" in page.said("consent")
+
+
 async def test_going_back_to_a_service_finds_what_was_connected_before(tmp_path: Path) -> None:
     first = Connection(
         provider="openai",
