@@ -57,7 +57,8 @@ class HistoryView(CallsView):
         first = max(BATCH, self.table.cursor_row + 1)
         self._runs = call_runs.runs_of(self._calls, self._opened)
         rows = map(self._cells, self._runs[:first])
-        self.fill(call_rows.totals_of(self._calls), self._columns(), rows)
+        keys = [run.number for run in self._runs]
+        self.fill(call_rows.totals_of(self._calls), self._columns(), rows, keys)
 
     def _columns(self) -> list[tuple[Text, int]]:
         """Return headings and widths; they fit 80 columns, and further ones widen agent and model."""
