@@ -99,6 +99,10 @@ class BooksScreen(ChapterShelf[BookRow]):
         self.say(self._outcome or (ARCHIVED if self._shows_archived else LISTED))
         self._outcome = ""
 
+    def key_of(self, row: BookRow) -> object:
+        """Return the ids of the book and of the chapter."""
+        return row.book.id, row.chapter and row.chapter.id
+
     def cells_of(self, row: BookRow) -> tuple[Text, Text, Text, Text]:
         """Return the cells of a book, or of a chapter with its number."""
         book, chapter = row.book, row.chapter

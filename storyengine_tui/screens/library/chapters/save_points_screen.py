@@ -58,6 +58,10 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
         self.fill(slots, columns, _cells)
         self.query_one("#makes").display = bool(slots)
 
+    def key_of(self, row: SavePoint) -> object:
+        """Return the number."""
+        return row.number
+
     @on(DataTable.RowSelected)
     def action_restore(self) -> None:
         """Restore the slot under the cursor into a new chapter."""
