@@ -28,7 +28,7 @@ class CallsView(Vertical, can_focus=False):
 
     table = getters.query_one(DataTable)
     _keys: Sequence[object] = ()
-    """What the rows are known by when they are read again."""
+    """Keys of the rows, by which they are found when they are read again."""
 
     def compose(self) -> ComposeResult:
         """Compose the totals, the table, and what replaces an empty one."""
