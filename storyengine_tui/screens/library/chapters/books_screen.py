@@ -158,8 +158,11 @@ class BooksScreen(ChapterShelf[BookRow]):
         if row.chapter is not None:
             self.archive_chapter()
         else:
-            self._outcome = f"“{row.book.title}” is archived; v shows it"
-            self.do(self._books.archive(row.book), then_reloads=True)
+            self.do(self._archive_book(row.book), then_reloads=True)
+
+    async def _archive_book(self, book: Book) -> None:
+        await self._books.archive(book)
+        self._outcome = f"“{book.title}” is archived; v shows it"
 
     def action_restore(self) -> None:
         """Bring the book under the cursor back."""

@@ -175,8 +175,11 @@ class KeptShelf(ShelfScreen[Kept]):
     def action_archive(self) -> None:
         """Take the row under the cursor off the list."""
         if self.chosen is not None:
-            self._outcome = f"“{self.chosen.name}” is archived; v shows it"
-            self.do(self.put_away(self.chosen), then_reloads=True)
+            self.do(self._archive(self.chosen), then_reloads=True)
+
+    async def _archive(self, row: Kept) -> None:
+        await self.put_away(row)
+        self._outcome = f"“{row.name}” is archived; v shows it"
 
     def action_restore(self) -> None:
         """Bring the row under the cursor back."""

@@ -11,6 +11,7 @@ from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Static
 
+from core.domain.errors import ErrorCode, StorageError
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
@@ -21,6 +22,7 @@ from storyengine_tui.screens.library.lore.lore_screen import LoreScreen
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
 from storyengine_tui.screens.library.shelf.title_modal import FileModal, NameModal
 from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.core.library.cards.card_samples import V2, V3, text_of
 from tests.tui.conftest import PicturesMatch
@@ -319,3 +321,21 @@ async def test_an_identity_is_opened_once_for_enter_that_comes_twice(desktop: De
         await until(pilot, lambda: isinstance(app.screen, IdentityModal))
         await until(pilot, lambda: all(one.is_finished for one in app.workers if one.node is screen))
         assert sum(isinstance(one, IdentityModal) for one in app.screen_stack) == 1
+
+
+async def test_a_character_that_could_not_be_archived_is_not_called_archived(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        assert app.engine is not None
+        screen = await shelf(pilot, "3", CastScreen)
+
+        async def fail(_: object) -> None:
+            raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, "The database is away.")
+
+        monkeypatch.setattr(app.engine.library.characters, "archive", fail)
+        await pilot.press("a")
+        await until(pilot, lambda: screen.query_one(Banner).is_shown)
+        await pilot.press("v")
+        await until(pilot, lambda: screen.query_one("#empty").display)
+        assert heading(screen) == "Archived: restore a character, or purge it for good"
