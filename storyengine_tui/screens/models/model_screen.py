@@ -334,6 +334,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
             self.query_one("#key", Input).value = ""
         async with self._writing:
             configuration, note = await asyncio.to_thread(connect, typed, self._configuration)
+        self._saved = configuration  # Also where Esc closes the page before the note is read.
         if note:
             await self._read(note)
         self.dismiss(configuration)

@@ -359,3 +359,22 @@ def test_picture_of_a_test_that_failed(pictures_match: PicturesMatch, tmp_path: 
 def _is_in_sight(screen: Screen[Any], widget: Widget) -> bool:
     """Whether a page that scrolls with the next frame shows a widget as a whole."""
     return screen.region.contains_region(widget.region)
+
+
+async def test_what_was_connected_holds_also_where_the_note_about_it_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORYENGINE_PROVIDER", "scripted")
+    settings = configuration(tmp_path)
+    settings.consent.grant(REMOTE)
+    async with page_of(settings) as page:
+        page.screen.query_one("#provider", Select).value = "openai"
+        await until(page.pilot, lambda: page.shows("address"))
+        page.screen.query_one("#address", Input).value = REMOTE
+        await page.pilot.press("f9")
+        await until(page.pilot, lambda: "overrides config.toml" in page.result)
+        await page.pilot.press("escape")
+        await until(page.pilot, lambda: page.app.results)
+        [connected] = page.app.results
+    assert connected is not None
+    assert connection_of(connected).base_url == REMOTE
