@@ -101,7 +101,7 @@ class HistoryView(CallsView):
     def action_open(self) -> None:
         """Show the call under the cursor in full, or each call of a row that has several."""
         row = self.table.cursor_row
-        if not 0 <= row < len(self._runs):
+        if not 0 <= row < len(self._runs) or not self.screen.is_active:  # Enter may come twice.
             return
         run = self._runs[row]
         if len(run.calls) == 1:

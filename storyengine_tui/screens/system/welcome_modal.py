@@ -117,10 +117,10 @@ class WelcomeModal(OverlayModal[Choice]):
     @on(OptionList.OptionSelected)
     def _choose(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        if event.option.id == MODELS_HERE:
+        if event.option.id == MODELS_HERE and self.is_active:  # Enter may come twice.
             self.app.push_screen(ModelsHereScreen(self._configuration), self._use)
-        elif event.option.id is not None:
-            self.dismiss(self._choices[event.option.id])
+        elif (choice := self._choices.get(event.option.id or "")) is not None:
+            self.dismiss(choice)
 
     def _use(self, choice: Configuration | FoundModel | None) -> None:
         match choice:
