@@ -1,7 +1,6 @@
 """The banner about text or a reply that could not be stored stays until that is stored."""
 
 import pytest
-
 from textual.widgets import Button
 
 from core.domain.errors import ErrorCode, StorageError
