@@ -238,6 +238,7 @@ class PlayPane(SessionTab):
         if before is None or before.actions != view.actions:
             self.refresh_bindings()  # Only on a change: it recomposes the footer, which is expensive.
 
+    @on(Composer.Shown)
     def show_forecast(self) -> None:
         """Update what the prompt in the panel that is shown costs at most."""
         if self.view is not None and self.view.spent:

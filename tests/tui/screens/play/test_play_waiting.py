@@ -76,6 +76,20 @@ async def test_the_key_takes_the_newest_back_and_the_button_any(desktop: Desktop
         assert table.stored.prompt_index == 1
 
 
+async def test_a_key_that_comes_twice_takes_two_prompts_back(desktop: Desktop, gate: Gate) -> None:
+    async with at_table(desktop) as table:
+        await hold(table)
+        await table.send("first")
+        await table.send("second")
+        await table.until(lambda: len(table.queued) == 2)
+        table.pane.requests.action_take_back()
+        table.pane.requests.action_take_back()
+        await table.until(lambda: not table.queued)
+        assert (table.text(Slot.ORANGE), table.text(Slot.YELLOW)) == ("first", "second")
+        assert not table.trouble()
+        gate.open()
+
+
 async def test_a_prompt_that_is_taken_back_joins_text_typed_since(desktop: Desktop, gate: Gate) -> None:
     async with at_table(desktop) as table:
         await hold(table)
