@@ -65,6 +65,7 @@ class PlayPane(SessionTab):
         Binding("f8", "end_chapter", "End Chapter", show=False),
         Binding("f9", "reroll", "Another take of the newest reply", show=False),
         Binding("ctrl+o", "undo", "Undo the newest prompt", show=False),
+        Binding("alt+o", "redo", "Redo", show=False),
         Binding("ctrl+l", "choose_hearers", "Who hears it", show=False),
         Binding("alt+s", "choose_called", "Who answers", show=False),
         Binding("alt+d", "roll_dice", "Roll dice", show=False),

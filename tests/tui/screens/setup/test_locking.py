@@ -196,7 +196,7 @@ async def test_a_failed_lock_returns_to_the_draft_with_the_reason_and_retry(desk
         content = lock_banner(app).content
         assert content is not None
         assert content.sentence == ErrorCode.LLM_AUTH_ERROR.sentence
-        await pilot.press("!")
+        await pilot.press("ctrl+end", "!")
         assert lock_banner(app).is_shown
         await pilot.press("ctrl+r")
         await until(pilot, lambda: app.chapter.active_tab == "play")

@@ -198,15 +198,21 @@ async def test_a_take_that_fails_leaves_the_one_that_there_was_and_is_retried(de
         assert table.text(Slot.RED) == "What I write next"
 
 
-async def test_undo_returns_the_text_to_its_panel_and_redo_takes_it_from_there(desktop: Desktop) -> None:
+@pytest.mark.parametrize("key", ["", "alt+o"])
+async def test_undo_returns_the_text_to_its_panel_and_redo_takes_it_from_there(
+    desktop: Desktop, key: str
+) -> None:
     async with at_table(desktop, prompts=2) as table:
         await table.pilot.press("ctrl+o")
         await table.until(lambda: said(table) == "Prompt 2 is undone")
         assert "2)" not in table.transcript.text
         assert table.slot() is Slot.ORANGE
         assert table.text(Slot.ORANGE) == "Prompt number 2."
-        assert buttons(table) == ["Redo", "Undo (^o)"]
-        await table.pilot.click(table.pane.query_one(TakeLine).query(Button).first())
+        assert buttons(table) == ["Redo (Alt+O)", "Undo (^o)"]
+        if key:
+            await table.pilot.press(key)
+        else:
+            await table.pilot.click(table.pane.query_one(TakeLine).query(Button).first())
         await table.until(lambda: said(table) == "")
         assert "2) Prompt number 2." in table.transcript.text
         assert table.text(Slot.ORANGE) == ""
