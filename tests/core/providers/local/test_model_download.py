@@ -1,22 +1,17 @@
 """A model's file over HTTP from a server that breaks off, lies, redirects, changes and stalls."""
 
 import asyncio
-import hashlib
 import os
 import stat
 import sys
-import threading
-from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from core.config.files.paths import Paths
 from core.providers.base import ProviderError
-from core.providers.local import download, partial_file
+from core.providers.local import download
 from core.providers.local.catalogue import CatalogueEntry
 from core.providers.local.fetch import fetch, is_here
 from core.providers.local.partial_file import PartialFile
@@ -391,28 +386,3 @@ async def test_two_windows_do_not_fetch_at_the_same_time(server: FileServer, pat
         await fetch(entry_at(server.address), paths, nothing)
     first.cancel()
     await asyncio.wait({first})
-
-
-async def test_a_model_is_written_and_checked_beside_the_event_loop(
-    server: FileServer, paths: Paths, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    threads: dict[str, set[int]] = defaultdict(set)
-
-    def noting(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(*arguments: Any) -> Any:
-            threads[name].add(threading.get_ident())
-            return work(*arguments)
-
-        return noted
-
-    class Digest:
-        def __init__(self) -> None:
-            digest = hashlib.sha256()
-            self.update, self.hexdigest = noting("hash", digest.update), digest.hexdigest
-
-    for name in ("restart", "append", "finish"):
-        monkeypatch.setattr(PartialFile, name, noting(name, getattr(PartialFile, name)))
-    monkeypatch.setattr(partial_file, "hashlib", SimpleNamespace(sha256=Digest))
-    await fetch(entry_at(server.address), paths, nothing)
-    assert sorted(threads) == ["append", "finish", "hash", "restart"]
-    assert threading.get_ident() not in set().union(*threads.values())
