@@ -17,7 +17,7 @@ _ABANDONED: Final = timedelta(days=1)
 
 
 async def backup_into(url: str, directory: Path, keep: int, now: datetime) -> Path:
-    """Write a backup into `directory`, remove all but the newest `keep` (1 or more), and return the new file.
+    """Write a backup into `directory`, keep it and the `keep` - 1 newest others, and return the new file.
 
     Removes only files with a name of this form, and only once the new one is complete. Leftovers of a killed
     backup are removed after a day.
@@ -28,7 +28,7 @@ async def backup_into(url: str, directory: Path, keep: int, now: datetime) -> Pa
     file = directory / now.astimezone(UTC).strftime(_NAME)
     await backup(url, file)
     try:
-        await asyncio.to_thread(_prune, directory, keep, now)
+        await asyncio.to_thread(_prune, file, keep, now)
     except OSError as error:
         raise StorageError(
             ErrorCode.STORAGE_SAVE_FAILED,
@@ -39,8 +39,11 @@ async def backup_into(url: str, directory: Path, keep: int, now: datetime) -> Pa
     return file
 
 
-def _prune(directory: Path, keep: int, now: datetime) -> None:
-    for old in _named(directory, _BACKUP)[:-keep]:
+def _prune(new: Path, keep: int, now: datetime) -> None:
+    directory = new.parent
+    # After the clock was set back the new one does not have the last name.
+    others = [file for file in _named(directory, _BACKUP) if file.name != new.name]
+    for old in others[: max(0, len(others) - keep + 1)]:
         old.unlink(missing_ok=True)
     abandoned_before = (now - _ABANDONED).timestamp()
     for draft in _named(directory, _DRAFT):

@@ -13,10 +13,12 @@ from storyengine_tui.cli.commands.models import consent, model
 from storyengine_tui.cli.commands.system import database, queue
 from storyengine_tui.cli.commands.system.doctor import doctor
 from storyengine_tui.cli.commands.system.password import password
+from storyengine_tui.cli.refusals import Commands
 from storyengine_tui.cli.running import command
 
 app = typer.Typer(
     name="storyengine",
+    cls=Commands,
     help="Write a chapter with one to seven AI characters. You are the Game Master.",
     add_completion=False,
     pretty_exceptions_enable=False,

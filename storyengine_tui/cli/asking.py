@@ -1,6 +1,11 @@
-"""Asks questions at a terminal; without a terminal the command fails with a sentence."""
+"""Asks questions at a terminal, without which the command fails with a sentence; reads standard input."""
 
+import asyncio
+import io
+import os
 import sys
+from contextlib import suppress
+from threading import Thread
 
 import typer
 from pydantic import SecretStr
@@ -44,3 +49,41 @@ def is_attended() -> bool:
 def _require_terminal(why: str, otherwise: str) -> None:
     if not is_attended():
         raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, f"{why}; nothing was changed.", otherwise)
+
+
+async def read_standard_input(most: int) -> bytes:
+    """Return standard input, `most` bytes of it at most; raises OSError.
+
+    The thread that waits for it ends with the program: after Ctrl+C asyncio would wait for one of its own
+    until the input ends.
+    """
+    loop = asyncio.get_running_loop()
+    answered: asyncio.Future[bytes] = loop.create_future()
+
+    def settle(content: bytes, error: Exception | None) -> None:
+        if not answered.done():
+            answered.set_result(content) if error is None else answered.set_exception(error)
+
+    def read() -> None:
+        content, error = b"", None
+        try:
+            content = _read(most)
+        except (OSError, ValueError) as failed:
+            error = failed
+        with suppress(RuntimeError):  # The loop is closed.
+            loop.call_soon_threadsafe(settle, content, error)
+
+    Thread(target=read, name="standard input", daemon=True).start()
+    return await answered
+
+
+def _read(most: int) -> bytes:
+    """Read without the lock of `sys.stdin`, which Python needs when it ends."""
+    try:
+        number = sys.stdin.fileno()
+    except io.UnsupportedOperation:
+        return sys.stdin.buffer.read(most)
+    content = bytearray()
+    while len(content) < most and (piece := os.read(number, min(most - len(content), 1 << 16))):
+        content += piece
+    return bytes(content)

@@ -74,7 +74,7 @@ def run(command: Coroutine[object, object, None], *, is_debug: bool = False) -> 
     try:
         asyncio.run(_until_stopped(command))
         _flush_output()
-    except typer.Exit:
+    except (typer.Exit, typer.BadParameter):
         raise
     except BrokenPipeError as closed:
         # The reader closed the pipe: nothing can be reported.

@@ -262,13 +262,13 @@ class StoryEngineApp(OverlayApp, ThemedApp):
 
     async def leave(self, *, is_forced: bool = False) -> None:
         """Store everything and quit; forced, as by a lost connection, quit even if that fails."""
-        from storyengine_tui.shell.quit_messages import STORING, stopped_by_leaving
+        from storyengine_tui.screens.chapter.stopped_calls import stopped_by_leaving
 
         if self._is_leaving:
             return
         self._is_leaving = True
         kept = "" if self.session is None else stopped_by_leaving(self.session)
-        self.chapter.feedback.show_progress(f"{kept} {STORING}".strip())
+        self.chapter.feedback.show_progress(f"{kept} Storing and closing …".strip())
         try:
             await self.workspace.close(insists=not is_forced)
         except StoryEngineError as error:

@@ -229,8 +229,8 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp):
 
         engine, session = self.engine, self.session
         if engine is not None and session is not None:
-            proposals = engine.library.proposals
-            self.do(propose_changes(self, proposals, session, with_ceremony=with_ceremony), group="look back")
+            parts = (engine.library.proposals, session, lambda: self.session is session)
+            self.do(propose_changes(self, *parts, with_ceremony=with_ceremony), group="look back")
 
     def action_model(self, found: "FoundModel | None" = None) -> None:
         """Show who answers, and how to connect another model, such as one that was found here."""

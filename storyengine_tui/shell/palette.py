@@ -291,13 +291,15 @@ class PossibleCommands(SystemCommandsProvider):
     """Finds commands by their names as Textual does, and below them by words of their descriptions."""
 
     async def search(self, query: str) -> Offers:
-        """Yield the commands that are found; each word must begin one of a description."""
+        """Yield the commands that are found; each word begins one of a description; these go by name."""
         from core.engine.recall.search import matcher_of
 
         async for offer in super().search(query):
             yield offer
         names, has_words = self.matcher(query), matcher_of(query)
-        for name, text, run, *_ in self.app.get_system_commands(self.screen):
+        for name, text, run, *_ in sorted(
+            self.app.get_system_commands(self.screen), key=lambda one: one.title
+        ):
             if has_words is not None and has_words(text) and not names.match(name):
                 yield Offer(0, name, run, help=text)
 

@@ -30,6 +30,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
+from core.text.quotes import without_half_pairs
 
 LONGEST_NAME: Final = 80
 LONGEST_TEXT: Final = 400
@@ -151,7 +152,7 @@ def _finding(entry: Mapping[str, object], details: Details, cast: Mapping[str, S
         return []
     text = line(entry, "text", LONGEST_TEXT)
     is_quote = isinstance(details, QuoteDetails)
-    name = line(entry, "name", LONGEST_NAME) or short_name(words if is_quote else text)
+    name = without_half_pairs(line(entry, "name", LONGEST_NAME)) or short_name(words if is_quote else text)
     if not name or not (text or is_quote):
         return []
     return [
@@ -243,7 +244,7 @@ _LISTS: Final = {
 
 def short_name(text: str) -> str:
     """Return the first words of a text, as the name of an item without one."""
-    return head(" ".join(text.split()[:8]).rstrip(" .,;:…"), LONGEST_NAME)
+    return without_half_pairs(head(" ".join(text.split()[:8]).rstrip(" .,;:…"), LONGEST_NAME))
 
 
 def line(entry: Mapping[str, object], key: str, most: int) -> str:

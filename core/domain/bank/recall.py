@@ -248,18 +248,24 @@ def words_of(text: str, weight: float = 1.0) -> Iterator[Sought]:
     text = composed(text)
     for found in _TOKEN.finditer(text):
         word = found[0]
-        yield Sought(word.casefold(), weight, word[0].isupper() and not _begins(text, found.start()))
+        yield Sought(_lowered(word), weight, word[0].isupper() and not _begins(text, found.start()))
 
 
 def _begins(text: str, place: int) -> bool:
     """Whether a sentence begins at a place of a text."""
-    before = text[:place].rstrip(" ")
-    return not before or before[-1] in _ENDS
+    while place and text[place - 1] == " ":
+        place -= 1
+    return not place or text[place - 1] in _ENDS
+
+
+def _lowered(word: str) -> str:
+    """Return a word in lower case letter by letter, as the store has it: “ß” and the “ς” at an end stay."""
+    return word.lower() if word.isascii() else "".join(letter.lower()[0] for letter in word)
 
 
 def capitalised(text: str) -> Iterator[str]:
     """Yield the words of a text that begin with a capital, in lower case; some of them are names."""
-    return (found[0].casefold() for found in _TOKEN.finditer(composed(text)) if found[0][0].isupper())
+    return (_lowered(found[0]) for found in _TOKEN.finditer(composed(text)) if found[0][0].isupper())
 
 
 def query_words(parts: Sequence[tuple[str, float]]) -> tuple[Sought, ...]:

@@ -39,7 +39,7 @@ class Session:
     pinned: tuple[str, ...] = ()
     """Canon locks that the GM keeps in memory, whatever becomes of the blocks that have them."""
     private_pins: Mapping[str, Audience] = field(default_factory=dict)
-    """The labels of those pinned locks that not everyone may know."""
+    """The labels of those pinned and struck locks that not everyone may know."""
     struck: tuple[str, ...] = ()
     """Canon locks that the GM removed from memory, whichever block has them."""
     slots: tuple[Slot, ...] = first_slots(3)

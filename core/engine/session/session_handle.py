@@ -284,13 +284,15 @@ class SessionHandle:
         if isinstance(acquired, WriterInfo):
             self._learn(acquired)
             return False
-        await self._follower.aclose()
         try:
+            await self._follower.aclose()
             await self._writer.become_writer(acquired)
-        except BaseException:  # cancelled too: a window that does not write follows
+            await self.begin_writing()
+        except BaseException:  # cancelled too: a window that does not write holds no lock, and follows
+            await acquired.aclose()
+            await self._writer.stop_writing()
             self._follower.start()
             raise
-        await self.begin_writing()
         self._writer.listeners.publish(WriterChanged(None))
         return True
 

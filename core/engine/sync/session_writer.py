@@ -69,8 +69,8 @@ class SessionWriter:
         """The error for which the holder of the mutex waits."""
         self._is_troubled = asyncio.Event()
         self._tasks: set[asyncio.Task[Changes]] = set()
-        self._stored: dict[str, None] = {}
-        """Hashes of stored contents, oldest first."""
+        self._stored: dict[object, None] = {}
+        """Hashes of stored contents and ids of stored calls, oldest first."""
         self._is_outdated = False
         """The stored session may differ from the snapshot: read it before the next decision."""
         self._lost_epoch = False
@@ -116,6 +116,12 @@ class SessionWriter:
             self.lease, self.holder = lease, None
             self._is_outdated = self._lost_epoch = False
             self._unconfirmed_requests.clear()
+
+    async def stop_writing(self) -> None:
+        """Release the lock, because this window cannot begin to write."""
+        lease, self.lease = self.lease, None
+        if lease is not None:
+            await lease.aclose()
 
     async def refresh(self, *, of_bank: bool = False) -> None:
         """Read the changes of another window; do nothing in the window that writes.
@@ -167,9 +173,7 @@ class SessionWriter:
         if self._tasks:
             await asyncio.wait(self._tasks)
         self.waiters.fail(error)
-        lease, self.lease = self.lease, None
-        if lease is not None:
-            await lease.aclose()
+        await self.stop_writing()
 
     async def _in_own_task(self, work: Coroutine[object, object, Changes]) -> Changes:
         task = asyncio.create_task(work)
@@ -225,7 +229,7 @@ class SessionWriter:
         Impatient callers fail at once while the current holder waits for an unreachable store: an outage may
         be long, and the GM must be told and be able to quit.
         """
-        if is_patient or not self._mutex.locked():
+        if is_patient:
             await self._mutex.acquire()
         else:
             await self._lock_unless_store_down()
@@ -241,6 +245,10 @@ class SessionWriter:
         trouble = asyncio.ensure_future(self._is_troubled.wait())
         try:
             await asyncio.wait({turn, trouble}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            if turn.done():  # no other code would release the mutex
+                self._mutex.release()
+            raise
         finally:
             trouble.cancel()
             turn.cancel()  # does nothing once the mutex is acquired
@@ -299,19 +307,24 @@ class SessionWriter:
         self._is_outdated = False
 
     async def _store_and_adopt(self, changes: Changes, lease: Lease) -> None:
-        fresh = tuple(content for content in changes.contents if content.hash not in self._stored)
-        await self.store.commit(replace(changes, contents=fresh), lease)
+        fresh = replace(
+            changes,
+            contents=tuple(content for content in changes.contents if content.hash not in self._stored),
+            # An outcome may name calls that were stored as soon as they were made: each costs once.
+            artifacts=tuple(call for call in changes.artifacts if call.id not in self._stored),
+        )
+        await self.store.commit(fresh, lease)
         self._remember(changes)
         before = self.snapshot
         self._tell(
-            SnapshotDelta(before.after(changes), tuple(notifications_for(before, changes)), changes.requests)
+            SnapshotDelta(before.after(fresh), tuple(notifications_for(before, changes)), changes.requests)
         )
 
     def _remember(self, changes: Changes) -> None:
-        """Remember which contents are stored: most of an input is the same in every call."""
-        for content in changes.contents:
-            self._stored.pop(content.hash, None)
-            self._stored[content.hash] = None
+        """Remember which contents and calls are stored: most of an input is the same in every call."""
+        for key in (*(content.hash for content in changes.contents), *(one.id for one in changes.artifacts)):
+            self._stored.pop(key, None)
+            self._stored[key] = None
         while len(self._stored) > CONTENTS_REMEMBERED:
             del self._stored[next(iter(self._stored))]
 

@@ -31,8 +31,8 @@ def problems_of_secrets(session: Session, secrets: Sequence[Secret]) -> Problems
             is_planned and secret.reveal_to is not None
         ):
             yield f"secret {secret.number} has an incomplete reveal"
-    if not session.private_pins.keys() <= set(session.pinned):
-        yield "a label belongs to no pinned canon lock"
+    if not session.private_pins.keys() <= {*session.pinned, *session.struck}:
+        yield "a label belongs to no pinned or struck canon lock"
 
 
 def problems_of_reveals(events: Sequence[Event], secrets: Sequence[Secret]) -> Problems:

@@ -9,12 +9,13 @@ from typing import Final
 
 from core.context.bank import BankChapter, Remembered
 from core.context.visibility import names_of
-from core.domain.bank.details import ItemKind, StateDetails, ThreadDetails, texts_of
+from core.domain.bank.details import ItemKind, QuoteDetails, StateDetails, ThreadDetails, texts_of
 from core.domain.bank.fading import strength_of
 from core.domain.bank.item import Item, ItemAccess, Validation
 from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.engine.services.bank.changes import GM
 from core.text.cleaning import clean_line
 from storyengine_tui.widgets.reading.column import Column
 
@@ -31,6 +32,8 @@ class BankList(StrEnum):
 
 KIND, ASPECT = "Kind", "About"
 """Titles of the column that says what kind an item is of: any kind, or the part of a sheet."""
+SPEAKER: Final = "Said by"
+"""Title of the column of quotes that has the name of other items."""
 KINDS: Final[Mapping[BankList, frozenset[ItemKind]]] = {
     BankList.PEOPLE: frozenset({ItemKind.PERSON}),
     BankList.PLACES: frozenset({ItemKind.PLACE}),
@@ -169,11 +172,12 @@ def columns_of(rows: Sequence[BankRow], width: int, *, kind: str) -> list[Column
     fixed = [1, 8, kinds, chapter, 6, label, 4]
     room = max(24, width - 1 - sum(fixed) - sum(map(bool, fixed)) - 1)
     name = max(10, min(30, room // 3))
+    are_quotes = bool(rows) and all(isinstance(row.item.details, QuoteDetails) for row in rows)
     columns = [
         Column("", 1),
         Column("", 8),
         Column(kind, kinds),
-        Column("Name", name),
+        Column(SPEAKER if are_quotes else "Name", name),
         Column("Text", room - name),
         Column("Ch.", chapter, is_number=True),
         Column("Prompt", 6, is_number=True),
@@ -189,7 +193,8 @@ def cells_of(row: BankRow, session: Session, columns: Sequence[Column], *, sign:
     texts = {
         KIND: item.kind.value,
         ASPECT: item.details.aspect.value if isinstance(item.details, StateDetails) else "",
-        "Name": clean_line(item.name),
+        "Name": called(item),
+        SPEAKER: called(item),
         "Text": spoken(item),
         "Ch.": str(row.chapter or ""),
         "Prompt": str(item.proved_at) if item.proved_at else "–",
@@ -217,6 +222,15 @@ def mark_of(item: Item, *, is_out: bool) -> str:
     if item.is_pinned:
         return f"pinned {sign}".strip()
     return sign or ("new" if item.validation is Validation.NONE else "")
+
+
+def called(item: Item) -> str:
+    """Return the name of an item on one line; in its place who said a quote, where that is known."""
+    name = item.name
+    if isinstance(item.details, QuoteDetails):
+        is_gm = bool(item.evidence) and item.about is None
+        name = item.details.speaker or (GM if is_gm else name)
+    return clean_line(name)
 
 
 def spoken(item: Item) -> str:

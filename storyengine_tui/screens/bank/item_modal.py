@@ -223,6 +223,7 @@ class ItemModal(ItemFieldsModal):
 class AddItemModal(ItemFieldsModal):
     """Adds an item of the GM's own, for those who are ticked."""
 
+    AUTO_FOCUS = "#name"
     HEADING = "Add to the bank"
     SAVE = "Add"
     HELP = "An item that you add is confirmed, and known to those that you tick. Ctrl+S stores it."

@@ -27,6 +27,8 @@ class CallsView(Vertical, can_focus=False):
         """The GM wants to see rows that are not read yet."""
 
     table = getters.query_one(DataTable)
+    _keys: Sequence[object] = ()
+    """Keys of the rows, by which they are found when they are read again."""
 
     def compose(self) -> ComposeResult:
         """Compose the totals, the table, and what replaces an empty one."""
@@ -51,10 +53,19 @@ class CallsView(Vertical, can_focus=False):
         if self.table.row_count:
             self.show()
 
-    def fill(self, totals: str, columns: Sequence[tuple[Text, int]], rows: Iterable[Iterable[Text]]) -> None:
-        """Show these rows; the cursor stays at its place."""
+    def fill(
+        self,
+        totals: str,
+        columns: Sequence[tuple[Text, int]],
+        rows: Iterable[Iterable[Text]],
+        keys: Sequence[object] = (),
+    ) -> None:
+        """Show these rows; the cursor stays on the row that has its key, else at its place."""
         table = self.table
         row = table.cursor_row
+        key = self._keys[row] if 0 <= row < len(self._keys) else None
+        self._keys = keys
+        row = keys.index(key) if key is not None and key in keys else row
         table.clear(columns=True)
         for label, width in columns:
             table.add_column(label, width=width)

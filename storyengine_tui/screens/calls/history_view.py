@@ -57,7 +57,8 @@ class HistoryView(CallsView):
         first = max(BATCH, self.table.cursor_row + 1)
         self._runs = call_runs.runs_of(self._calls, self._opened)
         rows = map(self._cells, self._runs[:first])
-        self.fill(call_rows.totals_of(self._calls), self._columns(), rows)
+        keys = [run.number for run in self._runs]
+        self.fill(call_rows.totals_of(self._calls), self._columns(), rows, keys)
 
     def _columns(self) -> list[tuple[Text, int]]:
         """Return headings and widths; they fit 80 columns, and further ones widen agent and model."""
@@ -100,7 +101,7 @@ class HistoryView(CallsView):
     def action_open(self) -> None:
         """Show the call under the cursor in full, or each call of a row that has several."""
         row = self.table.cursor_row
-        if not 0 <= row < len(self._runs):
+        if not 0 <= row < len(self._runs) or not self.screen.is_active:  # Enter may come twice.
             return
         run = self._runs[row]
         if len(run.calls) == 1:

@@ -117,6 +117,7 @@ class ChapterScreen(BatchedScreen[None]):
             from textual.widgets import TextArea
 
             if isinstance(widget, TextArea) and not widget.read_only:
+                widget.move_cursor(widget.document.end)
                 widget.insert(self.early.release())
 
     @on(SessionTab.Stored)
@@ -175,13 +176,10 @@ class ChapterScreen(BatchedScreen[None]):
             if not self.app.is_headless:
                 self._run(self._pages.prepare_others(lambda: self._session is session), "prepare")
 
-    async def show_again(self, *, is_from_beginning: bool = False) -> None:
-        """Show the session as it is stored now: its texts from their end, or from their beginning."""
+    async def show_again(self) -> None:
+        """Show the session as it is stored now."""
         if self._session is not None:
             await self._pages.attach_again(self._session)
-            if is_from_beginning:
-                for page in self._pages:
-                    page.show_beginning()
 
     async def flush(self) -> None:
         """Store what is typed; raises StoryEngineError when that fails."""

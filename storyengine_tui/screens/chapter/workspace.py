@@ -56,8 +56,29 @@ class Workspace:
     async def open(self, session_id: SessionId) -> None:
         """Store what is typed, close the open session and open another; nothing after `close_for_good`.
 
-        It goes to its end although the screen that asked for it is closed meanwhile: no session would be
-        open then.
+        Where that stops calls, the GM is asked first, and the worker is cancelled if they stay.
+        """
+        if self.session is not None and self.session.id != session_id:
+            await self._ask_to_leave()
+        await self._open_unasked(session_id)
+
+    async def _ask_to_leave(self) -> None:
+        """Ask before calls of the open chapter are stopped; raise CancelledError if the GM stays in it."""
+        if self.session is None:
+            return
+        from storyengine_tui.screens.chapter.stopped_calls import stopped_by_leaving
+
+        if stopped := stopped_by_leaving(self.session):
+            from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+
+            question = ConfirmModal("Leave this chapter?", stopped, confirm="Leave", cancel="Stay")
+            if not await self._chapter.app.push_screen_wait(question):
+                raise asyncio.CancelledError
+
+    async def _open_unasked(self, session_id: SessionId) -> None:
+        """Open a session, to the end although the screen that asked for it is closed meanwhile.
+
+        No session would be open then.
         """
         opening = asyncio.create_task(self._open(session_id))
         self._opening.add(opening)
@@ -133,7 +154,8 @@ class Workspace:
         if await self._is_untouched():
             self._chapter.action_tab("setup")
         else:
-            await self.open(await self.require_engine().create())
+            await self._ask_to_leave()
+            await self._open_unasked(await self.require_engine().create())
 
     async def open_example(self, example: "ExampleChapter") -> None:
         """Set up an example in the open chapter if it is empty, else in a new one."""
@@ -148,7 +170,7 @@ class Workspace:
         if script.secrets:
             await session.scene.edit_secrets(script.secrets)
         await session.edits.define_narrative(script.definition, script.target_words)
-        await self._chapter.show_again(is_from_beginning=True)
+        await self._chapter.show_again()
 
     async def archive(self, session_id: SessionId) -> None:
         """Archive a session; if it is the open one, open another.
@@ -159,6 +181,7 @@ class Workspace:
         if session is None or session.id != session_id:
             await self.require_engine().archive(session_id)
             return
+        await self._ask_to_leave()
         await self._chapter.flush_or_raise()
         # Archive before closing: a window that waits to take over would become its writer in between.
         await session.archive()
@@ -172,8 +195,9 @@ class Workspace:
 
     async def restore_slot(self, session_id: SessionId, number: int) -> None:
         """Restore a save slot into a new session, and open that."""
+        await self._ask_to_leave()
         await self._flush(session_id)
-        await self.open(await self.require_engine().save_points.restore(session_id, number))
+        await self._open_unasked(await self.require_engine().save_points.restore(session_id, number))
 
     async def _flush(self, session_id: SessionId) -> None:
         if self.session is not None and self.session.id == session_id:
@@ -182,7 +206,8 @@ class Workspace:
     async def branch(self, at: int) -> None:
         """Open a new session with the open one's prompts 1 to `at`; raises StoryEngineError."""
         if self.session is not None:
-            await self.open(await self.require_engine().branch(self.session.id, at))
+            await self._ask_to_leave()
+            await self._open_unasked(await self.require_engine().branch(self.session.id, at))
 
     async def open_next(
         self, session_id: SessionId, *, again: bool = False, only_if_read: bool = False
@@ -192,9 +217,10 @@ class Workspace:
         Where the book goes on already that is BookGoesOnError, unless it is asked for `again`; with
         `only_if_read` UnreadPartsError where the bank of the session has not all of it yet.
         """
+        await self._ask_to_leave()
         await self._flush(session_id)
         books = self.require_engine().library.books
-        await self.open(await books.next_chapter(session_id, again=again, only_if_read=only_if_read))
+        await self._open_unasked(await books.next_chapter(session_id, again=again, only_if_read=only_if_read))
 
     async def retitle(self, session_id: SessionId, title: str) -> None:
         """Give a session another title."""

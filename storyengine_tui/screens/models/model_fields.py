@@ -13,7 +13,7 @@ from textual.widgets import Input, Static
 
 from core.config.models.assignments import ModelAssignments
 from core.config.models.model_config import ModelConfig
-from core.config.sections import AgentSettings
+from core.config.sections import LONGEST_MODEL_NAME, AgentSettings
 from core.domain.agent_role import AGENT_NAMES, AgentRole
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.slot import Slot
@@ -72,7 +72,7 @@ class ModelFields(Vertical):
         texts = _texts_of(self._connection, agent)
         return Horizontal(
             shown,
-            FormField(texts["model"], compact=True, id=_id("model", agent)),
+            FormField(texts["model"], compact=True, id=_id("model", agent), max_length=LONGEST_MODEL_NAME),
             FormField(
                 texts["length"],
                 compact=True,

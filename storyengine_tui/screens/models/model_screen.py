@@ -177,7 +177,8 @@ class ModelScreen(TryingScreen[Configuration | None]):
         fields.show_accounts(sorted(self._configuration.settings.accounts))
         models = self.query_one("#models", Static)
         models.display = not is_service
-        models.update(Content(said_without_service(typed, self._configuration)))
+        if not is_service:
+            models.update(Content(said_without_service(typed, self._configuration)))
         self._show_defaults()
         self._show_consent(typed)
         if any(profile.model for profile in self._profiles.values()):
@@ -333,6 +334,7 @@ class ModelScreen(TryingScreen[Configuration | None]):
             self.query_one("#key", Input).value = ""
         async with self._writing:
             configuration, note = await asyncio.to_thread(connect, typed, self._configuration)
+        self._saved = configuration  # Also where Esc closes the page before the note is read.
         if note:
             await self._read(note)
         self.dismiss(configuration)

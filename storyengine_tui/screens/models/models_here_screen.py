@@ -156,6 +156,8 @@ class ModelsHereScreen(OverlayScreen[Configuration | FoundModel | None]):
     @on(OptionList.OptionSelected)
     def _choose(self, event: OptionList.OptionSelected) -> None:
         event.stop()
+        if not self.is_active:  # Enter may come twice.
+            return
         match self._choices.get(event.option.id or ""):
             case FoundModel() as found:
                 self.dismiss(found)

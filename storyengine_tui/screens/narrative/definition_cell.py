@@ -106,6 +106,7 @@ class DefinitionCell(Vertical):
         self._limits = session.limits
         if self.area.text != session.definition:
             self.area.load_text(session.definition)
+            self.area.action_document_end(False)
         with self._target.prevent(Input.Changed):
             self._target.value = str(session.target_words or "")
         self._show_counter()

@@ -172,7 +172,7 @@ class DraftCell(Vertical):
         empty.update("The first words are still to come …" if self.live else EMPTY_TEXT)
         self.view.display = bool(text)
         self.view.show_text(text, from_top=from_top)
-        if not from_top and self.live is not None:
+        if not from_top and self.live is not None and self._chosen == LIVE:
             self.view.follow()
         picker = self.query_one("#versions", Select)
         options = self._options()

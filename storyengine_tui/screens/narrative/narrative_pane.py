@@ -1,6 +1,6 @@
 """Tab 3: structured memory, the narrative's definition, and the chapter (design 10)."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -25,10 +25,14 @@ from storyengine_tui.screens.narrative.memory.search_targets import SearchTarget
 from storyengine_tui.screens.narrative.narrative_view import NarrativeView, narrative_view
 from storyengine_tui.screens.narrative.revisions.memory_revisions import MemoryRevisions, RevisionAct
 from storyengine_tui.screens.narrative.viewpoints import Viewpoints
+from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+
+if TYPE_CHECKING:
+    from core.engine.session.session_handle import SessionHandle
 
 _LIMITS = Limits()
 
@@ -55,6 +59,9 @@ class NarrativePane(SessionTab):
     view: var[NarrativeView | None] = var(None, init=False)
     can_download: var[bool] = var(False, init=False, bindings=True)
     """Whether the text that shows is a version, which can be downloaded."""
+
+    _lacks_drafts = False
+    """Whether the versions of the chapter could not be read."""
 
     _memory = getters.query_one(MemoryCell)
     _definition = getters.query_one(DefinitionCell)
@@ -93,13 +100,19 @@ class NarrativePane(SessionTab):
         self.build.forget()
         view = narrative_view(self.session)
         self._definition.show_stored(view.session)
-        drafts = await self.session.reads.drafts()
-        self.build.show_drafts(drafts, view.running)
-        self._viewpoints.show_stored(view.running, has_drafts=bool(drafts))
+        await self._show_drafts(self.session)
         self.view = None
         self.refresh_view()
         if self.is_in_view:
             self.memory.read()
+
+    async def _show_drafts(self, session: "SessionHandle") -> None:
+        """Show the versions; where they cannot be read, a banner says so, and the next visit tries again."""
+        drafts = await self.perform(session.reads.drafts())
+        if self.shows(session):
+            running, self._lacks_drafts = narrative_view(session).running, drafts is None
+            self.build.show_drafts(drafts or (), running)
+            self._viewpoints.show_stored(running, has_drafts=bool(drafts))
 
     async def prepare(self) -> None:
         """Read a short memory before the tab is visible."""
@@ -109,6 +122,8 @@ class NarrativePane(SessionTab):
         """Read the memory, if it was not read before, and focus the widget where the GM continues."""
         self.memory.read()
         self._bank.come()
+        if self._lacks_drafts and self.has_session:
+            run_in_background(self, self._show_drafts(self.session), group="drafts", exclusive=True)
         self._go_on()
 
     def _go_on(self) -> None:

@@ -11,7 +11,7 @@ HELP: Final = (
     "it is lost.\n\n"
     "The newest reply can be written again (F9) as often as you like: every take stays, and Left and "
     "Right in an empty panel choose the one that counts. Ctrl+O takes the newest prompt back, again and "
-    "again if need be, with its text in its panel to edit and send; Redo is offered until you send. "
+    "again if need be, with its text in its panel to edit and send; Redo (Alt+O) is offered until you send. "
     "The palette (Ctrl+P) also has another model for one take, a correction by hand, and a branch.\n\n"
     "Everyone hears everything, until you choose with Ctrl+L who hears a prompt, or who is in the scene "
     "from now on. F12 shows the story as one character sees it, then the next; Esc shows everything "

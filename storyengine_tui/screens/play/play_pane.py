@@ -65,6 +65,7 @@ class PlayPane(SessionTab):
         Binding("f8", "end_chapter", "End Chapter", show=False),
         Binding("f9", "reroll", "Another take of the newest reply", show=False),
         Binding("ctrl+o", "undo", "Undo the newest prompt", show=False),
+        Binding("alt+o", "redo", "Redo", show=False),
         Binding("ctrl+l", "choose_hearers", "Who hears it", show=False),
         Binding("alt+s", "choose_called", "Who answers", show=False),
         Binding("alt+d", "roll_dice", "Roll dice", show=False),
@@ -238,6 +239,7 @@ class PlayPane(SessionTab):
         if before is None or before.actions != view.actions:
             self.refresh_bindings()  # Only on a change: it recomposes the footer, which is expensive.
 
+    @on(Composer.Shown)
     def show_forecast(self) -> None:
         """Update what the prompt in the panel that is shown costs at most."""
         if self.view is not None and self.view.spent:

@@ -64,7 +64,7 @@ class TakesView:
         if self.undone is None:
             names.append(("reroll", "Re-roll (F9)"))
         else:
-            names.append(("redo", "Redo"))
+            names.append(("redo", "Redo (Alt+O)"))
         names.append(("undo", "Undo (^o)"))
         return tuple(
             TakeButton(name, label, name.partition("(")[0] in self.possible) for name, label in names

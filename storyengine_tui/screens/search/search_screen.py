@@ -60,6 +60,8 @@ class SearchScreen(ListScreen[Hit, Hit]):
         self._search = search
         self._is_in_book = is_in_book
         self._is_wide = False
+        self._shown = ("", False)
+        """The words that the list is for, and whether it is that of the whole book."""
 
     def compose(self) -> ComposeResult:
         """Compose the field above the list."""
@@ -76,10 +78,20 @@ class SearchScreen(ListScreen[Hit, Hit]):
         """The field, in which words can be typed at once."""
         return self.query_one("#find")
 
+    @property
+    def _asked(self) -> tuple[str, bool]:
+        """The words in the field, and whether the whole book is searched."""
+        return self.query_one("#find", EntryField).value.strip(), self._is_wide
+
     async def reload(self) -> None:
         """Search again, and show the list in columns for this width."""
-        words = self.query_one("#find", EntryField).value.strip()
-        found = await self._search(words, self._is_wide) if words else ()
+        asked = words, is_wide = self._asked
+        found = await self._search(words, is_wide) if words else ()
+        if asked != self._asked:
+            return  # Other words are searched next.
+        cursor = self._table.cursor_row if asked == self._shown else 0
+        self._shown = asked
+        self.query_one("#trouble", Banner).hide()
         self.query_one("#empty", Static).update(NOT_FOUND if words else NOTHING)
         instead = next((hit.instead for hit in found if hit.instead), "")
         said = f" · nothing has “{clean_line(words)}”, this is for “{instead}”" if instead else ""
@@ -87,7 +99,7 @@ class SearchScreen(ListScreen[Hit, Hit]):
         longest = max((len(place_of(hit, with_chapter=self._is_wide)) for hit in found), default=0)
         where = max(20, min(LONGEST_PLACE, max(self.size.width // 3, longest)))
         columns = {"Where": where, "What": max(20, self.size.width - where - 6)}
-        self.fill(found, columns, self._cells, takes_focus=False)
+        self.fill(found, columns, self._cells, cursor=cursor, takes_focus=False)
 
     @on(Input.Changed, "#find")
     def _look(self) -> None:
@@ -117,8 +129,16 @@ class SearchScreen(ListScreen[Hit, Hit]):
 
     @on(DataTable.RowSelected)
     def action_take(self) -> None:
-        """End with the hit under the cursor."""
-        if self.chosen is not None:
+        """End with the hit under the cursor, once all letters that came before are in the field."""
+        self.first_field.call_later(
+            lambda: run_in_background(self, self._take(), group="take", failed=self._show_trouble)
+        )
+
+    async def _take(self) -> None:
+        """Search first, where the list is not yet that of the words in the field."""
+        if self._shown != self._asked:
+            await self.reload()
+        if self._shown == self._asked and self.chosen is not None:
             self.dismiss(self.chosen)
 
     def _cells(self, hit: Hit) -> tuple[Text, Text]:

@@ -156,6 +156,7 @@ class AgentPanel(Vertical):
             self._name_field.load_text(stored.given_name)
         if self._identity_area.text != stored.identity:
             self._identity_area.load_text(stored.identity)
+            self._identity_area.action_document_end(False)
         self._counter.show(self._identity_area.length)
         if self.profile != stored.profile:
             self._profile = stored.profile
@@ -257,9 +258,7 @@ class CastPanels(Vertical):
         for slot, panel in self._panels.items():
             panel.say_clash(doubles.get(slot, ""))
 
-    async def show(
-        self, slot: Slot, cast: Cast, limits: Limits, agent_count: int, *, is_from_beginning: bool
-    ) -> None:
+    async def show(self, slot: Slot, cast: Cast, limits: Limits, agent_count: int) -> None:
         """Show the panel of `slot`, or the last of `agent_count`; it takes the focus from another panel."""
         slots = first_slots(agent_count)
         self.slot = slot if slot in slots else slots[-1]
@@ -267,8 +266,7 @@ class CastPanels(Vertical):
             panel = AgentPanel(limits, cast[self.slot], is_read_only=self._is_read_only)
             self._panels[self.slot] = panel
             await self.mount(panel)
-            if is_from_beginning:
-                panel.fields[1].action_document_end(False)
+            panel.fields[1].action_document_end(False)
         shown, focused = self._panels[self.slot], self.screen.focused
         around = focused.ancestors if focused is not None else []
         is_leaving = any(panel in around for panel in self._panels.values() if panel is not shown)

@@ -52,6 +52,7 @@ class LockModal(TextDialog):
         self._configuration, self._choices = configuration, configuration.choices
         self._is_confirmed = is_confirmed
         self._request_id: RequestId | None = None
+        self._is_locking = self._is_cancelled = False
         self._paused: Collection[Slot] = ()
 
     def compose(self) -> ComposeResult:
@@ -125,6 +126,7 @@ class LockModal(TextDialog):
 
     @on(Button.Pressed, "#confirm")
     def _begin(self) -> None:
+        self._is_locking = True
         self.query_one("#title", Static).update("Locking world, chapter and cast")
         self.query_one("#consequences", Static).update(Content(WAITING))
         reader = model_label_for(self._configuration, AgentRole.WORLD_LOCK)
@@ -150,6 +152,8 @@ class LockModal(TextDialog):
     async def _lock(self) -> None:
         try:
             self._request_id = await self._session.lock()
+            if self._is_cancelled:
+                await self._cancel()
             request = await self._session.wait(self._request_id)
         except StoryEngineError as error:
             self.app.screen_stack[0].post_message(SessionTab.CommandFailed(error))
@@ -161,10 +165,15 @@ class LockModal(TextDialog):
     @on(Button.Pressed, "#cancel")
     async def action_cancel(self) -> None:
         """Close without locking; a running lock is cancelled and settled first."""
-        if self._request_id is None:
+        if not self._is_locking:
             self.dismiss(False)
             return
+        self._is_cancelled = True
         self._progress.say("Cancelling")
-        # Refused if the lock was settled just now: the dialog then closes with its outcome.
-        with suppress(StoryEngineError):
-            await self._session.cancel(self._request_id)
+        await self._cancel()
+
+    async def _cancel(self) -> None:
+        if self._request_id is not None:  # Otherwise it is being stored, and cancelled after that.
+            # Refused if the lock was settled just now: the dialog then closes with its outcome.
+            with suppress(StoryEngineError):
+                await self._session.cancel(self._request_id)

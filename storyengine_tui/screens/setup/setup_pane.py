@@ -115,9 +115,8 @@ class SetupPane(SessionTab):
             yield area
 
     async def on_session_attached(self) -> None:
-        """Show what is stored, each text from its end."""
+        """Show what is stored, each text from its beginning."""
         await self._cast.clear()
-        self.is_from_beginning = False
         self._scroll_to_top()
         self.view = None
         self.refresh_view()
@@ -230,6 +229,7 @@ class SetupPane(SessionTab):
         for area, text in ((self._world, snapshot.tab1.world), (self._chapter, snapshot.tab1.chapter)):
             if area.text != text:
                 area.load_text(text)
+                area.action_document_end(False)
         self._count.value = len(snapshot.session.slots)
         self._cast.show_stored(snapshot.cast)
         self._show_counters()
@@ -242,9 +242,7 @@ class SetupPane(SessionTab):
     async def _show_panel(self, slot: Slot, *, focus_name: bool = False) -> None:
         """Show the panel of `slot`, hide the others, and focus the name if that is wanted."""
         session, cast = self.session.snapshot.session, self.session.snapshot.cast
-        await self._cast.show(
-            slot, cast, session.limits, self._agent_count, is_from_beginning=self.is_from_beginning
-        )
+        await self._cast.show(slot, cast, session.limits, self._agent_count)
         self._show_entries()
         if focus_name:
             self._focus_name()

@@ -66,7 +66,10 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
     ) -> None:
         """Show `rows` in columns of these widths; the cursor stays on its row, or goes to row `cursor`."""
         table = self._table
-        cursor = table.cursor_row if cursor is None else cursor
+        if cursor is None:
+            keys, chosen = [self.key_of(row) for row in rows], self.chosen
+            key = None if chosen is None else self.key_of(chosen)
+            cursor = keys.index(key) if key is not None and key in keys else table.cursor_row
         self.rows = rows
         table.clear(columns=True)
         for label, width in columns.items():
@@ -79,6 +82,10 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
         if rows and takes_focus:
             table.focus()
         self.refresh_bindings()
+
+    def key_of(self, row: Row) -> object:
+        """Return what a row is known by when the list is read again."""
+        return row
 
     @property
     def chosen(self) -> Row | None:

@@ -64,9 +64,6 @@ class SessionTab(VerticalScroll, can_focus=False):
 
         is_complete: bool = False
 
-    is_from_beginning = False
-    """Whether texts are shown from their beginning, with the cursor there, instead of from their end."""
-
     is_behind = False
     """Whether the page is laid out on the background layer, covered by the visible page."""
 
@@ -119,14 +116,6 @@ class SessionTab(VerticalScroll, can_focus=False):
 
     async def on_session_attached(self) -> None:
         """Show the content of the session that was attached."""
-
-    def show_beginning(self) -> None:
-        """Show every editable text from its beginning, until another session is attached."""
-        from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea  # After the first paint.
-
-        self.is_from_beginning = True
-        for area in self.query(CappedTextArea):
-            area.action_document_end(False)
 
     async def prepare(self) -> None:
         """Do in advance what would delay the first visit, as far as its cost does not grow with the story."""

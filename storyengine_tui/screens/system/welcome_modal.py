@@ -53,7 +53,7 @@ MODELS_HERE = "models-here"
 
 
 class WelcomeModal(OverlayModal[Choice]):
-    """Ends with the GM's choice; Esc leaves the empty chapter as it is."""
+    """Ends with the GM's choice; Esc changes nothing."""
 
     CSS_PATH = "../../widgets/dialogs/dialog.tcss"
     HELP = "Choose with the arrow keys and Enter, or with the mouse. F5 lists your chapters at any time."
@@ -117,10 +117,10 @@ class WelcomeModal(OverlayModal[Choice]):
     @on(OptionList.OptionSelected)
     def _choose(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        if event.option.id == MODELS_HERE:
+        if event.option.id == MODELS_HERE and self.is_active:  # Enter may come twice.
             self.app.push_screen(ModelsHereScreen(self._configuration), self._use)
-        elif event.option.id is not None:
-            self.dismiss(self._choices[event.option.id])
+        elif (choice := self._choices.get(event.option.id or "")) is not None:
+            self.dismiss(choice)
 
     def _use(self, choice: Configuration | FoundModel | None) -> None:
         match choice:
@@ -128,7 +128,3 @@ class WelcomeModal(OverlayModal[Choice]):
                 self.dismiss(UseModel(choice))
             case FoundModel():
                 self.dismiss(ConnectModel(choice))
-
-    def action_close(self) -> None:
-        """Go on with the empty chapter."""
-        self.dismiss(StartEmpty())

@@ -67,8 +67,7 @@ class FrontCompositor(Compositor):
     """Asks widgets, from the front to the back, for changed rows that no other widget covers.
 
     Textual asks each widget for all its rows where any of them changed, cuts every row at the edges of every
-    Textual asks each widget for all its rows where any of them changed, cuts every row at the edges of every
-    widget on it, and then takes the frontmost piece of each cut. For one token these were fifteen widgets
+    widget on it, and then takes the frontmost piece of each cut. For one token these were fifteen widgets.
     """
 
     def __init__(self) -> None:

@@ -35,6 +35,7 @@ class FormModal(OverlayModal[ScreenResultType], Generic[ScreenResultType, Typed]
     ]
 
     _begun: Typed
+    _is_storing = False
 
     @property
     @abstractmethod
@@ -76,15 +77,16 @@ class FormModal(OverlayModal[ScreenResultType], Generic[ScreenResultType, Typed]
 
     @on(Button.Pressed, "#save")
     def action_save(self) -> None:
-        """Store what was typed, behind the keys that came before."""
-        self.call_later(
-            lambda: self.run_worker(self._save(), group="store", exclusive=True, exit_on_error=False)
-        )
+        """Store what was typed, once, behind the keys that came before."""
+        if not self._is_storing:
+            self._is_storing = True
+            self.call_later(lambda: self.run_worker(self._save(), group="store", exit_on_error=False))
 
     async def _save(self) -> None:
         try:
             result = await self.store(self.typed)
         except StoryEngineError as error:
+            self._is_storing = False
             show_line(self, "#refused", f"Not stored. {error}")
         else:
             self.dismiss(result)

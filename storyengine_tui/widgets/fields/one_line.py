@@ -1,7 +1,7 @@
 """Fields of one line: `LineField` for a text with a limit, `EntryField` for an input that is submitted."""
 
 import re
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -10,6 +10,8 @@ from textual.widgets.text_area import Edit, EditResult
 
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, run_binding_now
 
+LONGEST_ENTRY: Final = 10_000
+"""Characters of a field of one line whose owner says nothing else."""
 _BREAK = re.compile(r"\s*[\r\n]+\s*")
 
 
@@ -20,6 +22,11 @@ class EntryField(Input):
         # Textual's Ctrl+Shift+A arrives from few terminals.
         Binding("ctrl+g", "select_all", "Select all", show=False),
     ]
+
+    def on_mount(self) -> None:
+        """Bound it, where its owner has not: a paste may be of any length."""
+        if not self.max_length:
+            self.max_length = LONGEST_ENTRY
 
     async def on_key(self, event: events.Key) -> None:
         """Run a key's binding before the next key is read."""

@@ -36,6 +36,16 @@ async def test_a_directory_keeps_the_newest_backups_and_every_other_file(
     assert [line.id for line in await restored.sessions()] == [locked[0].id]
 
 
+async def test_a_new_backup_is_kept_though_the_clock_was_set_back_since_the_others(
+    url: str, store: PostgresStore, tmp_path: Path
+) -> None:
+    later = [await backup_into(url, tmp_path, 2, NOON + day * DAY) for day in range(2)]
+    file = await backup_into(url, tmp_path, 2, NOON - DAY)
+    assert held(tmp_path) == {file, later[-1]}
+    alone = await backup_into(url, tmp_path, 1, NOON - 2 * DAY)
+    assert held(tmp_path) == {alone}
+
+
 async def test_a_backup_that_fails_removes_nothing(url: str, store: PostgresStore, tmp_path: Path) -> None:
     first = await backup_into(url, tmp_path, 1, NOON)
     absent = make_url(url).set(database="absent")

@@ -16,7 +16,7 @@ from core.domain.story.condensed import CondensedMemory
 from core.domain.story.context_status import Statuses, always_of, place_of, with_statuses
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
-from core.domain.story.memory import MemoryBlock
+from core.domain.story.memory import BlockType, MemoryBlock
 from core.domain.story.save_point import SavePoint
 from core.domain.story.secret import Secret, reveals_in
 from core.storage.changes import Changes
@@ -121,6 +121,11 @@ class Rows:
             self.takes = {index: take for index, take in self.takes.items() if index <= changes.canon_end}
         for block in (*changes.blocks, *changes.revisions):
             self.blocks.setdefault(block.id, block)
+        for block in changes.blocks:
+            before = self.blocks[self.canon_blocks.get(block.place, block.id)]
+            assert before.id == block.id or before.type is not BlockType.CANON_CORRECTION, (
+                "a correction stays"
+            )
         self.canon_blocks |= {block.place: block.id for block in changes.blocks}
         if changes.memory_end is not None:
             end = changes.memory_end

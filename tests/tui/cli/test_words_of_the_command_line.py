@@ -27,13 +27,24 @@ def test_ids_are_shown_as_long_as_they_must_be_to_differ() -> None:
         ("mark last 1 sometimes", "“sometimes” is not one of default, always, never."),
         ("lore export book --as xml", "“xml” is not one of character_book,"),
         ("cast export Kara --as xml", "“xml” is not one of"),
+        ("play --provider nobody a.toml", "'nobody' is not one of 'local',"),
+        ("hint last x", "'PROMPTS': “x” is not a whole number."),
+        ("branch last --at 0", "“0” is too small; the least is 1."),
+        ("cast take Kara last --slot 9", "“9” is too large; the most is 7."),
+        ("bank edit last a --importance high", "“high” is not a number."),
+        ("bank edit last a --importance 3", "“3” is too large; the most is 1."),
+        ("cost --json --csv", "Choose one of --json and --csv."),
     ],
 )
-def test_a_word_that_is_none_of_those_wanted_is_refused_in_our_words(line: str, said: str) -> None:
+def test_a_word_that_is_none_of_those_wanted_is_refused_in_our_words(
+    line: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORYENGINE_DATA_DIR", str(tmp_path))
     refused = CliRunner().invoke(app, line.split())
     assert refused.exit_code == 2
     assert said in refused.output
     assert "Value error" not in refused.output
+    assert "Input should" not in refused.output
 
 
 def test_every_state_has_words() -> None:

@@ -60,4 +60,5 @@ async def test_the_palette_finds_a_command_by_words_of_its_description_below_tho
             return names
 
         assert await found("whisper", 1) == ["Choose who hears it"]
-        assert await found("scene", 3) == ["New scene", "Choose who hears it", "Away for a while"]
+        assert await found("scene", 3) == ["New scene", "Away for a while", "Choose who hears it"]
+        assert await found("empty", 3) == ["Example", "New chapter", "Reset Chapter"]

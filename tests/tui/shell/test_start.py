@@ -256,7 +256,7 @@ async def test_a_letter_with_alt_is_not_that_letter(desktop: Desktop) -> None:
         app.post_message(events.Key("alt+x", "x"))
         app.post_message(events.Key("y", "y"))
         await until(pilot, lambda: world.text != before)
-        assert world.text == before + "y"
+        assert world.text == "y" + before
 
 
 async def test_quitting_while_calls_run_says_what_is_stopped_and_what_is_kept(

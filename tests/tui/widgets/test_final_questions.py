@@ -17,6 +17,7 @@ from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
 from storyengine_tui.screens.models.permission.fetch_modal import FetchModal
 from storyengine_tui.screens.narrative.revisions.correction_modal import CorrectionModal
 from storyengine_tui.screens.narrative.revisions.revision_modals import BlockModal
+from storyengine_tui.screens.play.actions.take_modals import ReplyModal
 from storyengine_tui.screens.setup.casting.compare_screen import ShortenModal
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -49,6 +50,7 @@ def test_every_question_that_is_final_begins_on_cancel_and_the_others_are_known(
         FetchModal,
         IdentityModal,
         ShortenModal,
+        ReplyModal,
     }
     assert {ConfirmModal, ConsentModal, LockModal} <= {kind for kind in dialogs() if kind.IS_FINAL}
     assert all(kind.AUTO_FOCUS == "#cancel" for kind in dialogs() if kind.IS_FINAL)
@@ -63,7 +65,7 @@ def test_a_modal_screen_with_an_answer_of_yes_or_no_is_one_of_these_questions() 
     }
     # They ask for a line or a choice, or only show something.
     shown = {"TitleModal", "SlotNameModal", "VariantModal", "WelcomeModal", "HelpScreen", "StoryPalette"}
-    shown |= {"ModelOnceModal", "BranchModal", "ReplyModal", "RebuildModal", "ViewpointModal"}
+    shown |= {"ModelOnceModal", "BranchModal", "RebuildModal", "ViewpointModal"}
     shown |= {"HearersModal", "NarrationModal", "DiceModal", "RevealModal", "ReasonModal", "HintModal"}
     shown |= {
         "ExportModal",

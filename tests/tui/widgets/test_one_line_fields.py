@@ -3,7 +3,7 @@
 import pytest
 from textual import events
 
-from storyengine_tui.widgets.fields.one_line import EntryField, FormField
+from storyengine_tui.widgets.fields.one_line import LONGEST_ENTRY, EntryField, FormField
 from tests.tui.rooms.widget_app import WidgetApp
 
 pytestmark = pytest.mark.anyio
@@ -39,3 +39,13 @@ async def test_what_is_typed_behind_enter_is_in_the_next_field_of_a_form() -> No
         type_at_once(app, "a", "enter", "b")
         await pilot.pause()
         assert [field.value for field in app.query(FormField)] == ["a", "b"]
+
+
+async def test_a_paste_that_is_too_long_for_a_field_of_one_line_is_not_taken() -> None:
+    app = WidgetApp(lambda: [EntryField("a"), FormField(max_length=3)])
+    async with app.running() as pilot:
+        for field, longest in ((app.query_one(EntryField), LONGEST_ENTRY), (app.query_one(FormField), 3)):
+            app.screen.set_focus(field)
+            app.post_message(events.Paste("x" * (longest + 1)))
+            await pilot.pause()
+            assert len(field.value) <= longest

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from typing import Final
 
 from core.agents.answers.json_output import ParsedMemory
 from core.agents.memory import context_summary
 from core.context.visibility import Knowledge
 from core.domain.agent_role import AgentRole
 from core.domain.audience import Audience, widest_first
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.ids import BlockId, new_uuid
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import BackgroundRequest, Request, SummaryRequest
@@ -27,6 +28,11 @@ from core.engine.kinds.outcome import Failed, SummaryMade
 from core.gateway.call_records import CallRecords
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
+
+NO_PLACE: Final = (
+    "Memory of {} has no place for lines that only some heard, as corrections of yours follow it: mark these "
+    "lines as never sent again, or correct canon for those who heard them. Nothing was asked."
+)
 
 
 class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):
@@ -54,6 +60,8 @@ class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):
             return Failed(StoryEngineError(ErrorCode.LLM_CONTEXT_OVERFLOW)), CallRecords()
         if not context_summary.events_of(chunk, events):
             return SummaryMade(context_summary.empty_delta(chunk), prompts=chunk), CallRecords()
+        if is_again:
+            require_places(job.snapshot.blocks, chunk, events)
         *wider, narrowest = widest_first(event.audience for event in context_summary.events_of(chunk, events))
         parts = await _stored_parts(job, chunk) if wider else []
         for audience in wider[len(parts) :]:
@@ -98,6 +106,18 @@ class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):
         if any(block.first == request.prompts.first for block in changes.blocks):
             return True
         return changes.session is not None and request.prompts.last <= changes.session.boundary
+
+
+def require_places(blocks: Sequence[MemoryBlock], chunk: PromptRange, events: Sequence[Event]) -> None:
+    """Raise IllegalCommandError where a block that is built again has no place for a delta of each audience.
+
+    The GM's corrections keep their places behind the deltas that were there. A line that only some heard, and
+    that models may be sent again since, would need one more.
+    """
+    told = {event.audience for event in context_summary.events_of(chunk, events)}
+    corrections = (one for one in blocks if one.type is BlockType.CANON_CORRECTION and one.last == chunk.last)
+    if len(told) > min((one.ordinal for one in corrections), default=len(told)):
+        raise IllegalCommandError(NO_PLACE.format(chunk.named))
 
 
 async def _summarised(

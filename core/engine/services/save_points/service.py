@@ -36,7 +36,7 @@ from core.engine.kinds.registry import handler_of
 from core.engine.services.bank.copies import bank_of, with_readings
 from core.engine.sync.lore_reading import copies_of_lore
 from core.exchange.session_copy import as_new_session, beginning_of
-from core.exchange.session_export import SessionBody
+from core.exchange.session_export import SessionBody, changes_too_fast
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
@@ -144,14 +144,15 @@ class SavePoints:
         snapshot = _all_unsent(state)
         session, session_id = snapshot.session, snapshot.session.id
         known = _newest_content(taken)
-        if known is not None and known.session.canon_version != session.canon_version:
+        if known is not None and not _may_precede(known, snapshot):
             known = None
         chains = known.chains if known else Chains(version=LINKS)
         before, seen_lines = (known.session.prompt_index, known.lines) if known else (0, 0)
         events, takes = chains.events, dict(known.takes) if known else {}
-        lines = 0
+        lines = reached = 0
         async for batch in _batches(self._store.canon, session_id, before, session.prompt_index):
             lines = lines_after(batch, session.prompt_index)
+            reached = batch[-1].prompt_index if batch else reached
             if known:
                 # Of the last prompt of the earlier save point only what was added since is new.
                 earlier = [event for event in batch if event.prompt_index == before]
@@ -159,6 +160,8 @@ class SavePoints:
                 batch = (*later, *(event for event in batch if event.prompt_index > before))
             events = await asyncio.to_thread(chained, events, batch)
             takes |= {event.prompt_index: event.take for event in batch if event.take > 1}
+        if reached < session.prompt_index:  # undone meanwhile
+            raise changes_too_fast("stored")
         place = (
             (known.session.boundary, known.corrections) if known and known.session.tab1_locked else (-1, 0)
         )
@@ -280,6 +283,17 @@ def _newest_content(taken: Sequence[SavePoint]) -> SavePointContent | None:
         if content.chains.version == LINKS:
             return content
     return None
+
+
+def _may_precede(known: SavePointContent, snapshot: Snapshot) -> bool:
+    """Whether the chains of a save point can be extended to those of `snapshot`, which may be older."""
+    before, session = known.session, snapshot.session
+    return (
+        before.canon_version == session.canon_version
+        and before.prompt_index <= session.prompt_index
+        and (before.boundary, known.corrections) <= (session.boundary, snapshot.last_ordinal)
+        and known.draft_count <= snapshot.draft_count
+    )
 
 
 def _all_unsent(snapshot: Snapshot) -> Snapshot:

@@ -69,10 +69,11 @@ def branch_at(
         present, away = _present_at(events), _away_at(events)
     title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
     pinned = tuple(lock for lock in session.pinned if _is_of(lock, memory) or not _is_of(lock, blocks))
+    marked = (*pinned, *session.struck)
     branched = replace(
         session,
         pinned=pinned,
-        private_pins={lock: label for lock, label in session.private_pins.items() if lock in pinned},
+        private_pins={lock: label for lock, label in session.private_pins.items() if lock in marked},
         title=title_with(title, f"branch at prompt {at}"),
         state=SessionState.ACTIVE,
         is_ending=False,

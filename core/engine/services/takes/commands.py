@@ -12,7 +12,8 @@ from enum import StrEnum
 from core.agents.answers.json_output import InvalidMemoryError
 from core.agents.memory import context_summary
 from core.config.models.model_config import PromptStyle
-from core.context.canon_locks import audience_of_lock
+from core.context.canon_locks import audience_of_lock, has_lock
+from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import IllegalCommandError, LimitExceededError
 from core.domain.ids import BlockId, RequestId, new_uuid
 from core.domain.prompt_range import PromptRange
@@ -21,7 +22,7 @@ from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.session.state_machine import NOTHING_PLAYED, Command
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
-from core.domain.story.memory import BlockType, MemoryBlock
+from core.domain.story.memory import BlockType, MemoryBlock, lock_key
 from core.domain.story.silence import Spoken, read_spoken
 from core.engine.changes.canon import (
     Origin,
@@ -232,7 +233,7 @@ def rebuild_block(
     snapshot: Snapshot, last: int, now: datetime, *, model: str = ""
 ) -> tuple[Changes, RequestId]:
     """Request another revision of the block that ends with prompt `last`, from the canon of its prompts."""
-    block = _delta_ending(snapshot, last)
+    block = delta_ending(snapshot, last)
     session = move(snapshot, snapshot.session, Command.REBUILD_BLOCK, now)
     # The new blocks have a revision of their own, also if the newest prompt is undone meanwhile.
     session = replace(session, canon_version=session.canon_version + 1)
@@ -270,9 +271,11 @@ def mark_lock(snapshot: Snapshot, lock: str, mark: LockMark, now: datetime) -> C
         tuple(other for other in locks if other.casefold() != lock.casefold())
         for locks in (session.pinned, session.struck)
     )
-    private = {kept: session.private_pins[kept] for kept in pinned if kept in session.private_pins}
-    label = audience_of_lock(lock, snapshot.blocks)
-    if mark is LockMark.PINNED and not label.is_everyone:
+    private = {
+        kept: session.private_pins[kept] for kept in (*pinned, *struck) if kept in session.private_pins
+    }
+    label = _label_of_lock(snapshot, lock)
+    if mark is not LockMark.PLAIN and not label.is_everyone:
         private[lock] = label
     session = replace(
         session,
@@ -286,6 +289,14 @@ def mark_lock(snapshot: Snapshot, lock: str, mark: LockMark, now: datetime) -> C
     return Changes(session_id=session.id, session=session)
 
 
+def _label_of_lock(snapshot: Snapshot, lock: str) -> Audience:
+    """Return who may know a canon lock; of one that no block has any more, who might when it was marked."""
+    if any(has_lock(block, lock) for block in snapshot.blocks):
+        return audience_of_lock(lock, snapshot.blocks)
+    before = snapshot.session.private_pins.items()
+    return next((label for one, label in before if lock_key(one) == lock_key(lock)), EVERYONE)
+
+
 def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime, *, ordinal: int = 0) -> Changes:
     """Store the GM's own revision of the delta that ends with prompt `last`; `text` is its JSON.
 
@@ -295,7 +306,7 @@ def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime, *, ordin
     every problem when the text is not a delta.
     """
     session = move(snapshot, snapshot.session, Command.EDIT_BLOCK, now)
-    before = _delta_ending(snapshot, last, ordinal)
+    before = delta_ending(snapshot, last, ordinal)
     prompts = PromptRange(before.first, before.last)
     try:
         made = context_summary.parse(clean(text), session, prompts, len(text), PromptStyle.FULL)
@@ -323,7 +334,8 @@ def _before(snapshot: Snapshot, block: MemoryBlock) -> BlockId | None:
     return snapshot.blocks[at - 1].id if at else None
 
 
-def _delta_ending(snapshot: Snapshot, last: int, ordinal: int = 0) -> MemoryBlock:
+def delta_ending(snapshot: Snapshot, last: int, ordinal: int = 0) -> MemoryBlock:
+    """Return the delta that ends with prompt `last`; raise IllegalCommandError without one."""
     for block in snapshot.blocks:
         if block.type is BlockType.TURN_DELTA and block.place == (last, ordinal):
             return block

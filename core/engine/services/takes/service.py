@@ -8,11 +8,13 @@ from core.agents.sections import silence
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId, SessionId
+from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest, SummaryRequest
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.engine.changes.moves import leave_out
 from core.engine.decisions.commands import Ask, find_request
+from core.engine.kinds.memory.summary import require_places
 from core.engine.queue.worker import RequestWorker
 from core.engine.services.takes import commands as take_commands
 from core.engine.services.takes.commands import LockMark
@@ -85,6 +87,10 @@ class Takes:
 
     async def rebuild_block(self, last: int, *, model: str = "") -> RequestId:
         """Ask for another revision of the block of memory that ends with prompt `last`."""
+        snapshot = await self._writer.know_memory(is_patient=False)
+        block = take_commands.delta_ending(snapshot, last)
+        events = await self._store.canon(snapshot.session.id, first=block.first - 1, last=last)
+        require_places(snapshot.blocks, PromptRange(block.first, last), snapshot.marked(events))
         return await self._ask(
             lambda snapshot: take_commands.rebuild_block(snapshot, last, self._clock(), model=model)
         )

@@ -45,7 +45,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
 )
 from storyengine_tui.cli.running import command, one_of
 from storyengine_tui.cli.words import console, say, say_wrong
-from storyengine_tui.screens.bank.bank_rows import mark_of, spoken
+from storyengine_tui.screens.bank.bank_rows import called, mark_of, spoken
 from storyengine_tui.screens.bank.item_numbers import (
     has_id,
     read_decay,
@@ -114,7 +114,7 @@ async def read(session: SessionArgument) -> None:
 async def language(
     session: SessionArgument,
     wanted: Annotated[
-        str, typer.Argument(metavar="[LANGUAGE]", help=f"One of {LANGUAGES}; without it, the current one.")
+        str, typer.Argument(metavar="LANGUAGE", help=f"One of {LANGUAGES}; without it, the current one.")
     ] = "",
 ) -> None:
     """Say in which language a story is told: recall and search know the forms of its words."""
@@ -379,7 +379,7 @@ def _cells(item: Item, session: Session, counting: Collection[ItemId]) -> tuple[
         mark_of(item, is_out=item.is_out and item.id not in counting).replace("✓", "confirmed"),
         str(item.proved_at),
         names_of(item.label, session),
-        clean_line(item.name),
+        called(item),
         spoken(item),
     )
 

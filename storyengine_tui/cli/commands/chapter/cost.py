@@ -27,7 +27,7 @@ async def cost(
     session: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SESSION]",
+            metavar="SESSION",
             help="Its id, the beginning of its id, or `last`; without it, every chapter.",
             show_default=False,
         ),

@@ -74,7 +74,8 @@ async def mark(
     status: Annotated[
         ContextStatus,
         typer.Argument(
-            **one_of(ContextStatus), help="Whether models are sent it; default is while it is recent."
+            **one_of(ContextStatus) | {"metavar": "STATUS"},
+            help="Whether models are sent it; default is while it is recent.",
         ),
     ],
     line: Annotated[

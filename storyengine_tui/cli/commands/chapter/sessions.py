@@ -1,8 +1,6 @@
 """`storyengine sessions`, `show`, `context`, `correct`, `archive`, `purge`: managing sessions."""
 
-import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -38,7 +36,7 @@ from core.engine.session.closed_session import ClosedSession
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog, running_engine
-from storyengine_tui.cli.asking import may_delete
+from storyengine_tui.cli.asking import may_delete, read_standard_input
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.play.scene.sent_view import marks_of
@@ -307,7 +305,7 @@ async def correct(
 ) -> None:
     """Correct canon: every later call is given TEXT after the memory so far."""
     if text == "-":
-        text = await asyncio.to_thread(standard_input, LONGEST_CORRECTION)
+        text = await standard_input(LONGEST_CORRECTION)
     configuration = await unlocked()
     builder = ContextBuilder(configuration.choices)
     async with running_catalog(configuration) as catalog:
@@ -318,13 +316,13 @@ async def correct(
     say("Stored. Every later call is given it after the memory so far; finished text stays.")
 
 
-def standard_input(longest: int) -> str:
+async def standard_input(longest: int) -> str:
     """Return a text from standard input; one of more than `longest` characters is cut just beyond that.
 
     Raises StoryEngineError where it is not UTF-8.
     """
     most = longest * 4
-    content = sys.stdin.buffer.read(most + 1)
+    content = await read_standard_input(most + 1)
     try:
         return content.decode(errors="strict" if len(content) <= most else "ignore")
     except UnicodeDecodeError as error:

@@ -74,7 +74,7 @@ async def hint(
     prompts: Annotated[
         int | None,
         typer.Argument(
-            metavar="[PROMPTS]", help="After how many prompts to point a character out; 0 for never."
+            metavar="PROMPTS", help="After how many prompts to point a character out; 0 for never."
         ),
     ] = None,
 ) -> None:

@@ -50,7 +50,11 @@ def _cells(one: Book) -> tuple[str, ...]:
 
 
 @command(app)
-async def new(title: str, author: Author = None, description: Description = None) -> None:
+async def new(
+    title: Annotated[str, typer.Argument(help="Its title.")],
+    author: Author = None,
+    description: Description = None,
+) -> None:
     """Make a book."""
     async with running_catalog(await unlocked()) as catalog:
         made = await catalog.library.books.create(title, author or "", description or "")

@@ -1,12 +1,11 @@
 """Resolves an argument of the library's commands: a file, standard input or a name."""
 
-import asyncio
 import os
-import sys
 from pathlib import Path
 
 from core.exchange.library.library_files import ENDINGS, read_file
 from core.library.refusal import FileRefusedError
+from storyengine_tui.cli.asking import read_standard_input
 
 PASTE = "-"
 
@@ -15,7 +14,7 @@ async def read_any(file: Path, most: int) -> bytes:
     """Return the content of a file, or of standard input for `-`; raise FileRefusedError."""
     if str(file) != PASTE:
         return await read_file(file, most)
-    content = await asyncio.to_thread(lambda: sys.stdin.buffer.read(most + 1))
+    content = await read_standard_input(most + 1)
     if len(content) > most:
         raise FileRefusedError(f"Standard input is larger than {most // 1024**2} MB.")
     return content

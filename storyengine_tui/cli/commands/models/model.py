@@ -90,7 +90,7 @@ def _limit(choice: ModelConfig) -> str:
 @app.command("key")
 def key_(
     account: Annotated[
-        str, typer.Argument(metavar="[ACCOUNT]", help="An account; left out, the profile's own.")
+        str, typer.Argument(metavar="ACCOUNT", help="An account; left out, the profile's own.")
     ] = OWN,
     profile: Annotated[
         ProfileName | None, typer.Option(help="The profile that it belongs to; left out, the active one.")

@@ -1,6 +1,5 @@
 """`storyengine queue`: lists and changes the queue of all chapters (design 17)."""
 
-import asyncio
 import json
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -158,7 +157,7 @@ async def edit(
         request = (await _find(queue, call)).request
         if text == "-":
             chapter = (await catalog.reader(request.session_id).load()).session
-            text = await asyncio.to_thread(standard_input, chapter.limits.prompt)
+            text = await standard_input(chapter.limits.prompt)
         await queue.edit(request.id, text)
     say("The prompt has its new text, and its place.")
 

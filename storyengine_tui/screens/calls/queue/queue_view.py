@@ -86,7 +86,8 @@ class QueueView(CallsView):
         ]
         totals = totals_of(self._entries, is_paused=self._queue.is_paused)
         rows = (self._cells(number, entry) for number, entry in enumerate(self._entries, start=1))
-        self.fill(totals if self._entries or self._queue.is_paused else "", columns, rows)
+        keys = [entry.request.id for entry in self._entries]
+        self.fill(totals if self._entries or self._queue.is_paused else "", columns, rows, keys)
 
     def _cells(self, number: int, entry: QueueEntry) -> tuple[Text, ...]:
         is_open = entry.request.state.is_open

@@ -140,6 +140,8 @@ class CastScreen(KeptShelf[LibraryCharacter]):
             self.do(self.reload())
 
         now = await self._characters.by_id(character_id)
+        if not self.is_active:  # Enter came twice.
+            return
         kept = KeptText.identity_of(character_id, self._workspace.paths.data)
         self.app.push_screen(IdentityModal(self._characters, now, kept), reload)
 

@@ -68,10 +68,14 @@ class NatureScreen(ListScreen[None, Nature]):
         columns = {"": 5, "Name": names, "Numbers": 22, "What it is": room}
         self.fill(items_of(self._character), columns, _cells_of)
 
+    def key_of(self, row: Nature) -> object:
+        """Return kind and name."""
+        return kind_of(row), row.name
+
     @on(DataTable.RowSelected)
     def action_open(self) -> None:
         """Edit what is under the cursor."""
-        if self.chosen is not None:
+        if self.chosen is not None and self.is_active:  # Enter may come twice.
             self._edit(self.chosen, self.chosen)
 
     def action_add_trait(self) -> None:

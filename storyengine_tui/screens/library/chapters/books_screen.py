@@ -99,6 +99,10 @@ class BooksScreen(ChapterShelf[BookRow]):
         self.say(self._outcome or (ARCHIVED if self._shows_archived else LISTED))
         self._outcome = ""
 
+    def key_of(self, row: BookRow) -> object:
+        """Return the ids of the book and of the chapter."""
+        return row.book.id, row.chapter and row.chapter.id
+
     def cells_of(self, row: BookRow) -> tuple[Text, Text, Text, Text]:
         """Return the cells of a book, or of a chapter with its number."""
         book, chapter = row.book, row.chapter
@@ -154,8 +158,11 @@ class BooksScreen(ChapterShelf[BookRow]):
         if row.chapter is not None:
             self.archive_chapter()
         else:
-            self._outcome = f"“{row.book.title}” is archived; v shows it"
-            self.do(self._books.archive(row.book), then_reloads=True)
+            self.do(self._archive_book(row.book), then_reloads=True)
+
+    async def _archive_book(self, book: Book) -> None:
+        await self._books.archive(book)
+        self._outcome = f"“{book.title}” is archived; v shows it"
 
     def action_restore(self) -> None:
         """Bring the book under the cursor back."""

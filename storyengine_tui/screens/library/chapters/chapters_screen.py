@@ -100,15 +100,17 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
     def show_rows(self, rows: Sequence[SessionSummary]) -> None:
         """Show these chapters."""
         columns = {"Title": self._room, "State": 23, "Prompts": 7, "Last played": 12}
-        chosen, ids = self.chosen, [summary.id for summary in self.found(rows)]
-        cursor = ids.index(chosen.id) if chosen is not None and chosen.id in ids else None
         has_books = bool(self._counts.books)
         none = NONE_ARCHIVED if self._shows_archived else NONE_ALONE if has_books else NONE_LISTED
         self.show_shelves(self._counts, len(rows))
-        self.fill_found(rows, columns, empty=none, cursor=cursor)
+        self.fill_found(rows, columns, empty=none)
         listed = ALONE if has_books else LISTED
         self.say(self._outcome or (ARCHIVED if self._shows_archived else listed))
         self._outcome = ""
+
+    def key_of(self, row: SessionSummary) -> object:
+        """Return the id."""
+        return row.id
 
     def cells_of(self, row: SessionSummary) -> tuple[Text, Text, Text, Text]:
         """Return the cells of a chapter."""

@@ -15,10 +15,12 @@ from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.shelf.title_modal import SlotNameModal
 from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
 NONE_TAKEN = "No save slots yet: the first is created when the chapter is locked. k saves one under a name."
 RESTORE_EFFECT = "Restore starts a new chapter where the slot was taken; this one stays as it is."
 WHY_NOT_DELETED = "Automatic slots are replaced by newer ones; only a slot that you named can be deleted."
+DELETE_EFFECT = "The chapter stays as it is; there is no way back to where the slot was saved."
 OTHER_COLUMNS_WIDTH = 51
 
 
@@ -58,6 +60,10 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
         self.fill(slots, columns, _cells)
         self.query_one("#makes").display = bool(slots)
 
+    def key_of(self, row: SavePoint) -> object:
+        """Return the number."""
+        return row.number
+
     @on(DataTable.RowSelected)
     def action_restore(self) -> None:
         """Restore the slot under the cursor into a new chapter."""
@@ -79,10 +85,20 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
         self.app.push_screen(SlotNameModal(chosen.label if chosen and chosen.is_named else ""), keep)
 
     def action_drop(self) -> None:
-        """Delete a slot that the GM named."""
-        if self.chosen is not None and self.chosen.is_named:
-            slots = self._workspace.require_engine().save_points
-            self.do(slots.drop(self._chapter.id, self.chosen.number), then_reloads=True)
+        """Delete the slot under the cursor, if the GM named it, after a question."""
+        slot = self.chosen
+        if slot is None or not slot.is_named:
+            return
+
+        def drop(is_wanted: bool | None) -> None:
+            if is_wanted:
+                slots = self._workspace.require_engine().save_points
+                self.do(slots.drop(self._chapter.id, slot.number), then_reloads=True)
+
+        question = ConfirmModal(
+            f"Delete the slot “{slot.label}”?", DELETE_EFFECT, confirm="Delete", is_destructive=True
+        )
+        self.app.push_screen(question, drop)
 
     @on(DataTable.RowHighlighted)
     def _update_footer(self) -> None:

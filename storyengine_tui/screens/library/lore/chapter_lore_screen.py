@@ -13,6 +13,7 @@ from core.context.visibility import names_of
 from core.domain.session.lore import ChapterLorebook, label_now
 from core.domain.session.profile import GENERAL
 from core.domain.session.state_machine import Command
+from core.domain.slot import Slot
 from core.engine.decisions.lore_commands import LoreCopy
 from core.engine.session.session_handle import SessionHandle
 from core.library.lore.kept import KeptLorebook
@@ -41,6 +42,11 @@ class LoreRow:
         if found is None:
             raise ValueError("a row has a book")
         return found
+
+    @property
+    def owner(self) -> Slot | None:
+        """The character on whose card it is; None for a book of the library."""
+        return self.about.owner if isinstance(self.about, ChapterLorebook) else None
 
     @property
     def source(self) -> ChapterLorebook | KeptLorebook | None:
@@ -107,6 +113,10 @@ class ChapterLoreScreen(ListScreen[None, LoreRow]):
         }
         self.fill(rows, columns, self._cells_of)
 
+    def key_of(self, row: LoreRow) -> object:
+        """Return the name, and the character whose card it is on."""
+        return row.name, row.owner
+
     def _cells_of(self, row: LoreRow) -> tuple[Text, ...]:
         return (
             Text(row.name, no_wrap=True, overflow="ellipsis"),
@@ -116,9 +126,8 @@ class ChapterLoreScreen(ListScreen[None, LoreRow]):
         )
 
     def _groups_of(self, row: LoreRow) -> str:
-        owner = row.about.owner if isinstance(row.about, ChapterLorebook) else None
-        if owner is not None:
-            return f"{self._session.snapshot.session.name_of(owner)} alone"
+        if row.owner is not None:
+            return f"{self._session.snapshot.session.name_of(row.owner)} alone"
         return ", ".join(row.about.groups) or GENERAL
 
     def _said(self, row: LoreRow) -> str:

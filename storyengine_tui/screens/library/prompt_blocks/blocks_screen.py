@@ -116,6 +116,10 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
         self.query_one(OutlineView).show()
         self.refresh_bindings()
 
+    def key_of(self, row: PromptBlock) -> object:
+        """Return the id."""
+        return row.id
+
     def _cells(self, block: PromptBlock) -> tuple[Text, ...]:
         is_used = not block.variants or self._blocks.variant in block.variants
         return (
@@ -135,7 +139,8 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
             self._open(self.chosen.id)
 
     def _open(self, block_id: int) -> None:
-        self.app.push_screen(BlockScreen(self._workspace, self._session, block_id))
+        if self.is_active:  # Enter may come twice.
+            self.app.push_screen(BlockScreen(self._workspace, self._session, block_id))
 
     def action_switch(self) -> None:
         """Switch the block under the cursor on or off."""
@@ -144,7 +149,7 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
 
     def action_add(self) -> None:
         """Begin a new block, and edit it."""
-        self.do(self._add())
+        self.do_once(self._add())
 
     async def _add(self) -> None:
         block = PromptBlock(id=self._blocks.next_id, name=NEW_NAME)

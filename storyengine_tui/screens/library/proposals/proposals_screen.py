@@ -90,6 +90,10 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
         self._outcome = ""
         self._show_sides()
 
+    def key_of(self, row: "Offered") -> object:
+        """Return the id of the proposal."""
+        return row.proposal.id
+
     def _cells_of(self, row: "Offered") -> list[Text]:
         cells = [] if self._character_id is not None else [row.character.name]
         cells += [about(row.proposal), origin(row.proposal), OUTDATED if row.is_outdated else ""]

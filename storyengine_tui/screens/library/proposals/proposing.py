@@ -1,9 +1,11 @@
 """Asks what a chapter that has ended means for its characters, and shows what is proposed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
+from textual.widget import Widget
+from textual.widgets import TextArea
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId
@@ -16,12 +18,20 @@ if TYPE_CHECKING:
 
 
 async def propose_changes(
-    app: App[Any], library: "ProposalLibrary", session: "SessionHandle", *, with_ceremony: bool
+    app: App[Any],
+    library: "ProposalLibrary",
+    session: "SessionHandle",
+    is_shown: Callable[[], bool],
+    *,
+    with_ceremony: bool,
 ) -> None:
     """Begin it, wait in the background until all is answered, and show the proposals.
 
-    Raises StoryEngineError where a call has failed; what was proposed before it is kept.
+    Where the GM types by then, or has gone elsewhere, it is only said where they are: letters would take and
+    drop them. `is_shown` returns whether the chapter is still the open one. Raises StoryEngineError where a
+    call has failed; what was proposed before it is kept.
     """
+    before = _typed(app)
     begun = await session.cast_work.propose_changes(with_ceremony=with_ceremony)
     if begun.left_alone:
         app.notify(f"Left alone: {'; '.join(begun.left_alone)}", markup=False)
@@ -30,10 +40,16 @@ async def propose_changes(
     await answered(session, begun.asked)
     if not await library.offered(session_id=session.id):
         app.notify("This chapter changed nothing that could be proposed.", markup=False)
-    elif len(app.screen_stack) == 1:
+    elif len(app.screen_stack) == 1 and is_shown() and _typed(app) == before:
         app.push_screen(ProposalsScreen(library, session_id=session.id))
     else:
         app.notify("There are proposals for your characters: F5, 3, then c.", markup=False)
+
+
+def _typed(app: App[Any]) -> tuple[Widget | None, str]:
+    """Return what has the focus on the page, and the text in it."""
+    focused = app.screen_stack[0].focused
+    return focused, focused.text if isinstance(focused, TextArea) else ""
 
 
 async def answered(session: "SessionHandle", asked: Sequence[RequestId]) -> None:

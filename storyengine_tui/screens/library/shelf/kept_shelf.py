@@ -66,6 +66,10 @@ class KeptShelf(ShelfScreen[Kept]):
         self.say(self._outcome or (archived if self._shows_archived else self.LISTED))
         self._outcome = ""
 
+    def key_of(self, row: Kept) -> object:
+        """Return the id, which another name does not change."""
+        return row.id
+
     @property
     @abstractmethod
     def columns(self) -> dict[str, int]:
@@ -125,7 +129,7 @@ class KeptShelf(ShelfScreen[Kept]):
 
         def answered(path: str | None) -> None:
             if path is not None and path.strip():
-                self.do(self._import(Path(path.strip()).expanduser()), then_reloads=True)
+                self.do(self._import(_path_of(path)), then_reloads=True)
 
         self.app.push_screen(FileModal(""), answered)
 
@@ -150,7 +154,7 @@ class KeptShelf(ShelfScreen[Kept]):
 
         def write(path: str | None) -> None:
             if path is not None and path.strip():
-                self.do(self._export(row, Path(path.strip()).expanduser()), then_reloads=True)
+                self.do(self._export(row, _path_of(path)), then_reloads=True)
 
         self.app.push_screen(ExportModal(""), write)
 
@@ -171,8 +175,11 @@ class KeptShelf(ShelfScreen[Kept]):
     def action_archive(self) -> None:
         """Take the row under the cursor off the list."""
         if self.chosen is not None:
-            self._outcome = f"“{self.chosen.name}” is archived; v shows it"
-            self.do(self.put_away(self.chosen), then_reloads=True)
+            self.do(self._archive(self.chosen), then_reloads=True)
+
+    async def _archive(self, row: Kept) -> None:
+        await self.put_away(row)
+        self._outcome = f"“{row.name}” is archived; v shows it"
 
     def action_restore(self) -> None:
         """Bring the row under the cursor back."""
@@ -193,3 +200,12 @@ class KeptShelf(ShelfScreen[Kept]):
         if action in ("import", "new"):
             return not self._shows_archived
         return super().check_action(action, parameters)
+
+
+def _path_of(typed: str) -> Path:
+    """Return the path that was typed; a `~` of a user that does not exist stays, as in a shell."""
+    path = Path(typed.strip())
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path

@@ -1,12 +1,22 @@
 """The actions of tab 2 about requests: cancel, retry, and take queued prompts back."""
 
+import asyncio
+from collections.abc import Callable
+
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, SummaryRequest
 from storyengine_tui.screens.play.actions.page_actions import PageActions
+from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
+from storyengine_tui.screens.play.play_view import PlayView
+from storyengine_tui.screens.shared.session_tab import SessionTab
 
 
 class RequestActions(PageActions):
     """Actions of tab 2 on requests."""
+
+    def __init__(self, page: SessionTab, sender: PromptSender, view: Callable[[], PlayView]) -> None:
+        super().__init__(page, sender, view)
+        self._one_by_one = asyncio.Lock()
 
     def action_cancel(self) -> None:
         """Cancel the reply or the summary that runs."""
@@ -30,10 +40,13 @@ class RequestActions(PageActions):
             self.page.do(self.session.retry(request.id))
 
     def action_take_back(self) -> None:
-        """Take the newest queued prompt back."""
-        queued = self.view().queued
-        if queued:
-            self.page.do(self.sender.withdraw(queued[-1]))
+        """Take the newest queued prompt back; for a key that comes twice, the one before it as well."""
+        self.page.do(self._take_newest_back())
+
+    async def _take_newest_back(self) -> None:
+        async with self._one_by_one:
+            if queued := self.view().queued:
+                await self.sender.withdraw(queued[-1])
 
     def action_take_back_all(self) -> None:
         """Take every queued prompt back; those of one panel are joined there in their order."""

@@ -52,8 +52,8 @@ class SceneActions(PageActions):
     ) -> None:
         super().__init__(page, sender, view)
         self._show_forecast = show_forecast
-        self._begun_lines: dict[type[NarrationModal], tuple[SessionId, str]] = {}
-        """Lines that were written and not stored, by their dialogs, each with its session."""
+        self._begun_lines: dict[tuple[type[NarrationModal], SessionId], str] = {}
+        """Lines that were written and not stored, by their dialogs and sessions."""
         self.hints: Sequence[Hint] = ()
         """Those who were silent for long, as far as it was looked for."""
         self._hinted_by: object = None
@@ -136,13 +136,11 @@ class SceneActions(PageActions):
 
     def _write_line(self, kind: "type[NarrationModal]") -> None:
         session = self.session
-        whose, begun = self._begun_lines.pop(kind, (session.id, ""))
-        dialog = kind(session, begun if whose == session.id else "")
+        dialog = kind(session, self._begun_lines.get((kind, session.id), ""))
         self.page.ask(dialog, partial(self._keep_line, kind, session))
 
     def _keep_line(self, kind: "type[NarrationModal]", session: "SessionHandle", begun: str | None) -> None:
-        if begun:
-            self._begun_lines[kind] = (session.id, begun)
+        self._begun_lines[kind, session.id] = begun or ""
         self.follow_reply()
 
     def action_roll_dice(self) -> None:

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from textual.message import Message
 
+from core.domain.errors import IllegalCommandError
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
-from core.domain.story.event import Role
+from core.domain.story.event import Event, Role
 from core.engine.services.takes.commands import called
 from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
@@ -20,6 +21,11 @@ from storyengine_tui.screens.shared.session_tab import InvalidInputError, Sessio
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
+    from core.storage.snapshot import Snapshot
+
+ANOTHER_REPLY: Final = (
+    "The newest reply is another one now; nothing was changed. Copy your text, and correct that one instead."
+)
 
 
 class TakeActions(PageActions):
@@ -64,16 +70,17 @@ class TakeActions(PageActions):
         """Write the newest reply as it should be."""
         from storyengine_tui.screens.play.actions.take_modals import ReplyModal
 
-        snapshot = self.session.snapshot
-        # A line may follow the reply.
-        reply = next((event for event in reversed(snapshot.recent) if event.slot is not None), None)
+        session = self.session
+        reply = _newest_reply(session.snapshot)
         text = "" if reply is None or reply.is_silent else reply.text
-        dialog = ReplyModal(text, snapshot.session.limits.transcript)
-        self.page.ask(dialog, partial(self._correct_reply, self.session))
+        store = partial(self._correct_reply, session, reply)
+        dialog = ReplyModal(store, session.snapshot.session.limits.transcript, text)
+        self.page.ask(dialog, lambda _: None)
 
-    def _correct_reply(self, session: "SessionHandle", text: str | None) -> None:
-        if text is not None:
-            self.page.do(session.takes.correct_reply(text))
+    async def _correct_reply(self, session: "SessionHandle", reply: Event | None, text: str) -> None:
+        if _newest_reply(session.snapshot) != reply:
+            raise IllegalCommandError(ANOTHER_REPLY)
+        await session.takes.correct_reply(text)
 
     def action_strike_unasked(self) -> None:
         """Take what a character added last to the newest prompt out of the story."""
@@ -187,3 +194,8 @@ class TakeActions(PageActions):
         source = self.draft_slot()
         if source is not None:
             self.sender.move_draft(source, Slot(number))
+
+
+def _newest_reply(snapshot: "Snapshot") -> Event | None:
+    """Return the newest reply; a line may follow it."""
+    return next((event for event in reversed(snapshot.recent) if event.slot is not None), None)

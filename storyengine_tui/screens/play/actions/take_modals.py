@@ -1,18 +1,8 @@
 """The dialogs of tab 2 about takes: another model, a branch, the GM's own text of a reply (design 12)."""
 
-from typing import ClassVar
-
-from textual import getters, on
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.widgets import Button, Static
-
 from core.domain.session.profile import LONGEST_MODEL
-from core.text.cleaning import is_blank
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
 
 
 class ModelOnceModal(LineModal):
@@ -47,42 +37,19 @@ class BranchModal(LineModal):
         )
 
 
-class ReplyModal(OverlayModal[str]):
-    """Ends with the GM's own text of a reply; Esc leaves the reply as it is."""
+class ReplyModal(StoredTextModal):
+    """Stores the GM's own text of a reply as another take."""
 
-    AUTO_FOCUS = "CappedTextArea"
-    CSS_PATH = "../../../widgets/dialogs/dialog.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
+    EFFECT = "Your text becomes another take, and counts from now on. The model's own take stays."
+    HELP = f"The newest reply, corrected by hand. {EFFECT}"
+    LOSS = ("Discard the correction?", "The reply stays as it was, and your text will be lost.")
 
-    _area = getters.query_one(CappedTextArea)
+    @property
+    def heading(self) -> str:
+        """The title of the dialog."""
+        return "Correct the reply"
 
-    def __init__(self, reply: str, limit: int) -> None:
-        super().__init__()
-        self._reply, self._limit = reply, max(limit, len(reply))
-
-    def compose(self) -> ComposeResult:
-        """Compose what it does, the field, and the two answers."""
-        with Vertical(classes="dialog--box"):
-            yield Static("Correct the reply", classes="dialog--title")
-            yield Static(
-                "Your text becomes another take, and counts from now on. The model's own take stays.",
-                classes="dialog--text",
-            )
-            yield CappedTextArea(self._reply, limit=self._limit)
-            with Horizontal(classes="dialog--buttons"):
-                yield Button("Cancel", id="cancel")
-                yield Button("Store", id="store", classes="action", disabled=True)
-
-    @on(CappedTextArea.Edited)
-    def _show_possible(self) -> None:
-        text = self._area.text
-        self.query_one("#store", Button).disabled = is_blank(text) or text.strip() == self._reply.strip()
-
-    @on(Button.Pressed, "#store")
-    def _store(self) -> None:
-        self.dismiss(self._area.text)
-
-    @on(Button.Pressed, "#cancel")
-    def action_cancel(self) -> None:
-        """Leave the reply as it is."""
-        self.dismiss(None)
+    @property
+    def has_changes(self) -> bool:
+        """Whether the text differs from the reply."""
+        return self._area.text.strip() != self._begun.strip()

@@ -27,6 +27,9 @@ class Composer(Vertical):
     class Typed(Message):
         """The text of a panel changed, and must be stored."""
 
+    class Shown(Message):
+        """Another panel shows."""
+
     view: var[PlayView | None] = var(None, init=False)
 
     _entries = getters.query_one(SlotEntries)
@@ -104,6 +107,8 @@ class Composer(Vertical):
         self.slot = slot
         for area in self._areas.values():
             area.display = area.slot is slot
+        if before is not self.shown:
+            self.post_message(self.Shown())
         self._entries.active = slot.colour
         if takes_focus:
             # Immediately: `focus` is queued, and keys already queued would still go to the last panel.

@@ -156,6 +156,10 @@ class CompareScreen(ListScreen[None, Compared]):
         self.fill(rows, columns, _cells_of)
         self._show_sides()
 
+    def key_of(self, row: Compared) -> object:
+        """Return the field."""
+        return row.field
+
     @on(DataTable.RowHighlighted)
     def _show_sides(self) -> None:
         row = self.chosen

@@ -65,7 +65,8 @@ class PickScreen(ListScreen[LibraryCharacter, LibraryCharacter]):
         found = [one for one in self._characters if all(word in _words_of(one) for word in words)]
         names = max(16, min(30, self.size.width // 4))
         columns = {"Name": names, "What it is": max(20, self.size.width - names - 6)}
-        self.fill(found, columns, _cells_of, takes_focus=False)
+        # By its row: what fits better comes first as more is typed.
+        self.fill(found, columns, _cells_of, cursor=self._table.cursor_row, takes_focus=False)
 
     def action_step(self, step: int) -> None:
         """Move the cursor of the list."""

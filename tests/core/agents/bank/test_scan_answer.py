@@ -51,6 +51,16 @@ def test_an_answer_is_read_list_by_list_within_bounds() -> None:
     assert [one.sentiment for one in places] == [-1.0, 0.5, 1.0, 0.0, 0.0]
 
 
+def test_the_name_of_an_item_has_no_half_of_a_pair_of_quotation_marks() -> None:
+    answer = {
+        "facts": [entry(name="” I say it"), entry(name="The “Salt” road"), entry(name="“")],
+        "quotes": [entry(name="", words="“The door of brass is shut and stays so,” she says.")],
+    }
+    found = scan_answer.read_scan(json.dumps(answer), CAST)
+    names = ["I say it", "The “Salt” road", "Mira has it", "The door of brass is shut and stays"]
+    assert [one.name for one in found] == names
+
+
 def test_what_else_an_answer_says_of_an_item_is_read_within_bounds() -> None:
     pairs = [{"name": "age", "value": "sixty"}, {"name": "", "value": "x"}, {"name": "x", "value": 7}, "no"]
     ties = [{"relation": "sister of", "target": "Mira"}, {"relation": "of"}]

@@ -334,3 +334,38 @@ async def test_closing_gives_the_lock_back_where_nothing_is_under_way_also_twice
     for _ in range(2):
         await scene.writer.aclose(IllegalCommandError("The chapter is closed."))
         assert scene.store.writer is None
+
+
+@pytest.mark.parametrize("steps", range(5))
+async def test_one_who_goes_away_as_its_turn_comes_does_not_keep_the_others_waiting(
+    scene: Scene, steps: int
+) -> None:
+    await scene.writer._mutex.acquire()
+    reader = asyncio.create_task(scene.writer.know_memory(is_patient=False))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    scene.writer._mutex.release()
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    reader.cancel()
+    await asyncio.wait({reader})
+    async with asyncio.timeout(5):
+        await scene.write("One")
+    assert scene.unsent == "One"
+
+
+async def test_one_who_comes_between_two_turns_does_not_wait_for_a_store_that_is_away(scene: Scene) -> None:
+    await scene.writer._mutex.acquire()
+    paid = asyncio.create_task(
+        scene.writer.apply_patiently(lambda snapshot: commands.save_unsent(snapshot, Slot.RED, "Paid"))
+    )
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    scene.store.failures = [AWAY] * 1_000
+    reader = asyncio.create_task(scene.writer.know_memory(is_patient=False))
+    scene.writer._mutex.release()
+    async with asyncio.timeout(5):
+        with pytest.raises(StorageError):
+            await reader
+    await scene.writer.aclose(IllegalCommandError("The chapter is closed."))
+    await asyncio.wait({paid})

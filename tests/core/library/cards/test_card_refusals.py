@@ -6,7 +6,7 @@ import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Callable
-from time import perf_counter
+from time import thread_time
 
 import pytest
 
@@ -85,10 +85,10 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_is_refused_with_one_sentence_quickly(name: str) -> None:
     content = HOSTILE[name]()
-    began = perf_counter()
+    began = thread_time()
     with pytest.raises(FileRefusedError) as refused:
         read_card(content, "the\x1b[31m file.png")
-    assert perf_counter() - began < SECONDS
+    assert thread_time() - began < SECONDS
     message = refused.value.message
     assert message.endswith(".")
     assert "\n" not in message

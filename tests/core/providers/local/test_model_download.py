@@ -386,12 +386,3 @@ async def test_two_windows_do_not_fetch_at_the_same_time(server: FileServer, pat
         await fetch(entry_at(server.address), paths, nothing)
     first.cancel()
     await asyncio.wait({first})
-
-
-async def test_the_event_loop_goes_on_while_a_model_is_fetched(server: FileServer, paths: Paths) -> None:
-    loop, longest, last = asyncio.get_running_loop(), 0.0, asyncio.get_running_loop().time()
-    fetching = asyncio.create_task(fetch(entry_at(server.address), paths, nothing))
-    while not fetching.done():
-        await asyncio.sleep(0)
-        longest, last = max(longest, loop.time() - last), loop.time()
-    assert longest < 0.25

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from core.domain.bank.checks import LAST_PROMPT
+from core.domain.bank.details import QuoteDetails
 from core.domain.errors import IllegalCommandError
+from core.domain.slot import Slot
 from storyengine_tui.screens.bank.bank_rows import BankList, Wanted, cells_of, columns_of, found, rows_of
 from storyengine_tui.screens.bank.item_numbers import (
     NO_PROMPT,
@@ -25,6 +27,18 @@ def test_a_merged_item_that_counts_again_is_listed_as_one_that_counts() -> None:
         [row] = found(rows, BankList.FACTS, wanted, None, "")
         cells = cells_of(row, new_session(), columns_of(rows, 80, kind=""), sign="")
         assert cells[1] == mark
+
+
+def test_a_list_of_quotes_says_who_said_each() -> None:
+    first = replace(fact(1), name="The door of", about=Slot.RED, details=QuoteDetails(speaker="Mira"))
+    by_gm = replace(fact(2), name="The lamp is", about=None, details=QuoteDetails())
+    added = replace(fact(3), name="An oath", evidence=(), details=QuoteDetails())
+    rows = rows_of([added, by_gm, first], {}, 3)
+    columns = columns_of(rows, 80, kind="")
+    at = [column.title for column in columns].index("Said by")
+    said_by = [cells_of(row, new_session(), columns, sign="")[at] for row in rows]
+    assert sorted(said_by) == ["An oath", "Mira", "The GM"]
+    assert "Name" in [column.title for column in columns_of(rows_of([fact(1)], {}, 3), 80, kind="")]
 
 
 @pytest.mark.parametrize(

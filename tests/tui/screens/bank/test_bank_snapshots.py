@@ -170,7 +170,7 @@ def test_picture_of_an_item_that_is_added(shown: Shown) -> None:
         await show_list(pilot, app, "4")
         await pilot.press("plus")
         await until(pilot, lambda: isinstance(app.screen, AddItemModal))
-        await pilot.press(*"A cellar [/x].")
+        await pilot.press("tab", *"A cellar [/x].")
         app.screen.query_one("#known-to").focus()
         await pilot.press("2")
 

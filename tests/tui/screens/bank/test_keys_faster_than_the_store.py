@@ -72,7 +72,7 @@ async def test_what_is_saved_twice_at_once_is_stored_once(
         before = len(await tab.bank.items(with_all=True))
         await tab.press(key)
         await tab.until(lambda: isinstance(tab.app.screen, AddItemModal | ItemModal))
-        await tab.press(*"Dark", "shift+tab", *"Mill")
+        await tab.press(*"Dark", "tab" if key == "plus" else "shift+tab", *"Mill")
         slow = SlowStore(tab, monkeypatch, is_stored=True)
         await tab.press("ctrl+s")
         await slow.has_begun.wait()

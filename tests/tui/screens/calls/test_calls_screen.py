@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
@@ -167,6 +168,15 @@ async def test_every_call_is_listed_and_shown_in_full_by_keyboard_and_mouse(desk
         assert "Nothing came back." in text
         await pilot.press("escape", "escape")
         assert app.screen is app.chapter
+
+
+async def test_one_call_is_shown_for_enter_that_comes_twice(desktop: Desktop) -> None:
+    async with desktop.window(make_called) as (pilot, app):
+        await calls_shown(pilot)
+        for _ in range(2):
+            app.post_message(Key("enter", "\r"))
+        await _in_full(pilot)
+        assert sum(isinstance(one, CallScreen) for one in app.screen_stack) == 1
 
 
 async def _in_full(pilot: Pilot[Any]) -> str:

@@ -7,6 +7,8 @@ from textual.containers import VerticalScroll
 from textual.geometry import Region
 from textual.pilot import Pilot
 
+from core.domain.slot import Slot
+from core.engine.decisions.tab1_commands import Tab1Edit
 from storyengine_tui.screens.system.example_chapters import find_examples
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -113,6 +115,23 @@ async def test_an_example_opens_at_the_beginning_of_every_text(
         assert [area.scroll_offset.y for area in areas] == [0] * 4
         assert all(area.length > 100 for area in areas)
         assert [area.cursor_location for area in areas] == [(0, 0)] * 4
+
+
+async def test_the_texts_of_a_chapter_that_is_opened_again_show_their_beginning(desktop: Desktop) -> None:
+    text = "\n".join(f"Line {number}." for number in range(60))
+
+    async def make_long(engine: Any) -> None:
+        session = await engine.open(await engine.create())
+        identities = {Slot.RED: text}
+        await session.edits.edit_tab1(Tab1Edit(world=text, chapter=text, identities=identities))
+        await session.edits.define_narrative(text, None)
+        await session.aclose()
+
+    async with desktop.window(make_long, size=(80, 24)) as (pilot, app):
+        await settled(pilot)
+        areas = [*app.chapter.query("#world, #chapter, .identity, #definition").results(CappedTextArea)]
+        assert len(areas) == 4
+        assert {(area.cursor_location, area.scroll_offset.y) for area in areas} == {((0, 0), 0)}
 
 
 async def test_what_has_the_focus_looks_different(desktop: Desktop) -> None:

@@ -47,6 +47,20 @@ async def test_tab_2_says_what_a_prompt_to_several_costs_with_all_of_their_repli
         await table.until(lambda: figure(table).startswith("$0.31 · next up to $0.17"), figure(table))
 
 
+async def test_tab_2_says_what_a_prompt_to_the_character_of_the_panel_costs(
+    paid: PaidDesktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def of_prompt(slot: Slot, *_: object) -> Decimal:
+        return Decimal(slot.value)
+
+    async with at_table(paid) as table:
+        monkeypatch.setattr(table.session.money, "of_prompt", of_prompt)
+        await table.pilot.press("alt+3")
+        await table.until(lambda: figure(table).endswith("next up to $3.00"), figure(table))
+        await table.pilot.press("alt+2")
+        await table.until(lambda: figure(table).endswith("next up to $2.00"), figure(table))
+
+
 async def test_tab_2_says_nothing_of_money_while_none_is_spent(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         await table.play("Hello")

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
+from textual.events import Paste
 from textual.widgets import Input, Select, Static
 
-from core.config.sections import AccountSettings, AgentSettings, Profiles, ProfileSettings
+from core.config.sections import LONGEST_MODEL_NAME, AccountSettings, AgentSettings, Profiles, ProfileSettings
 from core.config.settings import load_settings
 from core.domain.agent_role import AgentRole
 from core.domain.slot import Slot
@@ -179,3 +180,17 @@ async def test_an_account_that_is_switched_off_is_said_and_not_connected(tmp_pat
         await page.pilot.press("f9")
         await until(page.pilot, lambda: "is switched off" in page.result)
     assert not page.app.results
+
+
+async def test_a_name_longer_than_the_settings_take_is_not_taken_and_they_can_be_read_again(
+    tmp_path: Path,
+) -> None:
+    async with page_of(configuration(tmp_path)) as page:
+        page.screen.query_one("#model-narrative", Input).focus()
+        page.app.post_message(Paste("m" * (LONGEST_MODEL_NAME + 1)))
+        await page.pilot.press("x", "f9")
+        await until(page.pilot, lambda: page.app.results)
+    [connected] = page.app.results
+    assert connected is not None
+    stored = load_settings(connected.paths.config_file).active().narrative.model or ""
+    assert len(stored) <= LONGEST_MODEL_NAME

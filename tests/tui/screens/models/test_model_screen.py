@@ -126,6 +126,18 @@ async def test_an_empty_field_shows_whose_model_is_taken_and_names_are_those_of_
         await until(page.pilot, lambda: screen_text(page.app).count("mine (as all characters)") == len(Slot))
 
 
+async def test_an_address_that_is_no_address_is_said_after_another_provider_was_looked_at(
+    tmp_path: Path,
+) -> None:
+    async with page_of(configuration(tmp_path, provider="openai", base_url=REMOTE)) as page:
+        page.screen.query_one("#address", Input).value = "nonsense"
+        page.screen.query_one("#provider", Select).value = "local"
+        await until(page.pilot, lambda: not page.shows("address"))
+        page.screen.query_one("#provider", Select).value = "openai"
+        await until(page.pilot, lambda: page.shows("address"))
+        assert "does not begin with http" in page.said("consent")
+
+
 async def test_going_back_to_a_service_finds_what_was_connected_before(tmp_path: Path) -> None:
     first = Connection(
         provider="openai",
@@ -347,3 +359,22 @@ def test_picture_of_a_test_that_failed(pictures_match: PicturesMatch, tmp_path: 
 def _is_in_sight(screen: Screen[Any], widget: Widget) -> bool:
     """Whether a page that scrolls with the next frame shows a widget as a whole."""
     return screen.region.contains_region(widget.region)
+
+
+async def test_what_was_connected_holds_also_where_the_note_about_it_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORYENGINE_PROVIDER", "scripted")
+    settings = configuration(tmp_path)
+    settings.consent.grant(REMOTE)
+    async with page_of(settings) as page:
+        page.screen.query_one("#provider", Select).value = "openai"
+        await until(page.pilot, lambda: page.shows("address"))
+        page.screen.query_one("#address", Input).value = REMOTE
+        await page.pilot.press("f9")
+        await until(page.pilot, lambda: "overrides config.toml" in page.result)
+        await page.pilot.press("escape")
+        await until(page.pilot, lambda: page.app.results)
+        [connected] = page.app.results
+    assert connected is not None
+    assert connection_of(connected).base_url == REMOTE

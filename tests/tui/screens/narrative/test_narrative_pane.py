@@ -10,7 +10,7 @@ from textual import events
 from textual.widget import Widget
 from textual.widgets import Static
 
-from core.domain.errors import ErrorCode
+from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
@@ -27,6 +27,7 @@ from tests.tui.rooms.chapter_page import (
     PROSE,
     SCRIPT,
     ChapterPage,
+    NarrativeApp,
     chapter_page,
     failing,
     make_ended,
@@ -65,7 +66,7 @@ async def test_what_is_typed_is_stored_within_its_limit_and_shown_again(desktop:
         assert len(session.snapshot.session.definition) == 5_000
         async with session_page(desktop, session) as page:
             assert page.definition.text.startswith("Dry.xxx")
-            assert page.definition.cursor_location == page.definition.document.end
+            assert page.definition.cursor_location == (0, 0)
             assert page.target.value == "1200"
         await session.aclose()
 
@@ -201,6 +202,46 @@ async def test_esc_cancels_and_keeps_what_was_written_before(desktop: Desktop, g
         await page.until(lambda: page.versions[0].startswith("Version 2"))
         assert page.chapter == PROSE
         assert page.banner == ""
+
+
+async def test_a_version_that_is_read_stays_where_it_is_when_the_next_one_fails(
+    desktop: Desktop, gate: Gate
+) -> None:
+    desktop.script = HELD
+    gate.open()
+    async with chapter_page(desktop, make_written) as page:
+        gate.close()
+        await page.pilot.press("f8")
+        await page.until(lambda: page.chapter == "The")
+        page.pane.query_one("#versions").focus()
+        await page.pilot.press("enter", "down", "enter")
+        await page.until(lambda: page.chapter == PROSE and page.draft.view.position.pinned == 0)
+        page.pane.build.action_cancel()
+        await page.until(lambda: page.banner)
+        assert page.chapter == PROSE
+        assert not page.draft.view.position.is_following
+        gate.open()
+
+
+async def test_versions_that_could_not_be_read_are_read_when_the_gm_comes_to_the_tab(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = SessionReader.drafts
+
+    async def fail(reader: SessionReader) -> Any:
+        monkeypatch.setattr(SessionReader, "drafts", read)
+        raise StorageError(ErrorCode.STORAGE_LOAD_FAILED, "The database is away.")
+
+    async with desktop.engine() as engine:
+        session = await engine.open(await make_written(engine))
+        monkeypatch.setattr(SessionReader, "drafts", fail)
+        async with session_page(desktop, session) as page:
+            app = page.app
+            assert isinstance(app, NarrativeApp)
+            await page.until(lambda: bool(app.errors))
+            page.pane.on_tab_shown()
+            await page.until(lambda: len(page.versions) == 1)
+        await session.aclose()
 
 
 async def test_a_failure_is_said_on_the_page_with_retry_and_again_after_a_restart(desktop: Desktop) -> None:

@@ -1,11 +1,13 @@
 """The search on the screen: a list that narrows, the place behind a line, this chapter or the book."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Static
 
+from core.domain.errors import ErrorCode, StorageError
 from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
@@ -21,6 +23,7 @@ from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.search.search_screen import SearchScreen, place_wanted, search_in
 from storyengine_tui.screens.shared.session_tab import SessionTab
+from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm
 from storyengine_tui.widgets.reading.passage_view import PassageView
@@ -241,3 +244,37 @@ def test_what_is_found_for_words(desktop: Desktop, pictures_match: PicturesMatch
         await until(pilot, lambda: len(cells(screen)) > 1)
 
     assert pictures_match(desktop.app(), run_before)
+
+
+@pytest.mark.anyio
+async def test_enter_goes_to_what_the_words_in_the_field_find_and_not_to_what_was_found_before(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(tell) as (pilot, app):
+        screen = await searching(pilot, app, "bras")
+        await until(pilot, lambda: cells(screen))
+        await pilot.press("ctrl+u", *"boat", "enter")
+        await until(pilot, lambda: app.screen is app.chapter)
+        view = app.chapter.query_one(TranscriptPanel).transcript
+        await until(pilot, lambda: bool(view.selection.text_in_one))
+        assert view.selection.text_in_one == "boat"
+
+
+@pytest.mark.anyio
+async def test_a_search_that_failed_is_forgotten_once_one_succeeds(desktop: Desktop) -> None:
+    troubles = [StorageError(ErrorCode.STORAGE_LOAD_FAILED, "The database is away.")]
+
+    async def search(text: str, is_wide: bool) -> Sequence[Hit]:
+        if troubles:
+            raise troubles.pop()
+        return ()
+
+    async with desktop.window(tell) as (pilot, app):
+        screen = SearchScreen(search, is_in_book=False)
+        app.push_screen(screen)
+        await until(pilot, lambda: app.screen is screen and screen.focused is not None)
+        banner = screen.query_one("#trouble", Banner)
+        await pilot.press("a")
+        await until(pilot, lambda: banner.is_shown)
+        await pilot.press("b")
+        await until(pilot, lambda: not banner.is_shown)

@@ -11,6 +11,7 @@ from textual.widgets import Input, Static
 from core.config.sections import AccountSettings, AgentSettings, Profiles, ProfileSettings, ProviderName
 from core.config.settings import Settings
 from core.domain.errors import ErrorCode
+from core.domain.ids import RequestId
 from core.domain.session.absence import PAUSED
 from core.domain.session.profile import Profile
 from core.domain.session.session_state import SessionState
@@ -124,6 +125,29 @@ async def test_a_lock_that_runs_is_shown_and_can_be_cancelled(desktop: Desktop) 
         assert app.chapter.active_tab == "setup"
 
 
+async def test_a_lock_that_is_cancelled_while_it_is_being_stored_does_not_come(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desktop.script = Script(pace=Pace(first_token=60))
+    async with desktop.window(make_draft) as (pilot, app):
+        assert app.session is not None
+        lock, is_stored, may_answer = app.session.lock, asyncio.Event(), asyncio.Event()
+
+        async def lock_slowly() -> RequestId:
+            request_id = await lock()
+            is_stored.set()
+            await may_answer.wait()
+            return request_id
+
+        monkeypatch.setattr(app.session, "lock", lock_slowly)
+        await ask(pilot)
+        await pilot.press("right", "enter")
+        await until(pilot, is_stored.is_set)
+        await pilot.press("escape")
+        may_answer.set()
+        await until(pilot, lambda: app.screen is app.chapter and state(app) is SessionState.DRAFT_TAB1)
+
+
 @pytest.mark.parametrize(
     ("seconds", "provider", "sentence"),
     [
@@ -172,7 +196,7 @@ async def test_a_failed_lock_returns_to_the_draft_with_the_reason_and_retry(desk
         content = lock_banner(app).content
         assert content is not None
         assert content.sentence == ErrorCode.LLM_AUTH_ERROR.sentence
-        await pilot.press("!")
+        await pilot.press("ctrl+end", "!")
         assert lock_banner(app).is_shown
         await pilot.press("ctrl+r")
         await until(pilot, lambda: app.chapter.active_tab == "play")

@@ -5,12 +5,15 @@ import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
 from core.config.models.assignments import ModelAssignments
+from core.domain.agent_role import AgentRole
 from core.domain.audience import NOBODY, Audience
 from core.domain.errors import IllegalCommandError
+from core.domain.requests.cost import UnitPrices
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
@@ -18,6 +21,7 @@ from core.engine.kinds.speaking.afterthought import Pause
 from core.engine.services.speaking.service import TIMERS
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
+from core.ledger.prices import PriceBook
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
 from tests.core.rooms.idle_hours import IdleHours
 from tests.core.rooms.room import Room
@@ -346,3 +350,17 @@ async def test_an_evening_of_two_hundred_prompts_has_every_timer_in_its_place() 
         assert await night.asked() == expected
         assert len(await night.added()) == added_in_all
         assert (len(expected) > 300, added_in_all > 50) == (True, True)
+
+
+async def test_the_decision_and_the_addition_are_each_counted_once_in_what_was_spent() -> None:
+    scene, hours = room(decides(True), adds()), IdleHours()
+    model = scene.choices[AgentRole.CHARACTER].model
+    prices = PriceBook({model: UnitPrices(input=Decimal(1_000), output=Decimal(2_000))})
+    scene.options = {"waiting": hours.waiting, "afterthoughts": 1, "prices": prices}
+    async with scene.opened() as session:
+        night = Evening(scene, session, hours)
+        await session.afterthoughts.set_unasked_speakers((RED,))
+        await play(session, "Who is there?")
+        await night.idle(10)
+        assert len(await night.added()) == 1
+        assert session.snapshot.spent == await scene.store.spent(session.id) > 0

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.errors import IllegalCommandError
+from core.domain.audience import Audience
+from core.domain.errors import ErrorCode, IllegalCommandError
 from core.domain.requests.request import SummaryRequest
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
+from core.domain.story.context_status import ContextStatus
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json, compared
 from core.engine.changes.canon import stale_blocks
@@ -24,6 +26,7 @@ from tests.core.rooms.room import Room
 from tests.core.rooms.takes_model import CHUNK, Model, done, play, room, story
 
 pytestmark = pytest.mark.anyio
+ONLY_ORANGE = Audience.of((Slot.ORANGE,))
 
 
 @asynccontextmanager
@@ -32,6 +35,10 @@ async def played(*texts: str, entries: tuple[Entry, ...] = ()) -> AsyncIterator[
     async with scene.opened() as session:
         await play(session, *texts)
         yield scene, session
+
+
+async def whisper(session: SessionHandle, text: str) -> None:
+    await done(session, await session.submit_prompt(Slot.ORANGE, text, heard_by=ONLY_ORANGE))
 
 
 def says(text: str, last: str, *, times: int | None = None) -> Entry:
@@ -248,6 +255,46 @@ async def test_pinned_and_struck_canon_survives_every_revision() -> None:
         await session.takes.mark_lock("The gate is shut.", LockMark.PLAIN)
         await done(session, await session.takes.reroll())
         assert "The gate is shut." not in await last_input(session)
+
+
+async def test_a_private_lock_that_no_block_has_any_more_stays_private_when_it_is_pinned_again() -> None:
+    async with played() as (_, session):
+        await whisper(session, "The key is false.")
+        await play(session, "Two", "Three")
+        before = (await session.reads.memory_blocks())[-1]
+        text = compact_json({**before.payload, "canon_locks": ["The key is false."]})
+        await session.takes.edit_block(CHUNK, text, ordinal=before.ordinal)
+        await session.takes.mark_lock("The key is false.", LockMark.PINNED)
+        await done(session, await session.takes.rebuild_block(CHUNK))
+        for mark in (LockMark.PINNED, LockMark.STRUCK, LockMark.PINNED):
+            await session.takes.mark_lock("the KEY is false.", mark)
+            assert list(session.snapshot.session.private_pins.values()) == [ONLY_ORANGE]
+        await play(session, "And you?")
+        assert "KEY is false" not in await last_input(session)
+
+
+async def test_a_block_is_not_paid_for_again_where_corrections_leave_no_place_for_what_some_heard() -> None:
+    fault = Entry(match=ScriptMatch(schema="turn_delta"), fault=Fault.SERVER_ERROR, calls=(2,))
+    async with played(entries=(fault,)) as (_, session):
+        await whisper(session, "Between us.")
+        whispered = await session.reads.canon()
+        await session.scene.set_status(whispered, ContextStatus.NEVER)
+        await play(session, "Two", "Three")
+        await session.edits.correct_canon("The gate is open.")
+        before = await session.reads.memory_blocks()
+        failed = await session.wait(await session.takes.rebuild_block(CHUNK))
+        assert failed.error_code is ErrorCode.LLM_SERVER_ERROR
+        calls = [one for one in await session.reads.artifacts() if one.model]
+        await session.scene.set_status(whispered, ContextStatus.DEFAULT)
+        with pytest.raises(IllegalCommandError, match="no place for lines that only some heard"):
+            await session.takes.rebuild_block(CHUNK)
+        again = await session.wait(await session.retry(failed.id))
+        assert again.error_code is ErrorCode.ILLEGAL_COMMAND
+        assert [one for one in await session.reads.artifacts() if one.model] == calls
+        assert await session.reads.memory_blocks() == before
+        await session.scene.set_status(whispered, ContextStatus.NEVER)
+        await done(session, await session.retry(failed.id))
+        assert [one.place for one in await session.reads.memory_blocks()] == [(0, 0), (CHUNK, 0), (CHUNK, 1)]
 
 
 async def last_input(session: SessionHandle) -> str:

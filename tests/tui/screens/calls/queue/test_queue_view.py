@@ -321,3 +321,14 @@ async def test_the_queue_follows_what_happens_in_the_open_chapter(desktop: Deskt
         assert shown.app.session is not None
         await shown.app.session.edits.retitle("Another title")
         await until(shown.pilot, lambda: len(shown.rows) == 3)
+
+
+async def test_the_cursor_stays_on_its_request_when_those_before_it_are_done(desktop: Desktop) -> None:
+    async with at_queue(desktop) as shown:
+        await shown.pilot.press("down", "down")
+        del shown.queue.listed[0]
+        view = shown.app.screen.query_one(QueueView)
+        view.post_message(QueueView.ReloadWanted())
+        await until(shown.pilot, lambda: len(shown.rows) == 3)
+        await shown.pilot.press("d")
+        await shown.until_told("drop", RequestId(UUID(int=3)))

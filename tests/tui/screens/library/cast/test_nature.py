@@ -1,12 +1,15 @@
 """Traits and topics of a character of the library, on the list of the cast."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from core.domain.ids import CharacterId
 from core.engine.engine import Engine
 from core.library.characters.character import Topic, Trait
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
@@ -153,3 +156,36 @@ def test_a_topic_as_fields(desktop: Desktop, pictures_match: PicturesMatch) -> N
         await form(pilot, "enter")
 
     assert pictures_match(desktop.app(), run_before)
+
+
+async def test_a_trait_is_stored_once_for_ctrl_s_that_comes_twice(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        assert app.engine is not None
+        characters, may_store, told = app.engine.library.characters, asyncio.Event(), list[object]()
+        change = characters.change
+
+        async def slowly(character_id: CharacterId, how: Any) -> Any:
+            told.append(how)
+            await may_store.wait()
+            return await change(character_id, how)
+
+        monkeypatch.setattr(characters, "change", slowly)
+        screen = await nature(pilot)
+        await form(pilot, "n")
+        await pilot.press(*"Proud", "ctrl+s", "ctrl+s")
+        await until(pilot, lambda: bool(told))
+        may_store.set()
+        await until(pilot, lambda: app.screen is screen and len(cells(screen)) == 1)
+        assert len(told) == 1
+
+
+async def test_one_form_opens_for_enter_that_comes_twice(desktop: Desktop) -> None:
+    async with desktop.window(with_nature) as (pilot, app):
+        await nature(pilot)
+        for _ in range(2):
+            app.post_message(Key("enter", "\r"))
+        await until(pilot, lambda: isinstance(app.screen, NatureModal))
+        await pilot.pause()
+        assert sum(isinstance(one, NatureModal) for one in app.screen_stack) == 1

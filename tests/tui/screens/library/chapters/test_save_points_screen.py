@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import DataTable, Input, Static
+from textual.widgets import Button, DataTable, Input, Static
 
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
@@ -16,6 +16,7 @@ from storyengine_tui.screens.library.chapters.save_points_screen import WHY_NOT_
 from storyengine_tui.screens.library.shelf.title_modal import SlotNameModal
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.key_line import KeyLine
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
@@ -156,7 +157,10 @@ async def test_only_a_slot_that_the_gm_named_can_be_deleted(desktop: Desktop) ->
     async with desktop.app().run_test() as pilot:
         screen = await shown(pilot)
         await until(pilot, lambda: len(rows(screen)) == 3)
-        await pilot.press("d")
+        await pilot.press("d", "d")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmModal))
+        assert len(rows(screen)) == 3, "it asks first"
+        pilot.app.screen.query_one("#confirm", Button).press()
         await until(pilot, lambda: len(rows(screen)) == 2)
         assert screen.check_action("drop", ()) is False
         assert "Let go" not in str(screen.query_one(KeyLine).render())

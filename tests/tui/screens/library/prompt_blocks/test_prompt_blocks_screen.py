@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Select, Static
 
@@ -352,3 +353,23 @@ def test_picture_of_the_editor(desktop: Desktop, pictures_match: PicturesMatch) 
         await until(pilot, lambda: "not all stored" in screen_text(pilot.app))
 
     assert pictures_match(desktop.app(), run_before=show)
+
+
+async def test_one_block_is_begun_for_a_key_that_comes_twice(desktop: Desktop) -> None:
+    async with desktop.window(make_blocks) as (pilot, app):
+        screen = await list_shown(pilot)
+        screen.action_add()
+        screen.action_add()
+        await editor_shown(pilot)
+        await until(pilot, lambda: screen.query_one(DataTable).row_count == len(BLOCKS.blocks) + 1)
+        assert sum(isinstance(one, BlockScreen) for one in app.screen_stack) == 1
+
+
+async def test_one_block_is_opened_for_enter_that_comes_twice(desktop: Desktop) -> None:
+    async with desktop.window(make_blocks) as (pilot, app):
+        await list_shown(pilot)
+        for _ in range(2):
+            app.post_message(Key("enter", "\r"))
+        await editor_shown(pilot)
+        await pilot.pause()
+        assert sum(isinstance(one, BlockScreen) for one in app.screen_stack) == 1

@@ -18,6 +18,8 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.engine_app import Desktop, make_active, screen_text, until
+from tests.tui.rooms.one_page import Gate
+from tests.tui.rooms.one_page import gate as gate
 from tests.tui.shell.test_shell_snapshots import Shown
 from tests.tui.shell.test_shell_snapshots import shown as shown
 
@@ -199,6 +201,26 @@ async def test_what_a_chapter_changed_is_in_the_palette_once_it_has_ended_and_op
         await until(pilot, lambda: app.screen is app.chapter)
         found["Proposals"].callback()
         await proposals(pilot, app, 3)
+
+
+@pytest.mark.anyio
+async def test_proposals_do_not_come_over_a_text_that_is_typed_meanwhile(
+    desktop: Desktop, gate: Gate
+) -> None:
+    asked = Entry(match=ScriptMatch(schema="changes"), payload=CHANGES, between_tokens=1)
+    desktop.script = Script(reply=(asked, *SCRIPT.reply[2:]))
+    async with desktop.window(make_ended) as (pilot, app):
+        await until(pilot, lambda: isinstance(app.focused, CappedTextArea))
+        app.action_look_back(False)
+        await until(pilot, lambda: app.session is not None and bool(app.session.snapshot.background))
+        await pilot.press("d")
+        gate.open()
+        await until(pilot, lambda: any("F5, 3, then c" in one.message for one in app._notifications))
+        await pilot.press("t")
+        area = app.focused
+        assert isinstance(area, CappedTextArea)
+        await until(pilot, lambda: area.text == "dt")
+        assert app.screen is app.chapter
 
 
 @pytest.mark.anyio

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Static
 
+from core.domain.errors import ErrorCode, StorageError
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
@@ -18,7 +20,9 @@ from storyengine_tui.screens.library.chapters.books_screen import BooksScreen
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.lore.lore_screen import LoreScreen
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
+from storyengine_tui.screens.library.shelf.title_modal import FileModal, NameModal
 from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.core.library.cards.card_samples import V2, V3, text_of
 from tests.tui.conftest import PicturesMatch
@@ -287,3 +291,51 @@ async def test_f5_lists_the_book_of_the_open_chapter_with_the_cursor_on_it(deskt
         assert books.chapter.id == book.chapters[0]
         await shelf_of(pilot, "2", ChaptersScreen)
         assert [row[0] for row in cells(app.screen)] == ["The relief boat is late."], "2 stays there"
+
+
+async def test_a_path_of_a_user_that_does_not_exist_is_a_file_that_is_not_there(desktop: Desktop) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        screen = await shelf(pilot, "3", CastScreen)
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, FileModal))
+        await pilot.press(*"~no_such_user/a.json", "enter")
+        await until(pilot, lambda: app.screen is screen and "1 refused" in heading(screen))
+
+
+async def test_the_cursor_stays_on_a_character_whose_new_name_puts_it_elsewhere(desktop: Desktop) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        screen = await shelf(pilot, "3", CastScreen)
+        assert [row[0] for row in cells(screen)] == ["Joss", "Kara"]
+        await pilot.press("t")
+        await until(pilot, lambda: isinstance(app.screen, NameModal))
+        await pilot.press("ctrl+g", *"Zoe", "enter")
+        await until(pilot, lambda: [row[0] for row in cells(screen)] == ["Kara", "Zoe"])
+        assert screen.query_one(DataTable).cursor_row == 1
+
+
+async def test_an_identity_is_opened_once_for_enter_that_comes_twice(desktop: Desktop) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        screen = await shelf(pilot, "3", CastScreen)
+        for _ in range(2):
+            app.post_message(Key("enter", "\r"))
+        await until(pilot, lambda: isinstance(app.screen, IdentityModal))
+        await until(pilot, lambda: all(one.is_finished for one in app.workers if one.node is screen))
+        assert sum(isinstance(one, IdentityModal) for one in app.screen_stack) == 1
+
+
+async def test_a_character_that_could_not_be_archived_is_not_called_archived(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        assert app.engine is not None
+        screen = await shelf(pilot, "3", CastScreen)
+
+        async def fail(_: object) -> None:
+            raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, "The database is away.")
+
+        monkeypatch.setattr(app.engine.library.characters, "archive", fail)
+        await pilot.press("a")
+        await until(pilot, lambda: screen.query_one(Banner).is_shown)
+        await pilot.press("v")
+        await until(pilot, lambda: screen.query_one("#empty").display)
+        assert heading(screen) == "Archived: restore a character, or purge it for good"

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
-from textual.widgets import Button
+from textual.widgets import Button, Static
 
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
@@ -16,6 +16,8 @@ from storyengine_tui.screens.play.transcript.take_line import TakeLine
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.engine_app import Desktop
 from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
 from tests.tui.rooms.play_table import gate as gate
@@ -196,15 +198,21 @@ async def test_a_take_that_fails_leaves_the_one_that_there_was_and_is_retried(de
         assert table.text(Slot.RED) == "What I write next"
 
 
-async def test_undo_returns_the_text_to_its_panel_and_redo_takes_it_from_there(desktop: Desktop) -> None:
+@pytest.mark.parametrize("key", ["", "alt+o"])
+async def test_undo_returns_the_text_to_its_panel_and_redo_takes_it_from_there(
+    desktop: Desktop, key: str
+) -> None:
     async with at_table(desktop, prompts=2) as table:
         await table.pilot.press("ctrl+o")
         await table.until(lambda: said(table) == "Prompt 2 is undone")
         assert "2)" not in table.transcript.text
         assert table.slot() is Slot.ORANGE
         assert table.text(Slot.ORANGE) == "Prompt number 2."
-        assert buttons(table) == ["Redo", "Undo (^o)"]
-        await table.pilot.click(table.pane.query_one(TakeLine).query(Button).first())
+        assert buttons(table) == ["Redo (Alt+O)", "Undo (^o)"]
+        if key:
+            await table.pilot.press(key)
+        else:
+            await table.pilot.click(table.pane.query_one(TakeLine).query(Button).first())
         await table.until(lambda: said(table) == "")
         assert "2) Prompt number 2." in table.transcript.text
         assert table.text(Slot.ORANGE) == ""
@@ -298,12 +306,39 @@ async def test_a_reply_is_corrected_by_hand(desktop: Desktop) -> None:
         table.pane.takes.action_correct_reply()
         await table.until(lambda: isinstance(table.app.screen, ReplyModal))
         dialog = table.app.screen
-        assert dialog.query_one("#store", Button).disabled
+        assert dialog.query_one("#add", Button).disabled
         await table.type(" Now.")
-        await table.until(lambda: not dialog.query_one("#store", Button).disabled)
-        dialog.query_one("#store", Button).press()
+        await table.until(lambda: not dialog.query_one("#add", Button).disabled)
+        dialog.query_one("#add", Button).press()
         await table.until(lambda: said(table) == "Take 2 of 2")
         assert table.transcript.text.endswith("Now.")
+
+
+async def test_a_correction_of_a_reply_is_asked_about_before_escape_discards_it(desktop: Desktop) -> None:
+    async with at_table(desktop, prompts=1) as table:
+        table.pane.takes.action_correct_reply()
+        await table.until(lambda: isinstance(table.app.screen, ReplyModal))
+        await table.type(" Now.")
+        await table.pilot.press("escape")
+        await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
+        await table.pilot.press("escape")
+        await table.until(lambda: isinstance(table.app.screen, ReplyModal))
+        assert table.app.screen.query_one(CappedTextArea).text.endswith(" Now.")
+
+
+async def test_a_correction_of_a_reply_stays_in_its_field_when_it_is_not_stored(desktop: Desktop) -> None:
+    async with at_table(desktop, prompts=1) as table:
+        table.pane.takes.action_correct_reply()
+        await table.until(lambda: isinstance(table.app.screen, ReplyModal))
+        dialog = table.app.screen
+        await table.type(" Now.")
+        newer = await table.session.submit_prompt(table.stored.next_slot, "And you?")
+        await table.session.wait(newer)
+        dialog.query_one("#add", Button).press()
+        refused = dialog.query_one("#text-refused", Static)
+        await table.until(lambda: "The newest reply is another one now" in str(refused.content))
+        assert dialog.query_one(CappedTextArea).text.endswith(" Now.")
+        assert not any(event.text.endswith(" Now.") for event in await table.events())
 
 
 async def test_a_reply_is_continued(desktop: Desktop) -> None:

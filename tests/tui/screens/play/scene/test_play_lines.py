@@ -266,6 +266,30 @@ async def test_a_line_that_the_store_refuses_is_not_lost(
         assert opened.query_one(CappedTextArea).has_focus
 
 
+async def test_a_line_that_was_begun_is_there_again_after_one_was_begun_in_another_chapter(
+    desktop: Desktop,
+) -> None:
+    async with at_window(desktop, prompts=1) as table:
+        app, first = table.app, table.session.id
+        assert isinstance(app, StoryEngineApp)
+
+        async def begin(text: str) -> str:
+            opened = await dialog(table, NarrationModal, "add_line")
+            begun = opened.query_one(CappedTextArea).text
+            await table.type(text)
+            await table.pilot.press("escape")
+            await table.until(lambda: app.screen is app.chapter)
+            return begun
+
+        assert await begin("One") == ""
+        await app.workspace.branch(1)
+        await table.until(lambda: app.chapter.is_open and table.session.id != first)
+        assert await begin("Two") == ""
+        await app.workspace.open(first)
+        await table.until(lambda: app.chapter.is_open and table.session.id == first)
+        assert await begin("") == "One"
+
+
 async def test_seven_characters_leave_the_answers_on_the_smallest_screen(desktop: Desktop) -> None:
     async with at_table(desktop, size=(80, 24)) as table:
         await table.session.scene.edit_secrets(secrets(*(f"The key is {where}." for where in "abcdef")))

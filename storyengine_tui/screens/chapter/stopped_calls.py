@@ -1,4 +1,4 @@
-"""Messages for quitting while something runs: what is stopped, and what is kept (promise 1)."""
+"""Sentences about the calls that leaving a chapter stops, and about the text that stays (promise 1)."""
 
 from typing import TYPE_CHECKING
 
@@ -8,11 +8,9 @@ if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
     from core.storage.snapshot import Snapshot
 
-STORING = "Storing and closing …"
-
 
 def stopped_by_leaving(session: "SessionHandle") -> str:
-    """Return what quitting does to each call that runs or waits here; empty when there is no call."""
+    """Return what leaving does to each call that runs or waits here; empty when there is no call."""
     snapshot = session.snapshot
     if session.is_read_only:
         return ""

@@ -1,0 +1,35 @@
+"""Save points of a state that the chapter has left behind by the time they are made."""
+
+import pytest
+
+from core.domain.clock import utc_now
+from core.domain.errors import StorageError
+from core.engine.services.save_points.service import SavePoints
+from tests.core.rooms.takes_model import CHUNK, play, room
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_state_before_the_newest_save_point_has_a_save_point_that_can_be_restored() -> None:
+    scene = room()
+    async with scene.opened() as session:
+        await play(session, *map(str, range(CHUNK - 1)))
+        older = session.snapshot
+        await play(session, "At the boundary", "And after it")
+        points = SavePoints(scene.store, utc_now)
+        await points.keep(session.id, "Mine")
+        assert await points.create(session.id, "late", state=older) is not None
+        assert await points.damages(session.id) == []
+
+
+async def test_a_state_whose_last_prompt_was_undone_meanwhile_has_no_save_point() -> None:
+    scene = room()
+    async with scene.opened() as session:
+        await play(session, *map(str, range(CHUNK)))
+        older = session.snapshot
+        await session.takes.undo()
+        points = SavePoints(scene.store, utc_now)
+        with pytest.raises(StorageError, match="changes faster"):
+            await points.create(session.id, "late", state=older)
+        assert "late" not in [slot.label for slot in await points.listed(session.id)]
+        assert await points.damages(session.id) == []

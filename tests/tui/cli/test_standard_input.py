@@ -1,0 +1,58 @@
+"""A text that a command reads from standard input."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from storyengine_tui.cli.exit_codes import ExitCode
+
+ROOT = Path(__file__).resolve().parents[3]
+READS = """
+import sys
+import typer
+from storyengine_tui.cli.asking import read_standard_input
+from storyengine_tui.cli.running import run
+async def read():
+    print("reading", flush=True)
+    print(await read_standard_input(6), flush=True)
+try:
+    run(read())
+except typer.Exit as end:
+    sys.exit(end.exit_code)
+"""
+
+
+def reading(tmp_path: Path) -> subprocess.Popen[bytes]:
+    """Return a program that reads, which has said so."""
+    homes = {f"STORYENGINE_{name}_DIR": str(tmp_path / name) for name in ("DATA", "CONFIG")}
+    program = subprocess.Popen(
+        [sys.executable, "-c", READS],
+        cwd=ROOT,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "HOME": str(tmp_path), **homes},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert program.stdout is not None
+    assert program.stdout.readline() == b"reading\n"
+    return program
+
+
+def test_ctrl_c_ends_a_command_that_waits_for_standard_input(tmp_path: Path) -> None:
+    with reading(tmp_path) as program:
+        program.send_signal(signal.SIGINT)
+        try:
+            assert program.wait(30) == ExitCode.INTERRUPTED
+        finally:
+            program.kill()
+        assert program.stderr is not None
+        said = program.stderr.read().decode()
+    assert said.startswith("Stopped. Everything stored so far is safe")
+    assert "Fatal" not in said
+
+
+def test_standard_input_is_read_as_far_as_it_is_wanted(tmp_path: Path) -> None:
+    with reading(tmp_path) as program:
+        said, _ = program.communicate(b"One\nTwo\n", 30)
+    assert said == b"b'One\\nTw'\n"

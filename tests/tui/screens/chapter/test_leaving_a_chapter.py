@@ -1,0 +1,66 @@
+"""Leaving a chapter for another one while a model writes in it."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from core.domain.requests.request import NarrativeRequest
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from tests.tui.engine_app import Desktop, screen_text, until
+from tests.tui.rooms.chapter_page import HELD, make_ended
+
+pytestmark = pytest.mark.anyio
+
+Go = Callable[[StoryEngineApp], Coroutine[Any, Any, object]]
+
+
+def is_writing(app: StoryEngineApp) -> bool:
+    session = app.session
+    return session is not None and any(
+        isinstance(one, NarrativeRequest) and one.is_processing for one in session.snapshot.open_requests
+    )
+
+
+async def another(app: StoryEngineApp) -> None:
+    await app.workspace.open(await app.workspace.require_engine().create())
+
+
+async def a_branch(app: StoryEngineApp) -> None:
+    await app.workspace.branch(1)
+
+
+async def a_new_one(app: StoryEngineApp) -> None:
+    await app.workspace.open_new()
+
+
+async def the_archive(app: StoryEngineApp) -> None:
+    assert app.session is not None
+    await app.workspace.archive(app.session.id)
+
+
+@pytest.mark.parametrize("go", [another, a_branch, a_new_one, the_archive])
+async def test_a_narrative_that_is_being_written_is_stopped_only_after_a_question(
+    desktop: Desktop, go: Go
+) -> None:
+    desktop.script = HELD
+    async with desktop.window(make_ended) as (pilot, app):
+        session = app.session
+        assert session is not None
+        await session.build_narrative()
+        await until(pilot, lambda: is_writing(app))
+        stored = len(await app.workspace.require_engine().sessions())
+        for answer in ("escape", "tab"):
+            app.do(go(app))
+            await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+            await until(pilot, lambda: "The writing of the chapter is stopped;" in screen_text(app))
+            await pilot.press(answer)
+            if answer == "escape":
+                await until(pilot, lambda: app.screen is app.chapter)
+                assert app.session is session
+                assert is_writing(app)
+        made = len(await app.workspace.require_engine().sessions()) - stored
+        assert made == (2 if go is another else 0), "no chapter is made before the answer"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.session not in (None, session))
