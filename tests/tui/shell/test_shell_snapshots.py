@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from textual.pilot import Pilot
@@ -38,7 +38,10 @@ from tests.tui.engine_app import Desktop, make_active, make_draft, opened, tab1,
 
 Prepare = Callable[[Engine], Awaitable[object]]
 Act = Callable[[Pilot[Any], StoryEngineApp], Awaitable[None]]
-Shown = Callable[..., bool]
+
+
+class Shown(Protocol):
+    def __call__(self, *acts: Act, prepare: Prepare | None = make_draft) -> bool: ...
 
 
 @pytest.fixture

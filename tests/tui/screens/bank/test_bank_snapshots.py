@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 import pytest
@@ -30,7 +30,10 @@ from tests.tui.engine_app import Desktop, make_active, opened, until
 
 Act = Callable[[Pilot[Any], StoryEngineApp], Awaitable[None]]
 Make = Callable[[Engine], Awaitable[object]]
-Shown = Callable[..., bool]
+
+
+class Shown(Protocol):
+    def __call__(self, *acts: Act, make: Make = make_sorted) -> bool: ...
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ async def go_to_archive(pilot: Pilot[Any], app: StoryEngineApp) -> None:
 
 
 def test_archived(shown: Shown) -> None:
-    assert shown(go_to_archive, make_archived)
+    assert shown(go_to_archive, prepare=make_archived)
 
 
 def test_purge_question(shown: Shown) -> None:
@@ -44,7 +44,7 @@ def test_purge_question(shown: Shown) -> None:
         await pilot.press("p")
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
 
-    assert shown(act, make_archived)
+    assert shown(act, prepare=make_archived)
 
 
 @pytest.mark.parametrize("typed", ["", "chap"], ids=["all", "found"])

@@ -4,7 +4,7 @@ import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from textual.pilot import Pilot
@@ -28,7 +28,10 @@ from tests.tui.rooms.one_page import gate as gate
 
 Act = Callable[[ChapterPage], Awaitable[None]]
 Make = Callable[[Engine], Awaitable[object]]
-Shown = Callable[..., bool]
+
+
+class Shown(Protocol):
+    def __call__(self, *acts: Act, make: Make = make_ended, script: Script = SCRIPT) -> bool: ...
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from textual.pilot import Pilot
@@ -12,8 +12,12 @@ from tests.tui.engine_app import Desktop
 from tests.tui.rooms.play_table import Table
 
 Act = Callable[[Table], Awaitable[None]]
-TableMatches = Callable[..., bool]
-"""Takes one act, or several that follow each other, whose names are those of their pictures."""
+
+
+class TableMatches(Protocol):
+    """Takes one act, or several that follow each other, whose names are those of their pictures."""
+
+    def __call__(self, *acts: Act) -> bool: ...
 
 
 @pytest.fixture

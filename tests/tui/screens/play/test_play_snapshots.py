@@ -1,7 +1,7 @@
 """Pictures of tab 2: empty, busy, failed, full and read-only."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Protocol
 
 import pytest
 
@@ -17,12 +17,15 @@ from tests.tui.rooms.play_table import SCRIPT, Gate, Table
 from tests.tui.rooms.play_table import gate as gate
 from tests.tui.screens.play.conftest import Act, TableMatches
 
-Shown = Callable[..., bool]
 TALE = (
     "I climb the stairs, one hand on the cold wall, and count: twenty-one steps, then the door with the "
     "brass plate that nobody has polished since the storm. Behind it I hear the sea, or something that "
     "breathes."
 )
+
+
+class Shown(Protocol):
+    def __call__(self, *acts: Act, prompts: int = 0, script: Script = SCRIPT) -> bool: ...
 
 
 @pytest.fixture

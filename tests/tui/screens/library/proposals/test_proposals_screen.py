@@ -241,4 +241,4 @@ def test_picture_of_proposals(shown: Shown, desktop: Desktop) -> None:
         await until(pilot, lambda: "It is a thief" in sides(screen)[1])
         app.clear_notifications()
 
-    assert shown(act, make_ended)
+    assert shown(act, prepare=make_ended)

@@ -1,6 +1,5 @@
 """Pictures of tab 2 where not everyone hears everything."""
 
-from collections.abc import Callable
 from functools import wraps
 
 import pytest
@@ -18,7 +17,7 @@ from tests.tui.engine_app import Desktop, make_active
 from tests.tui.rooms.play_table import SCRIPT, Table
 from tests.tui.screens.play.conftest import Act, TableMatches
 
-Shown = Callable[..., bool]
+Shown = TableMatches
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 
 

@@ -1,7 +1,5 @@
 """Pictures of tab 2 where several characters answer one prompt."""
 
-from collections.abc import Callable
-
 import pytest
 
 from core.domain.slot import Slot
@@ -12,7 +10,7 @@ from tests.tui.engine_app import Desktop, make_active
 from tests.tui.rooms.play_table import SCRIPT, Table
 from tests.tui.screens.play.conftest import Act, TableMatches
 
-Shown = Callable[[Act], bool]
+Shown = TableMatches
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 YELLOW_FAILS = Entry(match=ScriptMatch(schema="text", anywhere="Slot: 3 ("), fault=Fault.SERVER_ERROR)
 
@@ -21,11 +19,11 @@ YELLOW_FAILS = Entry(match=ScriptMatch(schema="text", anywhere="Slot: 3 ("), fau
 def shown(desktop: Desktop, table_matches: TableMatches) -> Shown:
     """Compare a picture after `act`, on a chapter in which the third character does not answer."""
 
-    def compare(act: Act) -> bool:
+    def compare(*acts: Act) -> bool:
         desktop.script = Script(reply=(YELLOW_FAILS, *SCRIPT.reply))
         desktop.prepare_now(lambda engine: make_active(engine, 1))
 
-        return table_matches(act)
+        return table_matches(*acts)
 
     return compare
 

@@ -1,6 +1,5 @@
 """Pictures of tab 2 where characters are away, have no words, or were silent for long."""
 
-from collections.abc import Callable
 from functools import wraps
 
 import pytest
@@ -13,7 +12,7 @@ from tests.tui.engine_app import Desktop, make_active
 from tests.tui.rooms.play_table import Table
 from tests.tui.screens.play.conftest import Act, TableMatches
 
-Shown = Callable[..., bool]
+Shown = TableMatches
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
 REPLIES = (
     "[action] turns the lamp down, [b]slowly[/b]",
