@@ -1,7 +1,7 @@
 """Makes what handlers of requests need: the builder, and calls that are numbered and announced (design 6)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from core.agents.context_builder import Context, ContextBuilder
@@ -27,24 +27,16 @@ QUERY_CALL: Final = 0
 """Number of the call for the vector of an input's query: the calls for an answer begin with 1."""
 
 
+@dataclass(eq=False)
 class JobFactory:
     """Makes the jobs of one session."""
 
-    def __init__(
-        self,
-        store: SessionStore,
-        gateway: ModelGateway,
-        builder: ContextBuilder,
-        save: Save,
-        bank: BankReader,
-        embeddings: EmbeddingService,
-    ) -> None:
-        self._store = store
-        self._gateway = gateway
-        self._builder = builder
-        self._save = save
-        self._bank = bank
-        self._embeddings = embeddings
+    _store: SessionStore
+    _gateway: ModelGateway
+    _builder: ContextBuilder
+    _save: Save
+    _bank: BankReader
+    _embeddings: EmbeddingService
 
     async def job(
         self, snapshot: Snapshot, request: Request, cancellation: Cancellation, publish: Publish

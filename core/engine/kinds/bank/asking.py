@@ -5,6 +5,7 @@ the same input is not asked for again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 from core.agents.answers.json_output import InvalidMemoryError
@@ -33,21 +34,15 @@ class NoAnswerError(Exception):
         self.call_records = call_records
 
 
+@dataclass(eq=False)
 class Asking:
     """The calls of one attempt; `earlier` are the answers of those before it."""
 
-    def __init__(
-        self,
-        job: Job,
-        request: BackgroundRequest,
-        choice: ModelConfig,
-        earlier: Mapping[str, EarlierAnswer],
-    ) -> None:
-        self._job = job
-        self._request = request
-        self._choice = choice
-        self._earlier = earlier
-        self._is_on_record = False
+    _job: Job
+    _request: BackgroundRequest
+    _choice: ModelConfig
+    _earlier: Mapping[str, EarlierAnswer]
+    _is_on_record = False
 
     async def ask(self, context: Context, read: Reading[Found]) -> Found:
         """Return what an answer says; one that cannot be read is shown to its author once.

@@ -1,6 +1,7 @@
 """Switches the memory bank of a chapter on and off, sets its language, waits for its reading (design 15)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from core.domain.clock import Clock
@@ -15,16 +16,14 @@ from core.engine.sync.session_writer import SessionWriter
 from core.storage.session_store import SessionStore
 
 
+@dataclass(eq=False)
 class BankKeeping:
     """Whether an open session keeps a memory bank."""
 
-    def __init__(
-        self, store: SessionStore, writer: SessionWriter, background: BackgroundWorker, clock: Clock
-    ) -> None:
-        self._store = store
-        self._writer = writer
-        self._background = background
-        self._clock = clock
+    _store: SessionStore
+    _writer: SessionWriter
+    _background: BackgroundWorker
+    _clock: Clock
 
     @property
     def unread(self) -> tuple[BackgroundRequest, ...]:
