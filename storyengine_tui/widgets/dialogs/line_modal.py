@@ -1,6 +1,5 @@
 """The base of dialogs that ask for one line."""
 
-from pathlib import Path
 from typing import ClassVar
 
 from textual import on
@@ -10,12 +9,12 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.text_line import show_line
 
 
-class LineModal(OverlayModal[str]):
+class LineModal(BoxModal[str]):
     """Ends with the line that was typed; Esc and the cancel button end it without one."""
 
     HEADING: ClassVar[str]
@@ -23,8 +22,6 @@ class LineModal(OverlayModal[str]):
     NOTE: ClassVar = ""
     LIMIT: ClassVar[int]
     SAVE: ClassVar = "Save"
-    # Absolute: a subclass may be elsewhere, and Textual would look beside it.
-    CSS_PATH = Path(__file__).with_name("dialog.tcss")
     AUTO_FOCUS = "LineField"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel"),
@@ -80,8 +77,3 @@ class LineModal(OverlayModal[str]):
             show_line(self, "#refused", reason)
         else:
             self.dismiss(line)
-
-    @on(Button.Pressed, "#cancel")
-    def action_cancel(self) -> None:
-        """Close without a line."""
-        self.dismiss(None)

@@ -11,7 +11,7 @@ from textual.widgets import Button, Static
 from core.domain.session.profile import LONGEST_MODEL
 from core.text.cleaning import is_blank
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 
 
@@ -47,11 +47,10 @@ class BranchModal(LineModal):
         )
 
 
-class ReplyModal(OverlayModal[str]):
+class ReplyModal(BoxModal[str]):
     """Ends with the GM's own text of a reply; Esc leaves the reply as it is."""
 
     AUTO_FOCUS = "CappedTextArea"
-    CSS_PATH = "../../../widgets/dialogs/dialog.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
 
     _area = getters.query_one(CappedTextArea)
@@ -81,8 +80,3 @@ class ReplyModal(OverlayModal[str]):
     @on(Button.Pressed, "#store")
     def _store(self) -> None:
         self.dismiss(self._area.text)
-
-    @on(Button.Pressed, "#cancel")
-    def action_cancel(self) -> None:
-        """Leave the reply as it is."""
-        self.dismiss(None)

@@ -11,7 +11,7 @@ from textual.widgets import Button, Static
 
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 
 
@@ -24,10 +24,9 @@ class Adders:
     """Whether any of them adds something in this chapter."""
 
 
-class AddersModal(OverlayModal[Adders]):
+class AddersModal(BoxModal[Adders]):
     """Ends with who was chosen; Esc changes nothing."""
 
-    CSS_PATH = "../../../widgets/dialogs/dialog.tcss"
     HELP = (
         "The character that spoke last is asked after 10 seconds, 1, 5 and 15 minutes and 1 hour without a "
         "word of yours whether it adds something. Typing, sending and leaving stop it. F7 says what it "
@@ -81,8 +80,3 @@ class AddersModal(OverlayModal[Adders]):
     def action_tick_all(self) -> None:
         """Tick every character."""
         self._checks.tick_only(self._session.slots)
-
-    @on(Button.Pressed, "#cancel")
-    def action_cancel(self) -> None:
-        """Leave it as it is."""
-        self.dismiss(None)

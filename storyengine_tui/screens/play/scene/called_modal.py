@@ -13,14 +13,13 @@ from textual.widgets import Button, Static
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.slot_checks import SlotOrder
 
 
-class CalledModal(OverlayModal[tuple[Slot, ...]]):
+class CalledModal(BoxModal[tuple[Slot, ...]]):
     """Ends with those who answer after the one addressed, in order; Esc changes nothing."""
 
-    CSS_PATH = "../../../widgets/dialogs/dialog.tcss"
     HELP = (
         "Tick in the order in which they answer. Each answers after the one before and sees what came "
         "before it. It holds for one prompt; all who are called hear it."
@@ -79,8 +78,3 @@ class CalledModal(OverlayModal[tuple[Slot, ...]]):
     def action_tick_present(self) -> None:
         """Tick everyone who is in the scene, in turn."""
         self._checks.tick_only([slot for slot in self._others if slot in self._session.here])
-
-    @on(Button.Pressed, "#cancel")
-    def action_cancel(self) -> None:
-        """Leave it as it is."""
-        self.dismiss(None)

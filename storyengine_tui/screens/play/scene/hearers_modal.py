@@ -15,7 +15,7 @@ from core.domain.session.absence import absence_text
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 
 
@@ -28,10 +28,9 @@ class Hearers:
     """Whether they are in the scene from now on, or hear one prompt alone."""
 
 
-class HearersModal(OverlayModal[Hearers]):
+class HearersModal(BoxModal[Hearers]):
     """Ends with who was chosen; Esc changes nothing."""
 
-    CSS_PATH = "../../../widgets/dialogs/dialog.tcss"
     HELP = (
         "Tick who hears. A choice for one prompt ends when it is sent: then those in the scene hear again. "
         "The character that a prompt is written to always hears it."
@@ -97,8 +96,3 @@ class HearersModal(OverlayModal[Hearers]):
     def action_tick_all(self) -> None:
         """Tick every character."""
         self._checks.tick_only(self._session.slots)
-
-    @on(Button.Pressed, "#cancel")
-    def action_cancel(self) -> None:
-        """Leave it as it is."""
-        self.dismiss(None)

@@ -18,7 +18,7 @@ from core.domain.story.secret import Secret, label_of
 from core.engine.session.session_handle import SessionHandle
 from core.text.cleaning import clean_line
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, run_binding_now
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
@@ -28,7 +28,7 @@ LONGEST_TITLE = 58
 """Characters of a secret in the list."""
 
 
-class AddedLineModal(OverlayModal[str]):
+class AddedLineModal(BoxModal[str]):
     """Stores a line itself, and ends with `kept` of it; the reason of a refusal is shown here.
 
     Nothing that was typed is lost by a refusal. Esc ends it as well.
@@ -38,7 +38,6 @@ class AddedLineModal(OverlayModal[str]):
     NOTE: ClassVar[str]
     STORE: ClassVar[str]
     WHO: ClassVar = "Who witnesses it:"
-    CSS_PATH = "../../../widgets/dialogs/dialog.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
 
     _checks = getters.query_one(SlotChecks)
@@ -106,7 +105,6 @@ class AddedLineModal(OverlayModal[str]):
         finally:
             self._is_storing = False
 
-    @on(Button.Pressed, "#cancel")
     def action_cancel(self) -> None:
         """Store nothing."""
         self.dismiss(self.kept(is_stored=False))
