@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 from rich.text import Text
 from textual import getters
 from textual.app import ComposeResult
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
@@ -14,6 +15,7 @@ from storyengine_tui.widgets.banner import DISMISS, Banner
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
 
+Answer = TypeVar("Answer")
 Result = TypeVar("Result")
 Row = TypeVar("Row")
 
@@ -86,7 +88,20 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
         row = self._table.cursor_row
         return self.rows[row] if 0 <= row < len(self.rows) else None
 
-    def do(self, work: Awaitable[None], *, then_reloads: bool = False) -> None:
+    def ask(self, dialog: Screen[Answer], work: Callable[[Answer], Awaitable[object]]) -> None:
+        """Show a dialog; do `work` with its answer and read the list again, unless it is None or False."""
+
+        def answered(answer: Answer | None) -> None:
+            if answer is not None and answer is not False:
+                self.do(work(answer), then_reloads=True)
+
+        self.app.push_screen(dialog, answered)
+
+    def reload_after(self, _: object) -> None:
+        """Read the list again, once a screen over it has closed."""
+        self.do(self.reload())
+
+    def do(self, work: Awaitable[object], *, then_reloads: bool = False) -> None:
         """Do this in the background; show an error above the list."""
         self.run_worker(self._perform(work, then_reloads), group="list", exit_on_error=False)
 
@@ -104,7 +119,7 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
         finally:
             self._is_doing_once = False
 
-    async def _perform(self, work: Awaitable[None], then_reloads: bool) -> None:
+    async def _perform(self, work: Awaitable[object], then_reloads: bool) -> None:
         banner = self.query_one("#trouble", Banner)
         try:
             await work

@@ -97,17 +97,10 @@ class NatureScreen(ListScreen[None, Nature]):
         row = self.chosen
         if row is None:
             return
-
-        def delete(is_confirmed: bool | None) -> None:
-            if is_confirmed:
-                self.do(self._delete(row), then_reloads=True)
-
         text = f"“{row.name}” of “{self._character.name}” is deleted from the library."
         question = ConfirmModal(f"Delete this {kind_of(row)}?", text, confirm="Delete", is_destructive=True)
-        self.app.push_screen(question, delete)
-
-    async def _delete(self, row: Nature) -> None:
-        await self._library.change(self._character.id, lambda one: without_item(one, row))
+        change = self._library.change
+        self.ask(question, lambda _: change(self._character.id, lambda one: without_item(one, row)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""

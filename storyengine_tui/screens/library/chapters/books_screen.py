@@ -16,6 +16,7 @@ from core.domain.session.session import SessionSummary
 from core.library.book import Book
 from storyengine_tui.screens.library.chapters.chapter_shelf import ChapterShelf
 from storyengine_tui.screens.library.chapters.chapters_screen import chapter_cells, is_open_in
+from storyengine_tui.screens.library.shelf.title_modal import NameModal
 
 if TYPE_CHECKING:
     from core.engine.services.library.books import BookLibrary
@@ -127,7 +128,7 @@ class BooksScreen(ChapterShelf[BookRow]):
 
     def action_new(self) -> None:
         """Ask for the title of a new book."""
-        self.ask_for_name("", self._make)
+        self.ask(NameModal(""), self._make)
 
     async def _make(self, title: str) -> None:
         book = await self._books.create(title)
@@ -141,10 +142,8 @@ class BooksScreen(ChapterShelf[BookRow]):
         if row.chapter is not None:
             self.retitle_chapter()
         else:
-            self.ask_for_name(row.book.title, partial(self._retitle, row.book))
-
-    async def _retitle(self, book: Book, title: str) -> None:
-        await self._books.save(replace(book, title=title))
+            store = self._books.save
+            self.ask(NameModal(row.book.title), lambda title: store(replace(row.book, title=title)))
 
     def action_archive(self) -> None:
         """Archive the chapter or the book under the cursor."""
@@ -160,10 +159,7 @@ class BooksScreen(ChapterShelf[BookRow]):
     def action_restore(self) -> None:
         """Bring the book under the cursor back."""
         if self.chosen is not None:
-            self.do(self._restore(self.chosen.book), then_reloads=True)
-
-    async def _restore(self, book: Book) -> None:
-        await self._books.restore(book)
+            self.do(self._books.restore(self.chosen.book), then_reloads=True)
 
     def action_purge(self) -> None:
         """Delete the book under the cursor for good, if the GM confirms it."""

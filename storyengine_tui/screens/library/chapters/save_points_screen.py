@@ -1,5 +1,6 @@
 """The save slots of one chapter: restore one into a new chapter, save one under a name, delete one."""
 
+from functools import partial
 from typing import ClassVar
 
 from rich.text import Text
@@ -70,13 +71,8 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
 
     def action_keep(self) -> None:
         """Ask for a name, and save the chapter under it as it is now."""
-
-        def keep(name: str | None) -> None:
-            if name is not None:
-                self.do(self._workspace.keep_slot(self._chapter.id, name), then_reloads=True)
-
-        chosen = self.chosen
-        self.app.push_screen(SlotNameModal(chosen.label if chosen and chosen.is_named else ""), keep)
+        name = self.chosen.label if self.chosen is not None and self.chosen.is_named else ""
+        self.ask(SlotNameModal(name), partial(self._workspace.keep_slot, self._chapter.id))
 
     def action_drop(self) -> None:
         """Delete a slot that the GM named."""

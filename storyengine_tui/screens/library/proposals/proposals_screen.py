@@ -134,13 +134,9 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
     def action_take_all(self) -> None:
         """Take all that fit, after a question."""
         rows = list(self.rows)
-
-        def answered(is_confirmed: bool | None) -> None:
-            if is_confirmed:
-                self.do(self._accept_all(rows), then_reloads=True)
-
         text = "Those that are outdated stay in the list. Each can be undone, the last one first."
-        self.app.push_screen(ConfirmModal(f"Take all {len(rows):,}?", text, confirm="Take all"), answered)
+        question = ConfirmModal(f"Take all {len(rows):,}?", text, confirm="Take all")
+        self.ask(question, lambda _: self._accept_all(rows))
 
     async def _accept_all(self, rows: "list[Offered]") -> None:
         count, outdated = await self._library.accept_all([row.proposal for row in rows])
