@@ -1,8 +1,11 @@
-"""Amounts of money, as they are read."""
+"""Amounts of money: as they are read, and the maximum of a call before it is made (design 18)."""
 
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
+from core.domain.requests.cost import FREE
+from core.domain.requests.request import Usage
+from core.ledger.prices import Quote
 from core.ledger.sums import Sum
 
 NO_CALL: Final = "No model has been called yet."
@@ -33,3 +36,21 @@ def cost_text(total: Sum) -> str:
     if total.calls and total.local == total.calls:
         return f"{dollars(total.amount)} (local)"
     return total_text(total)
+
+
+def forecast_of(quote: Quote | None, input_tokens: int, max_output_tokens: int) -> Decimal | None:
+    """Return what a call costs at most: nothing of its input cached, all of its room used; None if unknown.
+
+    The input is estimated, rather too long than too short.
+    """
+    if quote is None:
+        return None
+    whole = Usage(input_tokens=input_tokens, output_tokens=max_output_tokens)
+    amount = quote.cost(whole).amount
+    prices = quote.prices
+    if prices is None or prices.reasoning is None or amount is None:
+        return amount
+    thought = Usage(
+        input_tokens=input_tokens, output_tokens=max_output_tokens, reasoning_tokens=max_output_tokens
+    )
+    return max(amount, quote.cost(thought).amount or FREE)

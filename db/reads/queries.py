@@ -34,15 +34,9 @@ from core.domain.story.memory import BlockType, MemoryBlock, canon_of
 from core.domain.story.secret import reveals_in
 from core.storage.snapshot import Snapshot, full_deltas_from, recent_from
 from db.errors import LOAD, driver_error
-from db.reads.chapter_lists import condensed_of, lore_of, secrets_of, statuses_of
-from db.reads.replies import canon_at
-from db.reads.spending import spent_by
+from db.reads.chapter_lists import canon_at, condensed_of, lore_of, secrets_of, spent_by, statuses_of
 from db.rows import mapping
-from db.rows.condensed_mapping import to_condensed
-from db.rows.lore_mapping import to_lore
-from db.rows.prompt_block_mapping import to_prompt_blocks
-from db.rows.status_mapping import to_statuses
-from db.rows.tab1_mapping import to_tab1
+from db.rows.chapter_mapping import to_condensed, to_lore, to_prompt_blocks, to_statuses, to_tab1
 from db.tables import (
     CANON,
     EVENT,

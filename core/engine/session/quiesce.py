@@ -1,15 +1,23 @@
-"""Stops and settles all requests of an open session, and then stores a change."""
+"""Applies changes to a session once nothing runs in it, such as the reset of its chapter (design 5)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Final
 
-from core.domain.errors import IllegalCommandError
-from core.domain.ids import RequestId
+from core.domain.clock import Clock
+from core.domain.errors import IllegalCommandError, StoryEngineError
+from core.domain.ids import RequestId, SessionId, new_uuid
+from core.domain.session.session_state import SessionState
+from core.engine.changes import moves
+from core.engine.decisions import commands
+from core.engine.sync.notifications import SessionReplaced
 from core.engine.sync.session_writer import Decide, SessionWriter
 from core.storage.changes import Changes
+from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 
 STOP_TIMEOUT_SECONDS: Final = 30.0
@@ -55,3 +63,48 @@ async def _stop_everything(writer: SessionWriter, cancel: Callable[[RequestId], 
             await cancel(request.id)
             if any(other.id == request.id for other in writer.snapshot.open_requests):
                 await writer.waiters.wait(request.id)
+
+
+async def reset_session(
+    store: SessionStore,
+    writer: SessionWriter,
+    clock: Clock,
+    apply_when_idle: Callable[[Decide], Awaitable[None]],
+    save: Callable[[str], Awaitable[None]],
+    why_not: Callable[[Snapshot], str],
+) -> SessionId:
+    """Archive the session of `writer`, store a new one, and return its id.
+
+    `save` creates a save point of it, and `why_not` says why it cannot be reset. Raises IllegalCommandError,
+    and StorageError; then the session is as it was.
+    """
+    commands.require_resettable(writer.snapshot, why_not(writer.snapshot))
+    await apply_when_idle(lambda snapshot: Changes(session_id=snapshot.session.id))
+    await save("before the chapter was reset")
+    before = writer.snapshot.session
+
+    def reset(snapshot: Snapshot) -> Changes:
+        nonlocal before
+        commands.require_resettable(snapshot, why_not(snapshot))
+        before = snapshot.session
+        return _in_state(snapshot, SessionState.RESETTING, clock())
+
+    await apply_when_idle(reset)
+    fresh = moves.new_session(clock(), session_id=SessionId(new_uuid()))
+    try:
+        await store.create(fresh)
+        # Archived in its state before the reset, so that it can be restored and continued.
+        await writer.apply(lambda snapshot: _in_state(snapshot, before.state, clock(), archived_at=clock()))
+    except BaseException:  # cancelled too: undo an incomplete reset
+        with suppress(StoryEngineError):
+            await writer.apply(lambda snapshot: _in_state(snapshot, before.state, clock()))
+        raise
+    writer.listeners.publish(SessionReplaced(fresh.session_id))
+    return fresh.session_id
+
+
+def _in_state(
+    snapshot: Snapshot, state: SessionState, now: datetime, *, archived_at: datetime | None = None
+) -> Changes:
+    session = replace(snapshot.session, state=state, archived_at=archived_at, updated_at=now)
+    return Changes(session_id=session.id, session=session)

@@ -1,10 +1,12 @@
-"""The base of tasks that watch the store for an open session."""
+"""Tasks that watch the store for an open session: another window's changes, and a lost lock (design 6)."""
 
 import asyncio
 import logging
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+from core.domain.errors import StorageError
+from core.engine.sync.notifications import StorageTrouble
 from core.engine.sync.session_writer import SessionWriter
 from core.storage.session_store import SessionStore
 
@@ -39,3 +41,55 @@ class StoreTask(ABC):
     @abstractmethod
     async def _run(self) -> None:
         """Watch until the task is cancelled."""
+
+
+RESTART_SECONDS = 2.0
+"""Seconds until following restarts after an error of the store."""
+
+
+class Follower(StoreTask):
+    """A background task that publishes changes of another window and never writes."""
+
+    name = "follower"
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._follow()
+            except StorageError as error:
+                log.warning("following was interrupted", exc_info=error)
+                self._writer.listeners.publish(StorageTrouble(error))
+            await asyncio.sleep(RESTART_SECONDS)
+
+    async def _follow(self) -> None:
+        async with self._store.follow(self._writer.snapshot.session.id) as commits:
+            # Commits between the first read and the start of listening.
+            await self._writer.refresh(of_bank=True)
+            async for of_bank in commits:
+                await self._writer.refresh(of_bank=of_bank)
+
+
+POLL_SECONDS = 1.0
+"""Seconds between two queries for the holder of a lost lock."""
+
+
+class LeaseWatch(StoreTask):
+    """A background task that waits until the lock's connection is lost, then checks for another writer.
+
+    It does not reacquire the lock, so that an idle window does not lock others out; the next change does.
+    """
+
+    name = "lease watch"
+
+    async def _run(self) -> None:
+        while (lease := self._writer.lease) is not None:
+            await lease.until_lost()
+            try:
+                holder = await self._store.writer_of(lease.session_id)
+            except StorageError as error:
+                log.warning("the writer could not be queried", exc_info=error)
+            else:
+                if holder is not None:
+                    await self._writer.hear_of_writer(holder)
+            if self._writer.lease is not None and self._writer.lease.is_lost:
+                await asyncio.sleep(POLL_SECONDS)

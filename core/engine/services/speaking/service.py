@@ -19,7 +19,7 @@ from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.changes.moves import given_up, move, new_work
 from core.engine.decisions.commands import require_cast
-from core.engine.kinds.speaking.afterthought import Opening, Pause, opening_of
+from core.engine.kinds.speaking.unasked import Opening, Pause, opening_of
 from core.engine.queue.background import BackgroundWorker
 from core.engine.sync.session_writer import SessionWriter
 from core.storage.changes import Changes

@@ -12,10 +12,9 @@ from enum import Enum, auto
 from functools import partial
 from typing import Final
 
-from core.library.lore.activation.budget import Budget
 from core.library.lore.activation.buffer import ScanBuffer
 from core.library.lore.activation.compiled import LASTING, CompiledEntry
-from core.library.lore.activation.groups import Candidate, losers, score
+from core.library.lore.activation.groups import Budget, Candidate, losers, score
 from core.library.lore.activation.result import ActiveEntry, Outcome, Reason
 from core.library.lore.activation.rules import Rules, State, Verdict
 from core.library.lore.activation.scene import ActivationInput, ScanSettings
