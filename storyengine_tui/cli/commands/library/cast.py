@@ -25,8 +25,7 @@ from core.text.graphemes import head
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
-from storyengine_tui.cli.commands.library.files import PASTE, named_file
-from storyengine_tui.cli.commands.library.importing import import_each
+from storyengine_tui.cli.commands.library.files import PASTE, import_each, named_file
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import command, one_of, print_rows
 from storyengine_tui.cli.words import say

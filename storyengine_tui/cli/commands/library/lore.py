@@ -28,8 +28,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     find_session,
     lore_line,
 )
-from storyengine_tui.cli.commands.library.files import PASTE, named_file
-from storyengine_tui.cli.commands.library.importing import import_each
+from storyengine_tui.cli.commands.library.files import PASTE, import_each, named_file
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import command, one_of, print_bytes, print_rows
 from storyengine_tui.cli.words import console, say

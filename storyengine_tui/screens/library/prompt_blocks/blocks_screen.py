@@ -24,7 +24,7 @@ from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.prompt_blocks.block_screen import BlockScreen
 from storyengine_tui.screens.library.prompt_blocks.conditions import used_for
 from storyengine_tui.screens.library.prompt_blocks.outline_view import OutlineView
-from storyengine_tui.screens.library.prompt_blocks.variant_modal import VariantModal
+from storyengine_tui.screens.library.shelf.title_modal import VariantModal
 from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner

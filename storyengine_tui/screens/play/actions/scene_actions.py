@@ -1,4 +1,4 @@
-"""The actions of tab 2 about the scene: who hears what, lines of the GM, a view (design 13)."""
+"""The actions of tab 2 about the scene: who hears what, lines of the GM, what models are sent (design 13)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from textual.message import Message
 from core.domain.audience import Audience
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
+from core.domain.story.context_status import ContextStatus, status_of
 from core.domain.story.event import Event
 from core.domain.story.transcript import render_event
 from core.engine.scene.commands import ROLL
@@ -19,15 +20,15 @@ from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.play_view import PlayView
 from storyengine_tui.screens.play.scene.hearing_view import Delivery, choice_of
+from storyengine_tui.screens.play.scene.sent_view import NEXT, said_of
 from storyengine_tui.screens.play.scene.stage_view import hinted_by
 from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
-    from storyengine_tui.screens.play.scene.adders_modal import Adders
-    from storyengine_tui.screens.play.scene.hearers_modal import Hearers
     from storyengine_tui.screens.play.scene.line_modals import NarrationModal
+    from storyengine_tui.screens.play.scene.slot_modals import Adders, Hearers
 
 USUAL_DICE = "d20"
 
@@ -62,7 +63,7 @@ class SceneActions(PageActions):
 
     def action_choose_hearers(self) -> None:
         """Choose who hears the next prompt from this panel, or who is in the scene from now on."""
-        from storyengine_tui.screens.play.scene.hearers_modal import HearersModal
+        from storyengine_tui.screens.play.scene.slot_modals import HearersModal
 
         area = self.composer.shown
         if area is not None:
@@ -87,7 +88,7 @@ class SceneActions(PageActions):
 
     def action_choose_called(self) -> None:
         """Choose who answers the next prompt from this panel after its character."""
-        from storyengine_tui.screens.play.scene.called_modal import CalledModal
+        from storyengine_tui.screens.play.scene.slot_modals import CalledModal
 
         area = self.composer.shown
         if area is not None:
@@ -101,7 +102,7 @@ class SceneActions(PageActions):
 
     def action_let_add(self) -> None:
         """Choose which characters may add something unasked."""
-        from storyengine_tui.screens.play.scene.adders_modal import AddersModal
+        from storyengine_tui.screens.play.scene.slot_modals import AddersModal
 
         dialog = AddersModal(self.session.snapshot.session, self.session.afterthoughts.most)
         self.page.ask(dialog, partial(self._let_add, self.session))
@@ -262,3 +263,29 @@ def last_dice(recent: Sequence[Event]) -> str:
     rolls = [event.metadata[ROLL] for event in reversed(recent) if ROLL in event.metadata]
     notation = rolls[0].get("notation") if rolls and isinstance(rolls[0], dict) else None
     return notation if isinstance(notation, str) else USUAL_DICE
+
+
+class SendingActions(PageActions):
+    """Actions of tab 2 on lines that models are sent."""
+
+    def action_mark_here(self) -> None:
+        """Go on to the next status of the line at the cursor."""
+        event = self.reading.marked_event
+        if event is not None:
+            self._send(event, NEXT[status_of(event, self.session.snapshot.statuses)])
+
+    def action_send(self, status: str) -> None:
+        """Give the line at the cursor this status."""
+        event = self.reading.marked_event
+        if event is not None:
+            self._send(event, ContextStatus(status))
+
+    def _send(self, event: Event, status: ContextStatus) -> None:
+        self.page.do(self._store(self.session, event, status))
+
+    async def _store(self, session: "SessionHandle", event: Event, status: ContextStatus) -> None:
+        await session.scene.set_status([event], status)
+        boundary = session.snapshot.session.boundary
+        # One at a time: they would lie above each other while the key is pressed.
+        self.page.app.clear_notifications()
+        self.page.notify(said_of(event, status, boundary), timeout=4, markup=False)
