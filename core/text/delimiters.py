@@ -8,6 +8,7 @@ between.
 import re
 from difflib import get_close_matches
 from enum import StrEnum
+from typing import Final
 
 # All line ends of str.splitlines, so that every reader sees the same lines.
 _BREAKS = r"\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
@@ -106,3 +107,7 @@ def _is_like_ours(name: str) -> bool:
     """Whether it is, or nearly is, the name of a section."""
     # A story may have a single word in capitals, such as NOTES.
     return name in set(SegmentName) or ("_" in name and bool(get_close_matches(name, SegmentName, 1, _ALIKE)))
+
+
+QUOTE_MARKS: Final = frozenset("\"'`´‘’‚‛“”„‟«»‹›「」『』")
+"""Quotation marks of any language, with apostrophes and what is typed in their place."""

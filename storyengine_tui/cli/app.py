@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from storyengine_tui.cli.commands.chapter import bank, exchange, scene, sessions, slots, speaking, takes
+from storyengine_tui.cli.commands.chapter import bank, exchange, scene, sessions, slots, takes
 from storyengine_tui.cli.commands.chapter.cost import cost
 from storyengine_tui.cli.commands.chapter.play import play
 from storyengine_tui.cli.commands.chapter.search import search
@@ -39,14 +39,7 @@ app.add_typer(cast.app, name="cast")
 command(app)(proposals.ceremony)
 app.add_typer(lore.app, name="lore")
 app.add_typer(queue.app, name="queue")
-for session_work in (
-    *sessions.COMMANDS,
-    *takes.COMMANDS,
-    *scene.COMMANDS,
-    *speaking.COMMANDS,
-    exchange.export,
-    search,
-):
+for session_work in (*sessions.COMMANDS, *takes.COMMANDS, *scene.COMMANDS, exchange.export, search):
     command(app)(session_work)
 command(app, "import")(exchange.import_)
 

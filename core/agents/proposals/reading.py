@@ -15,8 +15,8 @@ from core.agents.proposals.asking import LONGEST_NAME, LONGEST_QUOTE, LONGEST_TE
 from core.domain.story.event import Event
 from core.text.analysis.repetition import words_of
 from core.text.cleaning import clean, clean_line, is_blank
+from core.text.delimiters import QUOTE_MARKS
 from core.text.graphemes import head
-from core.text.quotes import QUOTE_MARKS
 
 MOST_READ: Final = 20
 """Entries of a list that are read; no question asks for as many."""

@@ -35,10 +35,9 @@ from core.engine.queue.changes import NOT_FAILED
 from core.engine.queue.order import begun_with
 from core.engine.scene import staging
 from core.engine.scene.service import Scene
-from core.engine.services.bank.keeping import BankKeeping
+from core.engine.services.bank.keeping import BankKeeping, EarlierItems
 from core.engine.services.bank.service import Bank
 from core.engine.services.takes.service import Takes
-from core.engine.session.earlier_items import EarlierItems
 from core.engine.session.quiesce import apply_when_idle, reset_session
 from core.engine.session.session_edits import SessionEdits
 from core.engine.session.session_parts import SessionParts

@@ -12,7 +12,7 @@ import storyengine_tui.screens
 import storyengine_tui.shell.palette
 import storyengine_tui.widgets
 from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal
-from storyengine_tui.screens.library.cast.identity_modal import IdentityModal
+from storyengine_tui.screens.library.cast.character_modals import IdentityModal
 from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
 from storyengine_tui.screens.models.permission.fetch_modal import FetchModal
 from storyengine_tui.screens.narrative.revisions.correction_modal import CorrectionModal

@@ -1,27 +1,34 @@
-"""`storyengine present`, `scene`, `mark`, `reveal`, `roll`, `write`: the scene of a chapter, and secrets."""
+"""`storyengine present`, `scene`, `mark`, `reveal`, `roll`, `write`, `away`, `silence`, `hint`: the scene."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Annotated, Final
 
 import typer
 
 from core.context.visibility import names_of
-from core.domain.audience import EVERYONE, Audience
+from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.clock import utc_now
 from core.domain.dice import read_dice
 from core.domain.dice import roll as roll_dice
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.story.context_status import ContextStatus
+from core.engine.scene import staging
 from core.engine.scene.commands import add_roll
+from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
+from storyengine_tui.bootstrap import hint_rules, running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import (
     SessionArgument,
+    away_line,
     closed_chapter,
     find_character,
+    find_session,
     open_chapter,
+    silence_line,
 )
+from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import one_of
 from storyengine_tui.cli.words import say
 
@@ -151,4 +158,77 @@ def _audience(snapshot: Snapshot, names: Iterable[str]) -> Audience:
     return snapshot.session.audience_of(find_character(snapshot, name) for name in names)
 
 
-COMMANDS = (present, scene, mark, reveal, roll, write)
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="NAME", help="Characters, by name or number.", show_default=False),
+]
+
+
+async def away(
+    session: SessionArgument,
+    names: Names = None,
+    until: Annotated[int, typer.Option(help="The prompt at which they are back; 0 until --back.")] = 0,
+    back: Annotated[bool, typer.Option("--back", help="They are back now.")] = False,
+) -> None:
+    """Say who is away from a chapter, send characters away, or bring them back."""
+    async with closed_chapter(session) as closed:
+        for name in names or ():
+            await closed.apply(_leaving(name, until, is_back=back))
+        chapter = (await closed.reads.load()).session
+    say(away_line(chapter) or "Away: no one")
+
+
+def _leaving(name: str, until: int, *, is_back: bool) -> Callable[[Snapshot], Changes]:
+    def decide(snapshot: Snapshot) -> Changes:
+        slot = find_character(snapshot, name)
+        if is_back:
+            return staging.bring_back(snapshot, slot, utc_now())
+        return staging.send_away(snapshot, slot, until, utc_now())
+
+    return decide
+
+
+async def silence(
+    session: SessionArgument,
+    names: Names = None,
+    everyone: Annotated[bool, typer.Option("--everyone", help="The whole cast may.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Everyone answers in words.")] = False,
+) -> None:
+    """Say which characters of a chapter may act without words or say nothing, or choose them."""
+    async with closed_chapter(session) as closed:
+        if names or everyone or off:
+            told = await closed.reads.load()
+            slots = {find_character(told, name) for name in names or ()}
+            chosen = NOBODY if off else EVERYONE if everyone else slots
+            await closed.scene.set_silence(chosen)
+        chapter = (await closed.reads.load()).session
+    say(silence_line(chapter) or "May be silent: no one")
+
+
+async def hint(
+    session: SessionArgument,
+    prompts: Annotated[
+        int | None,
+        typer.Argument(
+            metavar="[PROMPTS]", help="After how many prompts to point a character out; 0 for never."
+        ),
+    ] = None,
+) -> None:
+    """Say which characters of a chapter were silent for long; with a number, point them out on tab 2."""
+    configuration = await unlocked()
+    rules = hint_rules(configuration.settings)
+    async with running_catalog(configuration) as catalog:
+        closed = catalog.closed(await find_session(catalog, session))
+        if prompts is not None:
+            await closed.scene.set_hint(prompts)
+        chapter, hints = await closed.reads.hints(rules)
+    if not chapter.hint_after:
+        say("No hints: name a number of prompts, such as 9.")
+        return
+    for one in hints:
+        say(f"{chapter.name_of(one.slot)}: {one.text}")
+    if not hints:
+        say(f"No one was silent for {chapter.hint_after:,} prompts or {rules.minutes:,} minutes of play.")
+
+
+COMMANDS = (present, scene, mark, reveal, roll, write, away, silence, hint)

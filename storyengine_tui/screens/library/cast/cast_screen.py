@@ -19,8 +19,7 @@ from core.library.characters.pause import pause_text, read_end
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.library.cast.details_modal import DetailsModal, PauseModal
-from storyengine_tui.screens.library.cast.identity_modal import IdentityModal
+from storyengine_tui.screens.library.cast.character_modals import DetailsModal, IdentityModal, PauseModal
 from storyengine_tui.screens.library.cast.nature_screen import NatureScreen
 from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen
 from storyengine_tui.screens.library.proposals.proposing import answered
