@@ -50,11 +50,8 @@ class Viewpoints:
         from storyengine_tui.screens.narrative.viewpoint_modal import ViewpointModal
 
         session = self._page.session
-        self._page.ask(ViewpointModal(session.snapshot.session), partial(self._begin, session))
-
-    def _begin(self, session: "SessionHandle", viewpoint: Slot | None) -> None:
-        if viewpoint is not None:
-            self._page.do(self._build(session, viewpoint), group="build")
+        dialog = ViewpointModal(session.snapshot.session)
+        self._page.ask_for(dialog, partial(self._build, session), group="build")
 
     def show_stored(self, running: NarrativeRequest | None, *, has_drafts: bool) -> None:
         """Show the viewpoint of each version of another session."""

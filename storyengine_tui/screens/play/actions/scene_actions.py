@@ -165,24 +165,20 @@ class SceneActions(PageActions):
         """Choose who leaves the scene for a while, or is back."""
         from storyengine_tui.screens.play.scene.stage_modals import AwayModal
 
-        self.page.ask(AwayModal(self.session), lambda _: None)
+        self.page.ask(AwayModal(self.session))
 
     def action_let_be_silent(self) -> None:
         """Choose who may act without words or say nothing."""
         from storyengine_tui.screens.play.scene.stage_modals import SilenceModal
 
-        self.page.ask(SilenceModal(self.session), lambda _: None)
+        self.page.ask(SilenceModal(self.session))
 
     def action_hint_after(self) -> None:
         """Choose after how many prompts a silent character is pointed out."""
         from storyengine_tui.screens.play.scene.stage_modals import HintModal
 
         now = self.session.snapshot.session.hint_after
-        self.page.ask(HintModal(str(now) if now else ""), partial(self._hint_after, self.session))
-
-    def _hint_after(self, session: "SessionHandle", typed: str | None) -> None:
-        if typed is not None:
-            self.page.do(set_hint(session, typed))
+        self.page.ask_for(HintModal(str(now) if now else ""), partial(set_hint, self.session))
 
     def look_for_hints(self, snapshot: Snapshot) -> None:
         """Look again who was silent for long, if anything has changed on which that depends."""
@@ -206,7 +202,7 @@ class SceneActions(PageActions):
         reply = self.reading.reasoned
         if reply is not None:
             line = render_event(reply, self.session.snapshot.session)
-            self.page.ask(ReasonModal(line, reply.reason), lambda _: None)
+            self.page.ask(ReasonModal(line, reply.reason))
 
     def action_why_here(self) -> None:
         """Do the same by a key of the transcript."""

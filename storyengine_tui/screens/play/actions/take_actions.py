@@ -69,11 +69,7 @@ class TakeActions(PageActions):
         reply = next((event for event in reversed(snapshot.recent) if event.slot is not None), None)
         text = "" if reply is None or reply.is_silent else reply.text
         dialog = ReplyModal(text, snapshot.session.limits.transcript)
-        self.page.ask(dialog, partial(self._correct_reply, self.session))
-
-    def _correct_reply(self, session: "SessionHandle", text: str | None) -> None:
-        if text is not None:
-            self.page.do(session.takes.correct_reply(text))
+        self.page.ask_for(dialog, self.session.takes.correct_reply)
 
     def action_strike_unasked(self) -> None:
         """Take what a character added last to the newest prompt out of the story."""
