@@ -32,10 +32,7 @@ _SAYING = r"(?:says?|said|asks?|asked|repl(?:y|ies|ied)|answers?|answered)"
 
 
 def build_context(
-    setup: AgentSetup,
-    knowledge: CharacterKnowledge,
-    prompt_text: str,
-    lore: "FoundLore | None" = None,
+    setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text: str, lore: "FoundLore | None" = None
 ) -> Context:
     """Return the input of one character: rules, identity, secrets, its sheet, memory, recent context, lore,
     what is recalled, GM's prompt.

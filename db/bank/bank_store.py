@@ -34,15 +34,7 @@ from db.rows.bank_mapping import (
     to_replacement,
 )
 from db.rows.mapping import to_request
-from db.tables import (
-    BANK_ACCESS,
-    BANK_ITEM,
-    BANK_REVISION,
-    BOOK_CHAPTER,
-    LLM_REQUEST,
-    SESSION,
-    TAB1_INPUT,
-)
+from db.tables import BANK_ACCESS, BANK_ITEM, BANK_REVISION, BOOK_CHAPTER, LLM_REQUEST, SESSION, TAB1_INPUT
 from db.writes.commit_statement import BANK_CHANGED, channel_of
 
 

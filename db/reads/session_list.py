@@ -4,24 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import (
-    ColumnElement,
-    and_,
-    case,
-    func,
-    select,
-)
+from sqlalchemy import ColumnElement, and_, case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.session.limits import EARLIEST_TIME, LATEST_TIME
 from core.domain.session.session import SessionSummary
 from core.domain.session.session_state import SessionState
 from db.rows import mapping
-from db.tables import (
-    NARRATIVE_DRAFT,
-    SESSION,
-    TAB1_INPUT,
-)
+from db.tables import NARRATIVE_DRAFT, SESSION, TAB1_INPUT
 
 _TITLE_CHARS: Final = 500
 

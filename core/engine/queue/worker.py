@@ -50,12 +50,7 @@ class Worker(ABC):
     name: ClassVar[str]
 
     def __init__(
-        self,
-        writer: SessionWriter,
-        jobs: JobFactory,
-        clock: Clock,
-        backoffs: Backoffs,
-        switch: QueueSwitch,
+        self, writer: SessionWriter, jobs: JobFactory, clock: Clock, backoffs: Backoffs, switch: QueueSwitch
     ) -> None:
         self._writer = writer
         self._jobs = jobs

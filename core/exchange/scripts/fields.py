@@ -64,13 +64,7 @@ class FieldReader:
         return self.profiles.get(slot, NO_PROFILE)
 
     def text(
-        self,
-        table: Mapping[str, object],
-        key: str,
-        location: str,
-        limit: int,
-        *,
-        is_required: bool = False,
+        self, table: Mapping[str, object], key: str, location: str, limit: int, *, is_required: bool = False
     ) -> str:
         """Return a text, cleaned and without white space around it; empty, reported, where it cannot be."""
         value = table.get(key, "")
@@ -87,12 +81,7 @@ class FieldReader:
         return text
 
     def number(
-        self,
-        table: Mapping[str, object],
-        key: str,
-        location: str,
-        bounds: tuple[int, int],
-        default: int,
+        self, table: Mapping[str, object], key: str, location: str, bounds: tuple[int, int], default: int
     ) -> int:
         """Return a whole number within `bounds`, both included; the default, reported, for another value."""
         if key not in table:

@@ -329,10 +329,7 @@ DELTA_SECTIONS: tuple[tuple[str, Lines], ...] = (
     (
         "Found",
         _records_of(
-            "items_clues_discovered",
-            ("", "thing"),
-            (" — found by ", "who_found"),
-            (" — ", "why_it_matters"),
+            "items_clues_discovered", ("", "thing"), (" — found by ", "who_found"), (" — ", "why_it_matters")
         ),
     ),
     (

@@ -274,11 +274,7 @@ async def _was_read(job: Job, request: BackgroundRequest) -> bool:
 
 
 def _known(
-    job: Job,
-    request: BackgroundRequest,
-    items: Sequence[Item],
-    book: EarlierBank,
-    events: Sequence[Event],
+    job: Job, request: BackgroundRequest, items: Sequence[Item], book: EarlierBank, events: Sequence[Event]
 ) -> Known:
     """Return the names of the cast, and of people and places that the audience may know, newest first."""
     session, cast = job.snapshot.session, job.snapshot.cast

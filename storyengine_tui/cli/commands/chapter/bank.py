@@ -13,14 +13,7 @@ from rich.text import Text
 
 from core.context.visibility import names_of
 from core.domain.audience import EVERYONE
-from core.domain.bank.details import (
-    DETAILS_OF,
-    Details,
-    ItemKind,
-    QuoteDetails,
-    StateDetails,
-    ThreadDetails,
-)
+from core.domain.bank.details import DETAILS_OF, Details, ItemKind, QuoteDetails, StateDetails, ThreadDetails
 from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
 from core.domain.clock import utc_now
@@ -46,13 +39,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
 from storyengine_tui.cli.running import command, one_of
 from storyengine_tui.cli.words import console, say, say_wrong
 from storyengine_tui.screens.bank.bank_rows import mark_of, spoken
-from storyengine_tui.screens.bank.item_numbers import (
-    has_id,
-    read_decay,
-    read_items,
-    read_prompt,
-    shown_id,
-)
+from storyengine_tui.screens.bank.item_numbers import has_id, read_decay, read_items, read_prompt, shown_id
 
 Find = Callable[[str], Slot]
 

@@ -350,8 +350,7 @@ async def restore_chapter(name: str) -> None:
 
 
 async def purge(
-    session: SessionArgument,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    session: SessionArgument, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
 ) -> None:
     """Delete an archived chapter for good."""
     configuration = await unlocked()

@@ -264,10 +264,7 @@ async def set_(
 
 
 @command(app)
-async def pause(
-    name: Name,
-    until: Annotated[str, typer.Option(metavar="DATE", help=EXPECTED)] = "",
-) -> None:
+async def pause(name: Name, until: Annotated[str, typer.Option(metavar="DATE", help=EXPECTED)] = "") -> None:
     """Pause a character: a chapter that is locked meanwhile has it away until the end, or until resume."""
     end = read_end(until)
     async with running_catalog(await unlocked()) as catalog:

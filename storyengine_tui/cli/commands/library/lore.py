@@ -73,9 +73,7 @@ async def new_(name: Annotated[str, typer.Argument(help="What it is called in th
 
 
 @command(app)
-async def show(
-    file: NameOrFile,
-) -> None:
+async def show(file: NameOrFile) -> None:
     """Show the entries of a lorebook: name, keys, whether each is on, and its order."""
     lore_file = await _found(file)
     entries = lore_file.book.entries

@@ -14,12 +14,7 @@ from textual.widgets import DataTable, Select, Static
 
 from core.agents.sections.prompt_blocks import PromptOutline
 from core.domain.agent_role import AGENT_NAMES, AgentRole
-from core.domain.session.prompt_block import (
-    DEFAULT_VARIANT,
-    LONGEST_PROMPT_BLOCKS,
-    PromptBlock,
-    PromptBlocks,
-)
+from core.domain.session.prompt_block import DEFAULT_VARIANT, LONGEST_PROMPT_BLOCKS, PromptBlock, PromptBlocks
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot

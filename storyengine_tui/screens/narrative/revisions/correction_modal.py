@@ -55,11 +55,7 @@ class CorrectionModal(StoredTextModal):
     )
 
     def __init__(
-        self,
-        store: Store,
-        room: int,
-        kept: KeptText | None = None,
-        roster: Sequence[tuple[Slot, str]] = (),
+        self, store: Store, room: int, kept: KeptText | None = None, roster: Sequence[tuple[Slot, str]] = ()
     ) -> None:
         super().__init__(
             self._store_for_chosen, min(LONGEST_CORRECTION, room), kept.read() if kept is not None else ""

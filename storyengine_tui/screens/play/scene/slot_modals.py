@@ -60,8 +60,7 @@ class HearersModal(BoxModal[Hearers]):
             yield Static(Content(f"Who hears what you write to {name}"), classes="dialog--title")
             yield SlotChecks([(slot, self._line(slot)) for slot in sorted(self._session.slots)], self._ticked)
             yield Static(
-                "Space ticks. From now on: in the scene until you change it.",
-                classes="dialog--muted",
+                "Space ticks. From now on: in the scene until you change it.", classes="dialog--muted"
             )
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Cancel", id="cancel")
