@@ -16,7 +16,7 @@ from core.engine.recall.search import Hit, excerpt_of
 from core.engine.recall.texts import HitPlace
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.shared.background import run_in_background
-from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.one_line import EntryField
@@ -125,10 +125,7 @@ class SearchScreen(ListScreen[Hit, Hit]):
         who = f"{clean_line(hit.who)}: " if hit.who else ""
         # Fewer words than on the command line: what was found is to be in view.
         excerpt = clean_line(excerpt_of(hit.text, hit.start, self.size.width // 6))
-        return (
-            Text(place_of(hit, with_chapter=self._is_wide), no_wrap=True, overflow="ellipsis"),
-            Text(f"{hit.by_meaning}{who}{excerpt}", no_wrap=True, overflow="ellipsis"),
-        )
+        return (cut(place_of(hit, with_chapter=self._is_wide)), cut(f"{hit.by_meaning}{who}{excerpt}"))
 
 
 async def search_in(engine: "Engine", session_id: SessionId) -> SearchScreen:

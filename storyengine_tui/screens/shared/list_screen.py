@@ -129,3 +129,8 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
             banner.show(error.message, hint=error.hint, actions=(DISMISS,))
         else:
             banner.hide()
+
+
+def cut(text: str, style: str = "") -> Text:
+    """Return a cell of one line, which ends with an ellipsis where the column has no room for it."""
+    return Text(text, style, no_wrap=True, overflow="ellipsis")

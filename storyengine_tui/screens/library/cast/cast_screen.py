@@ -25,6 +25,7 @@ from storyengine_tui.screens.library.proposals.proposals_screen import Proposals
 from storyengine_tui.screens.library.proposals.proposing import answered
 from storyengine_tui.screens.library.shelf.kept_shelf import KeptShelf
 from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.screens.shared.list_screen import cut
 
 if TYPE_CHECKING:
     from core.engine.services.library.characters import CharacterLibrary
@@ -73,11 +74,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         about = row.short_description or clean_line(head(row.identity, _SHOWN))
         proposed = f"{count:,} proposed (c)" if (count := self._proposed[row.id]) else ""
         about = " · ".join(filter(None, (pause_text(row, utc_now()), proposed, about)))
-        return (
-            Text(row.name, no_wrap=True, overflow="ellipsis"),
-            Text(row.group, no_wrap=True, overflow="ellipsis"),
-            Text(about, no_wrap=True, overflow="ellipsis"),
-        )
+        return (cut(row.name), cut(row.group), cut(about))
 
     def words_of(self, row: LibraryCharacter) -> str:
         """Return names, group and description."""

@@ -26,7 +26,7 @@ from core.library.characters.nature import (
 )
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
-from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
 from storyengine_tui.widgets.fields.one_line import LineField
@@ -171,7 +171,7 @@ def _cells_of(row: Nature) -> tuple[Text, ...]:
         if text and name != "name" and not is_number(row, name)
     )
     cells = (kind_of(row), row.name, numbers, about)
-    return tuple(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells)
+    return tuple(cut(cell) for cell in cells)
 
 
 _SHORT = {"strength": "str", "sentiment": "sent", "exposure_now": "exp", "exposure_desired": "of"}

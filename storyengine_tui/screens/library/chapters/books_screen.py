@@ -17,6 +17,7 @@ from core.library.book import Book
 from storyengine_tui.screens.library.chapters.chapter_shelf import ChapterShelf
 from storyengine_tui.screens.library.chapters.chapters_screen import chapter_cells, is_open_in
 from storyengine_tui.screens.library.shelf.title_modal import NameModal
+from storyengine_tui.screens.shared.list_screen import cut
 
 if TYPE_CHECKING:
     from core.engine.services.library.books import BookLibrary
@@ -104,10 +105,10 @@ class BooksScreen(ChapterShelf[BookRow]):
         """Return the cells of a book, or of a chapter with its number."""
         book, chapter = row.book, row.chapter
         if chapter is None:
-            title = Text(book.title, style="bold", no_wrap=True, overflow="ellipsis")
+            title = cut(book.title, style="bold")
             count = len(book.chapters)
             about = f"{count} chapter{'' if count == 1 else 's'}"
-            return title, Text(about), Text(), Text(book.author, no_wrap=True, overflow="ellipsis")
+            return title, Text(about), Text(), cut(book.author)
         number = f"  {book.number_of(chapter.id)}. "
         is_open = is_open_in(self._workspace, chapter)
         title, *others = chapter_cells(chapter, self._room - len(number), is_open=is_open)

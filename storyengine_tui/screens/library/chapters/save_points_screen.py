@@ -14,7 +14,7 @@ from core.domain.session.session import SessionSummary
 from core.domain.story.save_point import AUTOMATIC, NAMED, SavePoint
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.shelf.title_modal import SlotNameModal
-from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 NONE_TAKEN = "No save slots yet: the first is created when the chapter is locked. k saves one under a name."
@@ -101,7 +101,7 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
 def _cells(slot: SavePoint) -> tuple[Text, Text, Text, Text, Text]:
     return (
         Text(str(slot.number), justify="right"),
-        Text(slot.label, style="bold" if slot.is_named else "", no_wrap=True, overflow="ellipsis"),
+        cut(slot.label, style="bold" if slot.is_named else ""),
         Text(STATE_LABELS[slot.state]),
         Text(str(slot.prompt_index), justify="right"),
         Text(f"{slot.taken_at.astimezone():%d %b %H:%M}"),

@@ -24,7 +24,7 @@ from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.prompt_blocks.block_screen import BlockScreen
 from storyengine_tui.screens.library.prompt_blocks.conditions import used_for
 from storyengine_tui.screens.library.shelf.title_modal import VariantModal
-from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -186,8 +186,8 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
         return (
             Text(f"{block.order:,}", justify="right"),
             Text(("on" if is_used else OF_ANOTHER) if block.is_on else "off"),
-            _cut(block.name),
-            _cut(used_for(block, self._session.snapshot.session)),
+            cut(block.name),
+            cut(used_for(block, self._session.snapshot.session)),
         )
 
     def _store(self, blocks: PromptBlocks) -> None:
@@ -271,7 +271,3 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
         if action == "drop_variant":
             return self._blocks.variant != DEFAULT_VARIANT
         return True
-
-
-def _cut(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ellipsis")

@@ -13,7 +13,7 @@ from textual.widgets import DataTable, Static
 from core.domain.ids import CharacterId, SessionId
 from core.library.proposals.words import about, origin, proposed, there
 from core.text.cleaning import clean_line
-from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -93,7 +93,7 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
     def _cells_of(self, row: "Offered") -> list[Text]:
         cells = [] if self._character_id is not None else [row.character.name]
         cells += [about(row.proposal), origin(row.proposal), OUTDATED if row.is_outdated else ""]
-        return [Text(clean_line(cell), no_wrap=True, overflow="ellipsis") for cell in cells]
+        return [cut(clean_line(cell)) for cell in cells]
 
     @on(DataTable.RowHighlighted)
     def _show_sides(self) -> None:

@@ -15,7 +15,7 @@ from core.library.characters.character import LibraryCharacter
 from core.library.characters.pause import pause_text
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
-from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.fields.one_line import EntryField
 
 NOBODY = "No character has these words in its name or its description."
@@ -90,7 +90,4 @@ def _words_of(character: LibraryCharacter) -> str:
 def _cells_of(character: LibraryCharacter) -> tuple[Text, Text]:
     about = character.short_description or clean_line(head(character.identity, _SHOWN))
     about = " · ".join(filter(None, (pause_text(character, utc_now()), about)))
-    return (
-        Text(character.name, no_wrap=True, overflow="ellipsis"),
-        Text(about, no_wrap=True, overflow="ellipsis"),
-    )
+    return (cut(character.name), cut(about))
