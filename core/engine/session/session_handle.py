@@ -43,7 +43,7 @@ from core.engine.session.session_edits import SessionEdits
 from core.engine.session.session_parts import SessionParts
 from core.engine.session.session_reader import SessionReader
 from core.engine.sync.notifications import BankChanged, WriterChanged, WriterGone
-from core.engine.sync.store_task import Follower, LeaseWatch
+from core.engine.sync.session_tasks import Follower, LeaseWatch
 from core.engine.sync.subscriptions import Listener
 from core.gateway.model_gateway import CallResult
 from core.storage.changes import Changes

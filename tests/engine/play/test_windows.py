@@ -25,7 +25,7 @@ from core.engine.sync.notifications import (
     WriterChanged,
     WriterGone,
 )
-from core.engine.sync.store_task import Follower
+from core.engine.sync.session_tasks import Follower
 from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from tests.engine.windows import (

@@ -9,7 +9,7 @@ from core.context.segments import Context
 from core.context.window import parts_of, window_text
 from core.context.working_memory import working_memory_text
 from core.text.cleaning import clean, clean_line
-from storyengine_tui.screens.calls.inputs.lore_passages import passages_of_lore
+from storyengine_tui.screens.calls.inputs.passages import passages_of_lore
 from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
 from storyengine_tui.widgets.reading.memory_outline import Passage
 

@@ -9,8 +9,8 @@ from core.context.window import WINDOW_NOTES, kept_share, read_notes
 from core.domain.requests.request import ReplyRequest
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.calls.inputs.call_rows import CallRow, Segment, segments_of
+from storyengine_tui.screens.calls.inputs.passages import window_parts
 from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
-from storyengine_tui.screens.calls.inputs.window_passages import window_parts
 from storyengine_tui.widgets.plot import plot_lines
 from storyengine_tui.widgets.reading.memory_outline import Passage
 

@@ -23,8 +23,7 @@ from storyengine_tui.screens.play.play_view import PlayView, numbered, progress_
 from storyengine_tui.screens.play.scene.hearing_view import mark_of
 from storyengine_tui.screens.play.scene.sent_view import marks_of
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
-from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
-from storyengine_tui.screens.play.transcript.quote_marks import QuoteMarks
+from storyengine_tui.screens.play.transcript.played_events import PlayedEvents, QuoteMarks
 from storyengine_tui.screens.play.transcript.take_line import TakeLine
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.char_counter import CharCounter
