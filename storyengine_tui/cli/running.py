@@ -64,6 +64,11 @@ def one_of(kind: type[StrEnum]) -> dict[str, Any]:
     return {"parser": read, "metavar": "|".join(kind)}
 
 
+def given(**options: object) -> dict[str, Any]:
+    """Return the options that were given: what the others are about stays as it is."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def run(command: Coroutine[object, object, None], *, is_debug: bool = False) -> None:
     """Run `command` to its end; raise typer.Exit with a documented code when it fails.
 

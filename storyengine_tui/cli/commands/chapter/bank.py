@@ -36,7 +36,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     find_character,
     open_chapter,
 )
-from storyengine_tui.cli.running import command, one_of
+from storyengine_tui.cli.running import command, given, one_of
 from storyengine_tui.cli.words import console, say, say_wrong
 from storyengine_tui.screens.bank.bank_rows import mark_of, spoken
 from storyengine_tui.screens.bank.item_numbers import has_id, read_decay, read_items, read_prompt, shown_id
@@ -280,15 +280,11 @@ async def edit(
         (found,) = await _found(bank, [item])
         changed = replace(
             found,
-            name=found.name if name is None else name,
-            text=found.text if text is None else text,
             about=found.about if about is None else find(about) if about.strip() else None,
             details=await _details(bank, found, over, proves),
-            importance=found.importance if importance is None else importance,
-            confidence=found.confidence if confidence is None else confidence,
-            sentiment=found.sentiment if sentiment is None else sentiment,
             decay_rate=found.decay_rate if fading is None else read_decay(fading, found.decay_rate),
             expires_at=found.expires_at if until is None else read_prompt(until),
+            **given(name=name, text=text, importance=importance, confidence=confidence, sentiment=sentiment),
         )
         await bank.edit(found, changed)
     say(f"Stored: {shown_id(found.id)}.")
