@@ -1,7 +1,7 @@
-"""The vectors of items, where the server has pgvector (design 15).
+"""Vectors of items, and of pieces of texts for the GM's search, where the server has pgvector (design 15).
 
-Their table is made when it is first asked for, and by no migration: a server without the extension has the
-same schema. Vectors can be made again from the items, so that no export and no backup has them.
+Their tables are made when they are first asked for, and by no migration: a server without the extension has
+the same schema. Vectors can be made again from the items and texts, so that no export and no backup has them.
 """
 
 import logging

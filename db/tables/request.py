@@ -1,4 +1,4 @@
-"""Requests and the provenance of their calls; the queue that all windows share (design 17)."""
+"""Requests to models, and their provenance, which is append-only; the queue that all windows share."""
 
 from datetime import datetime
 from decimal import Decimal

@@ -252,7 +252,7 @@ class PromptBlocksRow(Row, table=True):
 
 
 class SessionLorebookRow(Row, table=True):
-    """One lorebook of a chapter; `label` is the audience that may know it."""
+    """One lorebook of a chapter, its copy a content of it; `label` is the audience that may know it."""
 
     __tablename__ = "session_lorebook"
     __table_args__ = (

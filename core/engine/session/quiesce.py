@@ -1,4 +1,4 @@
-"""Applies changes to a session once nothing runs in it, such as the reset of its chapter (design 5)."""
+"""Stops and settles all requests of an open session, and then stores a change, such as a reset (design 5)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

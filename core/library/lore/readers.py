@@ -1,4 +1,4 @@
-"""Reads lorebooks: those of cards, SillyTavern's world info, and the formats of three others."""
+"""Reads lorebooks: of cards, SillyTavern, NovelAI, Agnai and Risu; the last three are not written."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

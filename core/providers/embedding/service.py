@@ -1,4 +1,7 @@
-"""Any service that answers `POST /v1/embeddings` in OpenAI's form, by its account's client (design 18)."""
+"""Any service that answers `POST /v1/embeddings` in OpenAI's form, by its account's client (design 18).
+
+The answer is data from outside: read with bounds, or refused.
+"""
 
 import asyncio
 import json

@@ -60,7 +60,11 @@ class NoAnswerError(Exception):
 
 @dataclass(eq=False)
 class Asking:
-    """The calls of one attempt; `earlier` are the answers of those before it."""
+    """The calls of one attempt, each answer stored at once; `earlier` are the answers of those before it.
+
+    So an attempt after a crash, or after it made room for the play, goes on with the next question: an answer
+    to the same input is not asked for again.
+    """
 
     _job: Job
     _request: BackgroundRequest

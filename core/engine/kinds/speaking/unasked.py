@@ -162,7 +162,10 @@ class HeartbeatOutcome:
 
 
 class HeartbeatHandler(BackgroundHandler[HeartbeatOutcome]):
-    """Handles heartbeats; the request's text is the number of the prompt of the character's last reply."""
+    """Handles heartbeats, whose answers are hints to the GM alone.
+
+    The request's text is the number of the prompt of the character's last reply.
+    """
 
     async def run(
         self, job: Job, request: BackgroundRequest

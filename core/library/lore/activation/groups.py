@@ -96,7 +96,7 @@ def score(primary: Sequence[bool], secondary: Sequence[bool], logic: Logic) -> i
 
 
 class Budget:
-    """Counts the tokens of the entries that were admitted."""
+    """Counts the tokens of admitted entries: of all books, and of each that has a budget of its own."""
 
     def __init__(self, most: int | None, count_tokens: Callable[[str], int]) -> None:
         self._most = most
