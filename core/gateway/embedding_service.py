@@ -24,8 +24,7 @@ from core.gateway.cashier import PlannedCall
 from core.gateway.embedding_records import EmbeddingCall, EmbeddingProgress, records_of
 from core.gateway.lanes import said_of
 from core.gateway.model_gateway import ModelGateway, ended
-from core.gateway.places import LanePlace
-from core.gateway.rate_limit import MinuteLimit
+from core.gateway.places import LanePlace, MinuteLimit
 from core.providers.base import ProviderError
 from core.providers.embedding.base import Embedder, Vector, shortened, texts_of_query
 

@@ -15,8 +15,7 @@ from core.config.models.assignments import ModelAssignments
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import Request
-from core.gateway.places import LanePlace, Places
-from core.gateway.rate_limit import MinuteLimit
+from core.gateway.places import LanePlace, MinuteLimit, Places
 from core.providers.base import Provider, ProviderError
 from core.storage.queue_store import SharedPlaces
 

@@ -27,8 +27,7 @@ from core.gateway.call_records import CallRecords, failure_of, input_contents
 from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import Cashier, Following, PlannedCall, nothing_follows
 from core.gateway.lanes import Lane, Lanes, said_of
-from core.gateway.places import LanePlace
-from core.gateway.rate_limit import RateLimiter
+from core.gateway.places import LanePlace, RateLimiter
 from core.ledger.ceilings import CeilingGuard
 from core.ledger.prices import PriceBook
 from core.providers.base import Completion, ModelRequest, Provider, ProviderError, TextDelta

@@ -225,7 +225,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp):
 
     def action_look_back(self, with_ceremony: bool) -> None:
         """Ask what the chapter that has ended means for its characters."""
-        from storyengine_tui.screens.library.proposals.proposing import propose_changes
+        from storyengine_tui.screens.library.proposals.proposals_screen import propose_changes
 
         engine, session = self.engine, self.session
         if engine is not None and session is not None:

@@ -54,7 +54,7 @@ async def respelled(
     character who is asked knows: of its cast, its own other names, and of people and places in items that it
     may recall. So no alias of another leads anywhere that the character does not know. Words are compared
     here and not in the database, which need not have pg_trgm, and before recall, whose statement stays as
-    fast as it is. `cast` are the names of all characters, `own` is the one that is asked. Raises StorageError.
+    fast as it is. `cast` are the names of all characters, `own` is who is asked. Raises StorageError.
     """
     known = set(_words((*cast, *own.profile.aliases)))
     told = (word for word in capitalised(text) if len(word) >= FEWEST_LETTERS and word not in known)

@@ -20,8 +20,8 @@ from core.providers.scripted.script import Entry, Script, ScriptMatch
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
+from storyengine_tui.screens.library.chapters.chapter_shelf import SavePointsScreen
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
-from storyengine_tui.screens.library.chapters.save_points_screen import SavePointsScreen
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.revisions.correction_modal import CorrectionModal
 from storyengine_tui.screens.setup.lock_modal import LockModal

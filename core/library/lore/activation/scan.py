@@ -16,9 +16,8 @@ from core.library.lore.activation.buffer import ScanBuffer
 from core.library.lore.activation.compiled import LASTING, CompiledEntry
 from core.library.lore.activation.groups import Budget, Candidate, losers, score
 from core.library.lore.activation.result import ActiveEntry, Outcome, Reason
-from core.library.lore.activation.rules import Rules, State, Verdict
+from core.library.lore.activation.rules import NO_TIMER, Rules, State, Timer, Verdict, activations, timer_of
 from core.library.lore.activation.scene import ActivationInput, ScanSettings
-from core.library.lore.activation.timers import NO_TIMER, Timer, activations, timer_of
 from core.library.macros import Draws, drawn, expand
 
 MOST_PASSES: Final = 200

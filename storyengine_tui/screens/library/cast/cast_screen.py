@@ -21,8 +21,7 @@ from core.text.graphemes import head
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.cast.character_modals import DetailsModal, IdentityModal, PauseModal
 from storyengine_tui.screens.library.cast.nature_screen import NatureScreen
-from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen
-from storyengine_tui.screens.library.proposals.proposing import answered
+from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen, answered
 from storyengine_tui.screens.library.shelf.kept_shelf import KeptShelf
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.list_screen import cut

@@ -5,15 +5,114 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import ClassVar, Final, TypeVar
 
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import DataTable, Static
 
 from core.domain.ids import SessionId
 from core.domain.session.session import SessionSummary
 from core.domain.session.session_state import SessionState
+from core.domain.story.save_point import AUTOMATIC, NAMED, SavePoint
 from storyengine_tui.screens.chapter.next_chapter import begin_next
-from storyengine_tui.screens.library.chapters.save_points_screen import SavePointsScreen
+from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
-from storyengine_tui.screens.library.shelf.title_modal import BookModal, TitleModal
+from storyengine_tui.screens.library.shelf.title_modal import BookModal, SlotNameModal, TitleModal
+from storyengine_tui.screens.shared.list_screen import ListScreen, cut
+from storyengine_tui.screens.shared.state_labels import STATE_LABELS
+
+NONE_TAKEN = "No save slots yet: the first is created when the chapter is locked. k saves one under a name."
+RESTORE_EFFECT = "Restore starts a new chapter where the slot was taken; this one stays as it is."
+WHY_NOT_DELETED = "Automatic slots are replaced by newer ones; only a slot that you named can be deleted."
+OTHER_COLUMNS_WIDTH = 51
+
+
+class SavePointsScreen(ListScreen[bool, SavePoint]):
+    """Ends with True when a slot was restored, so that another chapter is open now."""
+
+    CSS_PATH = "save_points_screen.tcss"
+    HELP = (
+        "Enter makes a new chapter that begins where the slot was taken, and opens it; the old one stays as "
+        f"it is. {len(AUTOMATIC)} slots fill themselves, at every summary and before a reset, a restore or "
+        f"an import, and the oldest is replaced; {len(NAMED)} are yours: k saves one, d deletes it."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("r", "restore", "Restore", key_display="Enter"),
+        Binding("k", "keep", "Save"),
+        Binding("d", "drop", "Delete"),
+        Binding("escape", "close", "Back"),
+    ]
+
+    def __init__(self, workspace: Workspace, chapter: SessionSummary) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._chapter = chapter
+
+    def compose(self) -> ComposeResult:
+        """Compose the heading above the table."""
+        yield Static(Content(f"Save slots of “{self._chapter.title}”"), id="heading")
+        yield Static(RESTORE_EFFECT, id="makes", markup=False)
+        yield from self.compose_list("slots", NONE_TAKEN)
+
+    async def reload(self) -> None:
+        """Read the slots again, the newest first."""
+        listed = await self._workspace.require_engine().save_points.listed(self._chapter.id)
+        slots = sorted(listed, key=lambda slot: (slot.taken_at, slot.number), reverse=True)
+        room = max(16, self.size.width - OTHER_COLUMNS_WIDTH)
+        columns = {"Slot": 4, "Name": room, "State": 16, "Prompts": 7, "Taken": 12}
+        self.fill(slots, columns, _cells)
+        self.query_one("#makes").display = bool(slots)
+
+    @on(DataTable.RowSelected)
+    def action_restore(self) -> None:
+        """Restore the slot under the cursor into a new chapter."""
+        if self.chosen is not None:
+            self.do_once(self._restore(self.chosen.number))
+
+    async def _restore(self, number: int) -> None:
+        await self._workspace.restore_slot(self._chapter.id, number)
+        self.dismiss(True)
+
+    def action_keep(self) -> None:
+        """Ask for a name, and save the chapter under it as it is now."""
+        name = self.chosen.label if self.chosen is not None and self.chosen.is_named else ""
+        self.ask(SlotNameModal(name), partial(self._workspace.keep_slot, self._chapter.id))
+
+    def action_drop(self) -> None:
+        """Delete a slot that the GM named."""
+        if self.chosen is not None and self.chosen.is_named:
+            slots = self._workspace.require_engine().save_points
+            self.do(slots.drop(self._chapter.id, self.chosen.number), then_reloads=True)
+
+    @on(DataTable.RowHighlighted)
+    def _update_footer(self) -> None:
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible with the slot under the cursor."""
+        if action == "restore":
+            return bool(self.rows)
+        if action == "drop":
+            return self.chosen is not None and self.chosen.is_named
+        return True
+
+    def on_key(self, event: events.Key) -> None:
+        """Say why an automatic slot cannot be deleted."""
+        if event.key == "d" and self.chosen is not None and not self.chosen.is_named:
+            self.notify(WHY_NOT_DELETED, severity="warning", markup=False)
+
+
+def _cells(slot: SavePoint) -> tuple[Text, Text, Text, Text, Text]:
+    return (
+        Text(str(slot.number), justify="right"),
+        cut(slot.label, style="bold" if slot.is_named else ""),
+        Text(STATE_LABELS[slot.state]),
+        Text(str(slot.prompt_index), justify="right"),
+        Text(f"{slot.taken_at.astimezone():%d %b %H:%M}"),
+    )
+
 
 Row = TypeVar("Row")
 _NARROWEST_TITLE: Final = 20

@@ -1,16 +1,19 @@
 """The proposals for one character of the library, or for all: both sides of each, and why."""
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
 from textual import on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
-from core.domain.ids import CharacterId, SessionId
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.ids import CharacterId, RequestId, SessionId
+from core.domain.requests.request import RequestState
 from core.library.proposals.words import about, origin, proposed, there
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
@@ -21,6 +24,7 @@ from storyengine_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from core.engine.services.library.proposals import Offered, ProposalLibrary
+    from core.engine.session.session_handle import SessionHandle
 
 NOTHING_OPEN = "Nothing is proposed; u undoes the last decision."
 OUTDATED = "outdated"
@@ -163,3 +167,35 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
         if action == "undo":
             return self._decided is not None
         return True
+
+
+async def propose_changes(
+    app: App[Any], library: "ProposalLibrary", session: "SessionHandle", *, with_ceremony: bool
+) -> None:
+    """Begin it, wait in the background until all is answered, and show the proposals.
+
+    Raises StoryEngineError where a call has failed; what was proposed before it is kept.
+    """
+    begun = await session.cast_work.propose_changes(with_ceremony=with_ceremony)
+    if begun.left_alone:
+        app.notify(f"Left alone: {'; '.join(begun.left_alone)}", markup=False)
+    if begun.asked:
+        app.notify(f"Asking {session.cast_work.model}; go on meanwhile, F7 has the calls.", markup=False)
+    await answered(session, begun.asked)
+    if not await library.offered(session_id=session.id):
+        app.notify("This chapter changed nothing that could be proposed.", markup=False)
+    elif len(app.screen_stack) == 1:
+        app.push_screen(ProposalsScreen(library, session_id=session.id))
+    else:
+        app.notify("There are proposals for your characters: F5, 3, then c.", markup=False)
+
+
+async def answered(session: "SessionHandle", asked: Sequence[RequestId]) -> None:
+    """Return once all of these were answered; raise StoryEngineError with the first failure's message."""
+    settled = [await session.wait(one) for one in asked]
+    for request in settled:
+        if request.state is not RequestState.DONE:
+            code = request.error_code or ErrorCode.LLM_CANCELLED
+            raise StoryEngineError(
+                code, request.error_message, "Earlier proposals are kept; ask again, or retry it under F7, 1."
+            )

@@ -9,8 +9,14 @@ from core.domain.ids import SessionId, new_uuid
 from core.domain.proposal import Occasion
 from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.library.proposals.exposure import after_mentions, faded, mentions, neglected
-from core.library.proposals.merging import duplicates, merged, similarity
-from core.library.proposals.of_chapter import of_exposure, of_fading, of_merging
+from core.library.proposals.of_chapter import (
+    duplicates,
+    merged,
+    of_exposure,
+    of_fading,
+    of_merging,
+    similarity,
+)
 from core.library.proposals.taking import taken
 from tests.core.library.proposals.proposal_samples import NOW, mira
 

@@ -12,7 +12,7 @@ from core.library.lore.activation import buffer as buffer_module
 from core.library.lore.activation import term_index as index_module
 from core.library.lore.activation.compiled import CompiledEntry
 from core.library.lore.activation.keys import Expression, Term, is_in
-from core.library.lore.activation.rules import Rules, Verdict
+from core.library.lore.activation.rules import Rules, Timer, Verdict
 from core.library.lore.activation.scanner import Activation, LoreScanner
 from core.library.lore.activation.scene import (
     Activated,
@@ -22,7 +22,6 @@ from core.library.lore.activation.scene import (
     ScanSettings,
     digest_of,
 )
-from core.library.lore.activation.timers import Timer
 from core.library.lore.book import Lorebook, LoreEntry
 from tests.core.library.lore.activation.activation_case import entry
 

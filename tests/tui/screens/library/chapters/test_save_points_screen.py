@@ -11,8 +11,8 @@ from textual.widgets import DataTable, Input, Static
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.engine import Engine
+from storyengine_tui.screens.library.chapters.chapter_shelf import WHY_NOT_DELETED, SavePointsScreen
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
-from storyengine_tui.screens.library.chapters.save_points_screen import WHY_NOT_DELETED, SavePointsScreen
 from storyengine_tui.screens.library.shelf.title_modal import SlotNameModal
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
