@@ -223,7 +223,7 @@ class OpenAIProvider:
         import httpx2
         import openai
 
-        from core.providers.openai.chunks import bound
+        from core.providers.openai.bounded_body import bound
 
         # A server on this machine (llama.cpp) closes a connection after as many idle seconds as httpx keeps
         # it, so that a call could go into one that is being closed. To open another costs nothing here.

@@ -50,7 +50,7 @@ class ShelfScreen(ListScreen[None, Row]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
-        self._drops = DropImport(self, workspace, self.SHELF, say=self.say, show=self.show_shelf)
+        self._drops = DropImport(self, workspace, self.SHELF, self.say, self.show_shelf)
         self._shows_archived = False
         self._outcome = ""
         """Outcome of the last command, shown once in place of the heading."""

@@ -11,7 +11,7 @@ from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
 from core.providers.embedding.base import SHORTER, Embedding
 from core.providers.embedding.service import ServiceEmbedder
-from core.providers.openai import chunks
+from core.providers.openai import bounded_body
 from core.providers.openai.provider import OpenAIProvider
 from tests.core.providers.asking import GENEROUS, KEY
 from tests.http_faults import CUT, Body, FaultServer, Reply, error_reply
@@ -120,7 +120,7 @@ async def test_an_answer_without_end_is_given_up(
     server: FaultServer, embedder: ServiceEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Line breaks within it make it no shorter, as they would a stream."""
-    monkeypatch.setattr(chunks, "LONGEST_VECTORS", 100_000)
+    monkeypatch.setattr(bounded_body, "LONGEST_VECTORS", 100_000)
     endless = Reply((b"[1,\n" * 5_000 for _ in range(1_000)), headers={"Content-Type": "application/json"})
     server.script(endless)
     assert "more at once than any answer has" in (await fail(embedder, ErrorCode.LLM_SERVER_ERROR)).message

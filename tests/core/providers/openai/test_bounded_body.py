@@ -7,7 +7,7 @@ import pytest
 
 from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
-from core.providers.openai.chunks import LONGEST_ERROR, LONGEST_LINE, BoundedBody
+from core.providers.openai.bounded_body import LONGEST_ERROR, LONGEST_LINE, BoundedBody
 
 pytestmark = pytest.mark.anyio
 
