@@ -33,10 +33,8 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
 
     _begun: Typed
 
-    @property
-    @abstractmethod
-    def heading(self) -> str:
-        """The title of the dialog."""
+    heading: str
+    """The title of the dialog."""
 
     @abstractmethod
     def compose_fields(self) -> ComposeResult:

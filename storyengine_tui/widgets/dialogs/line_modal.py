@@ -17,7 +17,7 @@ from storyengine_tui.widgets.text_line import show_line
 class LineModal(BoxModal[str]):
     """Ends with the line that was typed; Esc and the cancel button end it without one."""
 
-    HEADING: ClassVar[str]
+    HEADING: ClassVar = ""
     PLACEHOLDER: ClassVar = ""
     NOTE: ClassVar = ""
     LIMIT: ClassVar[int]
@@ -32,11 +32,7 @@ class LineModal(BoxModal[str]):
     def __init__(self, line: str) -> None:
         super().__init__()
         self._line = line
-
-    @property
-    def heading(self) -> str:
-        """Return the line above the field."""
-        return self.HEADING
+        self.heading = self.HEADING
 
     @property
     def note(self) -> str:

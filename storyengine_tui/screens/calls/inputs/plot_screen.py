@@ -44,11 +44,7 @@ class PlotScreen(TextScreen):
         self._session = session
         replies = (call for call in calls if isinstance(call.request, ReplyRequest) and call.artifact.call)
         self._calls = [call for call, _ in zip(replies, range(MOST_CALLS), strict=False)][::-1]
-
-    @property
-    def heading(self) -> str:
-        """Title, with the number of calls."""
-        return f"Inputs over time, {len(self._calls):,} calls"
+        self.heading = f"Inputs over time, {len(self._calls):,} calls"
 
     async def passages(self) -> Sequence[Passage]:
         """Return the plots."""

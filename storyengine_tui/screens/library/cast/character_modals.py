@@ -51,11 +51,7 @@ class IdentityModal(StoredTextModal):
         self._character = character
         self._kept = kept
         self._was_typed = bool(typed) and typed != character.identity
-
-    @property
-    def heading(self) -> str:
-        """The title of the dialog."""
-        return f"Who {self._character.name} is"
+        self.heading = f"Who {character.name} is"
 
     @property
     def has_changes(self) -> bool:
@@ -126,13 +122,9 @@ class DetailsModal(FormModal[bool, LibraryCharacter]):
         self, character: LibraryCharacter, store: Callable[[LibraryCharacter], Awaitable[None]]
     ) -> None:
         super().__init__()
+        self.heading = f"What is told of {character.name}"
         self._character = character
         self._store = store
-
-    @property
-    def heading(self) -> str:
-        """Name the character."""
-        return f"What is told of {self._character.name}"
 
     def compose_fields(self) -> ComposeResult:
         """Compose a line for each field."""

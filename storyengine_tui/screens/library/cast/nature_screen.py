@@ -51,13 +51,8 @@ class NatureModal(FormModal[bool, dict[str, str]]):
         super().__init__()
         self._item = item
         self._store = store
-        self._is_new = is_new
-
-    @property
-    def heading(self) -> str:
-        """Name the trait or the topic."""
-        kind = kind_of(self._item)
-        return f"A new {kind}" if self._is_new else f"The {kind} “{self._item.name}”"
+        kind = kind_of(item)
+        self.heading = f"A new {kind}" if is_new else f"The {kind} “{item.name}”"
 
     def compose_fields(self) -> ComposeResult:
         """Compose a line for each field, and the bounds."""

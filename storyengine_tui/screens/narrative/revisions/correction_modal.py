@@ -46,6 +46,7 @@ class CorrectionModal(StoredTextModal):
     """
 
     HELP = f"A correction of canon. {EFFECT}"
+    heading = "Correct memory"
     EFFECT = EFFECT
     PLACEHOLDER = "The correct fact, such as: Jonas holds the lamp, not Mira."
     ADD = "Add"
@@ -63,11 +64,6 @@ class CorrectionModal(StoredTextModal):
         self._store_for = store
         self._kept = kept
         self._roster = roster
-
-    @property
-    def heading(self) -> str:
-        """The title of the dialog."""
-        return "Correct memory"
 
     @property
     def effect(self) -> str:

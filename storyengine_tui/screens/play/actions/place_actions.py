@@ -64,12 +64,8 @@ class PromptScreen(TextScreen):
         self._events = in_order(events)
         self._ordinal = ordinal
         self._words = words
-
-    @property
-    def heading(self) -> str:
-        """The number of the prompt."""
         number = self._events[0].prompt_index
-        return f"Prompt {number:,}" if number else "Before the first prompt"
+        self.heading = f"Prompt {number:,}" if number else "Before the first prompt"
 
     async def passages(self) -> Sequence[Passage]:
         """Return a passage for each event."""

@@ -73,9 +73,9 @@ class AddedLineModal(BoxModal[str]):
         """Store the line; raises StoryEngineError when it is refused."""
 
     @property
-    @abstractmethod
     def typed(self) -> str:
-        """The typed text; the dialog begins with it the next time, if that is useful."""
+        """The typed text, if a text is typed; the dialog begins with it the next time, if that is useful."""
+        return ""
 
     def kept(self, *, is_stored: bool) -> str:
         """Return the initial text of the next such dialog."""
@@ -281,8 +281,3 @@ class RevealModal(AddedLineModal):
         if not hearers or self._list.highlighted is None:
             raise IllegalCommandError("Tick those who learn it.")
         await self._session.scene.reveal(self._secrets[self._list.highlighted].number, hearers)
-
-    @property
-    def typed(self) -> str:
-        """Nothing is typed."""
-        return ""

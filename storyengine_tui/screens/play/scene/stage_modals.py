@@ -80,11 +80,6 @@ class SilenceModal(AddedLineModal):
         """Store those who may."""
         await self._session.scene.set_silence(hearers)
 
-    @property
-    def typed(self) -> str:
-        """Nothing is typed."""
-        return ""
-
 
 class HintModal(LineModal):
     """Ends with after how many prompts a silent character is pointed out, as it was typed."""

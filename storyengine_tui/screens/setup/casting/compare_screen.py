@@ -92,17 +92,7 @@ class ShortenModal(StoredTextModal):
         self, store: Callable[[str], Awaitable[None]], limit: int, begun: str = "", what: str = "identity"
     ) -> None:
         super().__init__(store, limit, begun)
-        self._what = what
-
-    @property
-    def heading(self) -> str:
-        """The title of the dialog."""
-        return f"Shorten the {self._what}"
-
-    @property
-    def has_changes(self) -> bool:
-        """Whether the GM changed anything."""
-        return self._area.text != self._begun
+        self.heading = f"Shorten the {what}"
 
 
 class CompareScreen(ListScreen[None, Compared]):
