@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, signature
@@ -126,9 +126,7 @@ def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]], nothing: 
     from rich.table import Table
 
     if not console.is_terminal:
-        for row in rows:
-            # Not through rich, which would turn the tabs into blanks.
-            typer.echo("\t".join(row))
+        echo_rows(rows)
     elif nothing and not rows:
         say(nothing)
     else:
@@ -136,6 +134,12 @@ def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]], nothing: 
         for row in rows:
             table.add_row(*(Text(cell) for cell in row[: len(headings)]))
         console.print(table)
+
+
+def echo_rows(rows: Iterable[Sequence[str]]) -> None:
+    """Print rows as lines with tabs; not through rich, which would turn the tabs into blanks."""
+    for row in rows:
+        typer.echo("\t".join(row))
 
 
 def print_bytes(content: bytes) -> None:

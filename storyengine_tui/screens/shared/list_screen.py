@@ -1,11 +1,12 @@
 """A table over the chapter, with commands that run in the background and a banner for their errors."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from rich.text import Text
 from textual import getters
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import DataTable, Static
@@ -129,6 +130,25 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
             banner.show(error.message, hint=error.hint, actions=(DISMISS,))
         else:
             banner.hide()
+
+
+class FindScreen(ListScreen[Result, Row]):
+    """A list below a field with the id `find` and the focus; up and down move the cursor of the list."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # With priority: the cursor of the list moves while the field has the focus.
+        Binding("up", "step(-1)", "Choose", show=False, priority=True),
+        Binding("down", "step(1)", "Choose", show=False, priority=True),
+    ]
+
+    @property
+    def first_field(self) -> Widget:
+        """The field, in which words can be typed at once."""
+        return self.query_one("#find")
+
+    def action_step(self, step: int) -> None:
+        """Move the cursor of the list."""
+        self._table.move_cursor(row=self._table.cursor_row + step, animate=False)
 
 
 def cut(text: str, style: str = "") -> Text:

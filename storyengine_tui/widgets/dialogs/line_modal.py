@@ -32,12 +32,7 @@ class LineModal(BoxModal[str]):
     def __init__(self, line: str) -> None:
         super().__init__()
         self._line = line
-        self.heading = self.HEADING
-
-    @property
-    def note(self) -> str:
-        """Return the line below the field."""
-        return self.NOTE
+        self.heading, self.note = self.HEADING, self.NOTE
 
     def compose(self) -> ComposeResult:
         """Compose the field and the two answers."""

@@ -36,7 +36,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     find_character,
     open_chapter,
 )
-from storyengine_tui.cli.running import command, given, one_of
+from storyengine_tui.cli.running import command, echo_rows, given, one_of
 from storyengine_tui.cli.words import console, say, say_wrong
 from storyengine_tui.screens.bank.bank_rows import mark_of, spoken
 from storyengine_tui.screens.bank.item_numbers import has_id, read_decay, read_items, read_prompt, shown_id
@@ -148,8 +148,7 @@ async def list_(
     if is_json:
         typer.echo(_json(shown, chapter, provenance))
     elif not console.is_terminal:
-        for item in shown:
-            typer.echo("\t".join(_cells(item, chapter, ids)))
+        echo_rows(_cells(item, chapter, ids) for item in shown)
     elif not shown:
         say("The bank has nothing like that.")
     else:

@@ -54,14 +54,9 @@ class TryScreen(LorebookEditorScreen):
 
     def __init__(self, workspace: Workspace, editor: LorebookEditor) -> None:
         super().__init__(workspace)
-        self._editor = editor
+        self._editor = self.editor = editor
         self._trials = LoreTrials()
         self._asked = asyncio.Event()
-
-    @property
-    def editor(self) -> LorebookEditor:
-        """The book."""
-        return self._editor
 
     def compose(self) -> ComposeResult:
         """Compose the text and its numbers over the outcome."""
