@@ -267,8 +267,7 @@ async def edit(
         typer.Option(metavar="PROMPT", help="The last prompt at which it is recalled, or “never”."),
     ] = None,
     proves: Annotated[
-        str | None,
-        typer.Option(metavar="ITEMS", help="What a quote proves: names or ids, with ; between."),
+        str | None, typer.Option(metavar="ITEMS", help="What a quote proves: names or ids, with ; between.")
     ] = None,
 ) -> None:
     """Change an item; no model replaces your words."""

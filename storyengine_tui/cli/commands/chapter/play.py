@@ -59,8 +59,7 @@ async def play(
         ),
     ],
     provider: Annotated[
-        ProviderName | None,
-        typer.Option(help="Who answers: local, openai or scripted.", show_default=False),
+        ProviderName | None, typer.Option(help="Who answers: local, openai or scripted.", show_default=False)
     ] = None,
     replies: Annotated[
         Path | None, typer.Option(help="The file of replies of the provider scripted.", show_default=False)

@@ -143,12 +143,7 @@ class TryScreen(LorebookEditorScreen):
     def _columns(self) -> Sequence[Column]:
         room = max(40, self.size.width - 16)
         name = max(14, room // 3)
-        return (
-            Column("", 3),
-            Column("", name),
-            Column("", room - name),
-            Column("", 7, is_number=True),
-        )
+        return (Column("", 3), Column("", name), Column("", room - name), Column("", 7, is_number=True))
 
     def on_resize(self) -> None:
         """Adapt the widths of the columns."""

@@ -50,10 +50,7 @@ class CorrectionModal(StoredTextModal):
     EFFECT = EFFECT
     PLACEHOLDER = "The correct fact, such as: Jonas holds the lamp, not Mira."
     ADD = "Add"
-    LOSS = (
-        "Discard the correction?",
-        "Your text is not part of the chapter yet, and will be deleted.",
-    )
+    LOSS = ("Discard the correction?", "Your text is not part of the chapter yet, and will be deleted.")
 
     def __init__(
         self, store: Store, room: int, kept: KeptText | None = None, roster: Sequence[tuple[Slot, str]] = ()
