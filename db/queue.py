@@ -16,7 +16,7 @@ from core.domain.session.session import title_from
 from core.domain.session.session_state import SessionState
 from core.storage.queue_store import QueuedRequest, QueueMessage, QueueSignal, parse_message
 from db.library.library_store import Change, Read
-from db.reads.session_list import beginning
+from db.reads.chapter_lists import beginning
 from db.rows import mapping
 from db.tables import LANE_CALL, LLM_REQUEST, QUEUE_STATE, SESSION, TAB1_INPUT
 from db.tables.request import KEPT_STATES

@@ -1,8 +1,11 @@
-"""Queries for lists, single events and sums of a chapter; a list is JSON, NULL for an empty one."""
+"""Queries for the list of chapters, and for lists, single events and sums of a chapter.
+
+A list of a chapter is JSON, NULL for an empty one.
+"""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
@@ -10,6 +13,7 @@ from sqlalchemy import (
     Select,
     Table,
     and_,
+    case,
     func,
     literal,
     literal_column,
@@ -17,10 +21,15 @@ from sqlalchemy import (
     tuple_,
 )
 from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.ids import ArtifactId, LogPlace, SessionId
+from core.domain.session.limits import EARLIEST_TIME, LATEST_TIME
+from core.domain.session.session import SessionSummary
+from core.domain.session.session_state import SessionState
 from core.domain.story.lore_use import LORE
 from core.domain.story.memory import BlockType
+from db.rows import mapping
 from db.tables import (
     CANON,
     CONDENSED_MEMORY,
@@ -29,9 +38,11 @@ from db.tables import (
     LLM_ARTIFACT,
     MEMORY_BLOCK,
     MEMORY_CANON,
+    NARRATIVE_DRAFT,
     SECRET,
     SESSION,
     SESSION_LOREBOOK,
+    TAB1_INPUT,
 )
 
 
@@ -130,3 +141,44 @@ def spent_by(
     if but_for:
         query = query.where(LLM_ARTIFACT.c.artifact_id.not_in(list(but_for)))
     return query
+
+
+_TITLE_CHARS: Final = 500
+
+
+async def read_sessions(connection: AsyncConnection, *, is_archived: bool) -> Sequence[SessionSummary]:
+    """Return the chapter list; besides `find_script` the only query across sessions."""
+    drafts = (
+        select(func.count())
+        .where(NARRATIVE_DRAFT.c.session_id == SESSION.c.id)
+        .scalar_subquery()
+        .label("draft_count")
+    )
+    times = (SESSION.c.created_at, SESSION.c.updated_at, SESSION.c.archived_at)
+    # A time that the driver cannot read would fail the whole list, so it is left out in the database.
+    is_readable = and_(
+        SESSION.c.state.in_(list(SessionState)), *(func.coalesce(_is_storable(time), True) for time in times)
+    )
+    query = (
+        select(
+            *(SESSION.c[name] for name in ("id", "title", "state", "prompt_index")),
+            *(case((_is_storable(time), time)).label(time.name) for time in times),
+            beginning(TAB1_INPUT.c.chapter),
+            beginning(TAB1_INPUT.c.world),
+            drafts,
+            is_readable.label("is_readable"),
+        )
+        .outerjoin(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)
+        .where(SESSION.c.archived_at.is_not(None) if is_archived else SESSION.c.archived_at.is_(None))
+        .order_by(is_readable.desc(), SESSION.c.updated_at.desc(), SESSION.c.id.desc())
+    )
+    return [mapping.to_summary(row) for row in await connection.execute(query)]
+
+
+def _is_storable(time: ColumnElement[datetime]) -> ColumnElement[bool]:
+    return time.between(EARLIEST_TIME, LATEST_TIME)
+
+
+def beginning(column: ColumnElement[str]) -> ColumnElement[str]:
+    """Return the beginning of a text, from which a title can be made."""
+    return func.left(func.ltrim(column, " \t\n"), _TITLE_CHARS).label(column.key)
