@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from storyengine_tui.cli.commands.chapter import bank, exchange, scene, sessions, slots, takes
+from storyengine_tui.cli.commands.chapter import bank, exchange, scene, sessions, takes
 from storyengine_tui.cli.commands.chapter.cost import cost
 from storyengine_tui.cli.commands.chapter.play import play
 from storyengine_tui.cli.commands.chapter.search import search
-from storyengine_tui.cli.commands.library import book, cast, lore, nature, proposals
+from storyengine_tui.cli.commands.library import book, cast, lore, proposals
 from storyengine_tui.cli.commands.models import consent, model
 from storyengine_tui.cli.commands.system import database, queue
 from storyengine_tui.cli.commands.system.doctor import doctor
@@ -29,11 +29,11 @@ command(app, "restore")(database.restore_any)
 app.add_typer(database.app, name="db")
 app.add_typer(consent.app, name="consent")
 app.add_typer(model.app, name="model")
-app.add_typer(slots.app, name="slots")
+app.add_typer(takes.app, name="slots")
 app.add_typer(bank.app, name="bank")
 app.add_typer(book.app, name="book")
 command(app, "next")(book.next_)
-for cast_work in (proposals.assist, proposals.proposals, nature.trait, nature.topic):
+for cast_work in (proposals.assist, proposals.proposals, proposals.trait, proposals.topic):
     command(cast.app)(cast_work)
 app.add_typer(cast.app, name="cast")
 command(app)(proposals.ceremony)

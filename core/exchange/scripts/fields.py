@@ -60,9 +60,6 @@ class FieldReader:
             self.report(f"{owner}{key}", "must be a list of texts in quotes.")
         return lines_of(tuple(found)) if key in table else tuple(default)
 
-    def _profile_of(self, slot: Slot) -> Profile:
-        return self.profiles.get(slot, NO_PROFILE)
-
     def text(
         self, table: Mapping[str, object], key: str, location: str, limit: int, *, is_required: bool = False
     ) -> str:
@@ -125,9 +122,9 @@ class FieldReader:
         if isinstance(to, int) and not isinstance(to, bool):
             slot = next((slot for slot in cast if slot == to), None)
         elif isinstance(to, str):
-            slot = slot_called(
-                to, {slot: (name, *self._profile_of(slot).aliases) for slot, name in cast.items()}
-            )
+            profiles = self.profiles
+            names = {slot: (name, *profiles.get(slot, NO_PROFILE).aliases) for slot, name in cast.items()}
+            slot = slot_called(to, names)
         else:
             self.report(location, f"must be a name or a slot number, not {kind_of(to)}.")
             return None

@@ -11,7 +11,7 @@ from core.domain.ids import SessionId
 from core.domain.session.session_state import SessionState
 from core.domain.story.event import Role
 from core.engine.engine import Engine
-from core.engine.scripts.branches import ScriptBranches
+from core.engine.scripts.library import ScriptBranches
 from core.engine.scripts.player import ScriptMismatchError, Step
 from core.exchange.scripts.chapter_script import ChapterScript, parse_chapter_script
 from core.providers.scripted.provider import ScriptedProvider

@@ -1,13 +1,19 @@
-"""`storyengine branch`, `undo`, `redo`, `take`, `reroll`: what was played, played otherwise."""
+"""`storyengine branch`, `undo`, `redo`, `take`, `reroll`, `slots`: what was played, played otherwise."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 import typer
 
 from core.domain.clock import utc_now
 from core.domain.errors import StoryEngineError
+from core.domain.ids import SessionId
 from core.domain.requests.request import RequestState
 from core.domain.story.event import Event, Role
+from core.domain.story.save_point import AUTOMATIC, NAMED, SavePoint
+from core.engine.catalog import SessionCatalog
+from core.engine.services.save_points.service import SavePoints
 from core.engine.services.takes import commands
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.play import PAUSED
@@ -18,7 +24,9 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     open_chapter,
 )
 from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.running import command, print_rows
 from storyengine_tui.cli.words import say, say_wrong
+from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 
 async def branch(
@@ -88,6 +96,71 @@ async def reroll(
 
 def _reply(events: tuple[Event, ...]) -> str:
     return "\n\n".join(event.text for event in events if event.role is Role.AGENT)
+
+
+app = typer.Typer(
+    help=f"Save slots: {len(AUTOMATIC)} automatic ones for each chapter, and {len(NAMED)} that you name."
+)
+Number = Annotated[int, typer.Argument(metavar="NUMBER", help="The slot's number, as `slots list` shows it.")]
+
+
+@command(app, "list")
+async def list_(session: SessionArgument) -> None:
+    """List the save slots of a chapter, archived or not."""
+    async with _slots_of(session) as (slots, session_id):
+        taken = await slots.listed(session_id)
+    nothing = "This chapter has no save slot yet; the first one is taken when it is locked."
+    print_rows(("Slot", "Name", "State", "Prompts", "Taken"), [_cells(slot) for slot in taken], nothing)
+
+
+def _cells(slot: SavePoint) -> tuple[str, ...]:
+    taken = slot.taken_at.astimezone().strftime("%Y-%m-%d %H:%M")
+    return (str(slot.number), slot.label, STATE_LABELS[slot.state], str(slot.prompt_index), taken)
+
+
+@command(app)
+async def save(
+    session: SessionArgument,
+    name: Annotated[str, typer.Argument(help="Your name for it; the same name again replaces it.")],
+) -> None:
+    """Save a chapter as it is now, under a name of yours."""
+    async with _slots_of(session) as (slots, session_id):
+        slot = await slots.keep(session_id, name)
+    say(f"Saved as “{slot.label}” in save slot {slot.number}, at prompt {slot.prompt_index}.")
+
+
+@command(app)
+async def restore(session: SessionArgument, number: Number) -> None:
+    """Make a new session that begins where the slot was taken; nothing else is touched."""
+    async with _slots_of(session) as (slots, session_id):
+        fresh = await slots.restore(session_id, number)
+    say(f"Restored as session {fresh}")
+
+
+@command(app)
+async def drop(session: SessionArgument, number: Number) -> None:
+    """Delete a slot that you named."""
+    async with _slots_of(session) as (slots, session_id):
+        await slots.drop(session_id, number)
+    say(f"Deleted save slot {number}.")
+
+
+@asynccontextmanager
+async def _slots_of(name: str) -> AsyncIterator[tuple[SavePoints, SessionId]]:
+    """Yield the save points and the id of their chapter."""
+    async with running_catalog(await unlocked()) as catalog:
+        yield catalog.save_points, await _find(catalog, name)
+
+
+async def _find(catalog: SessionCatalog, name: str) -> SessionId:
+    """Return the session, also an archived one: after a reset its slots are still wanted."""
+    try:
+        return await find_session(catalog, name)
+    except StoryEngineError as refused:
+        try:
+            return await find_session(catalog, name, is_archived=True)
+        except StoryEngineError:
+            raise refused from None
 
 
 COMMANDS = (branch, undo, redo, take, reroll)

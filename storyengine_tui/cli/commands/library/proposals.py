@@ -1,6 +1,6 @@
-"""`storyengine cast assist`, `cast proposals` and `ceremony`: changes of characters, for the GM to decide."""
+"""`storyengine cast trait`, `topic`, `assist`, `proposals`, and `ceremony`: what a character is and becomes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import Annotated
 
@@ -16,12 +16,14 @@ from core.engine.engine import Engine
 from core.engine.services.library.proposals import Offered
 from core.engine.session.cast_work import OVER
 from core.engine.session.session_handle import SessionHandle
+from core.library.characters.character import Topic, Trait
+from core.library.characters.nature import Nature, called, items_of, kind_of, typed, with_item, without_item
 from core.library.proposals.words import about, origin, proposed, there
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.play import PAUSED
 from storyengine_tui.cli.commands.chapter.sessions import find_session
-from storyengine_tui.cli.commands.library.cast import Name
+from storyengine_tui.cli.commands.library.cast import Name, item_line
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.words import say, say_wrong
 
@@ -172,3 +174,77 @@ def _list(offered: Sequence[Offered], session_id: SessionId | None = None) -> No
         if one.proposal.why:
             say(f"   because:  {clean_line(one.proposal.why)}")
     say(HOW)
+
+
+Which = Annotated[
+    str, typer.Argument(help="Its name; a new one adds it. Without one all are listed.", show_default=False)
+]
+NewName = Annotated[str | None, typer.Option("--name", help="Another name for it.")]
+Sentiment = Annotated[str | None, typer.Option(help="How the character feels about it, from -1 to 1.")]
+Remove = Annotated[bool, typer.Option("--remove", help="Remove it.")]
+
+
+async def trait(
+    name: Name,
+    which: Which = "",
+    new_name: NewName = None,
+    text: Annotated[str | None, typer.Option("--text", help="What it is like.")] = None,
+    strength: Annotated[str | None, typer.Option(help="How strong it is, from 0 to 1.")] = None,
+    sentiment: Sentiment = None,
+    remove: Remove = False,
+) -> None:
+    """List the traits of a character, set one, or remove one."""
+    texts = {"name": new_name, "description": text, "strength": strength, "sentiment": sentiment}
+    await _do(name, Trait(name=which), texts, is_removed=remove)
+
+
+async def topic(
+    name: Name,
+    which: Which = "",
+    new_name: NewName = None,
+    perspective: Annotated[str | None, typer.Option(help="What the character thinks of it.")] = None,
+    approach: Annotated[str | None, typer.Option(help="How it deals with it.")] = None,
+    stake: Annotated[str | None, typer.Option(help="Why it matters to this character.")] = None,
+    sentiment: Sentiment = None,
+    now: Annotated[str | None, typer.Option(help="How much it is talked about, from 0 to 1.")] = None,
+    wanted: Annotated[str | None, typer.Option(help="How much it should be talked about, 0 to 1.")] = None,
+    remove: Remove = False,
+) -> None:
+    """List the topics of a character, set one, or remove one."""
+    texts = {
+        "name": new_name,
+        "perspective": perspective,
+        "approach": approach,
+        "personal_stake": stake,
+        "sentiment": sentiment,
+        "exposure_now": now,
+        "exposure_desired": wanted,
+    }
+    await _do(name, Topic(name=which), texts, is_removed=remove)
+
+
+async def _do(name: str, plain: Nature, texts: Mapping[str, str | None], *, is_removed: bool) -> None:
+    """List, set or remove what has the name of `plain`; a text that is None stays as it is."""
+    given = {field: text for field, text in texts.items() if text is not None}
+    if not plain.name and (given or is_removed):
+        raise IllegalCommandError(f"Name the {kind_of(plain)}; nothing was stored.")
+    async with running_catalog(await unlocked()) as catalog:
+        characters = catalog.library.characters
+        character = await characters.find(name)
+        items = [one for one in items_of(character) if type(one) is type(plain)]
+        found = called(items, plain.name)
+        if is_removed and found is None:
+            raise IllegalCommandError(
+                f"“{character.name}” has no {kind_of(plain)} “{plain.name}”; nothing was removed."
+            )
+        if is_removed and found is not None:
+            there = found
+            character = await characters.change(character.id, lambda now: without_item(now, there))
+        elif plain.name:
+            made = typed(found or plain, given)
+            character = await characters.change(character.id, lambda now: with_item(now, made, found))
+    shown = [one for one in items_of(character) if type(one) is type(plain)]
+    for one in shown:
+        say(item_line(one))
+    if not shown:
+        say(f"“{character.name}” has no {kind_of(plain)} yet.")

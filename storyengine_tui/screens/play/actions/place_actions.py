@@ -40,10 +40,8 @@ class PlaceActions(PageActions):
         if all(event.ordinal != ordinal for event in played):
             self.page.notify(NOT_PLAYED.format(prompt_index), severity="warning", markup=False)
         else:
-            self.page.ask(PromptScreen(session.snapshot.session, played, ordinal, words), self._leave)
-
-    def _leave(self, _: None) -> None:
-        self.page.on_tab_shown()
+            screen = PromptScreen(session.snapshot.session, played, ordinal, words)
+            self.page.ask(screen, lambda _: self.page.on_tab_shown())
 
 
 class PromptScreen(TextScreen):
