@@ -238,11 +238,6 @@ def takes_of(session_id: SessionId) -> Select[Any]:
     return prompts.order_by(CANON.c.prompt_index)
 
 
-def _canon_prompts(session_id: SessionId, first: int) -> Select[Any]:
-    """Return the query for the takes that are canon from prompt `first` on, with those that were undone."""
-    return select(CANON).where(CANON.c.session_id == session_id, CANON.c.prompt_index >= first)
-
-
 def _is_of(pointers: FromClause) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions of the events of the takes in `pointers`, which are rows of canon."""
     keys = ("session_id", "prompt_index", "take")
@@ -323,7 +318,8 @@ def _newest_batch(
     session_id: SessionId, size: int, before: int | None, room: int, known_to: Slot | None
 ) -> Select[Any]:
     """Return the query for the events of the next older prompts, up to the first text that exceeds `room`."""
-    prompts = _canon_prompts(session_id, 0).where(CANON.c.prompt_index <= _last(session_id))
+    prompts = select(CANON).where(CANON.c.session_id == session_id, CANON.c.prompt_index >= 0)
+    prompts = prompts.where(CANON.c.prompt_index <= _last(session_id))
     if before is not None:
         prompts = prompts.where(CANON.c.prompt_index < before)
     if known_to is not None:

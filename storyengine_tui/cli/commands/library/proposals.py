@@ -1,4 +1,4 @@
-"""`storyengine cast trait`, `topic`, `assist`, `proposals`, and `ceremony`: what a character is and becomes."""
+"""`storyengine cast trait`, `topic`, `assist`, `proposals`; `ceremony`: what characters are and become."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
