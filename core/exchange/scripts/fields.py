@@ -123,8 +123,8 @@ class FieldReader:
             slot = next((slot for slot in cast if slot == to), None)
         elif isinstance(to, str):
             profiles = self.profiles
-            names = {slot: (name, *profiles.get(slot, NO_PROFILE).aliases) for slot, name in cast.items()}
-            slot = slot_called(to, names)
+            called = {slot: (name, *profiles.get(slot, NO_PROFILE).aliases) for slot, name in cast.items()}
+            slot = slot_called(to, called)
         else:
             self.report(location, f"must be a name or a slot number, not {kind_of(to)}.")
             return None

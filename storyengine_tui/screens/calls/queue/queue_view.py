@@ -199,4 +199,7 @@ class QueueView(CallsView):
         if isinstance(request, ReplyRequest):
             limit = self._session.snapshot.session.limits.prompt
             dialog = PromptModal(partial(self._queue.edit, request.id), limit, request.text)
-            self.app.push_screen(dialog, lambda _: self.post_message(self.ReloadWanted()))
+            self.app.push_screen(dialog, self._reload_after)
+
+    def _reload_after(self, _: bool | None) -> None:
+        self.post_message(self.ReloadWanted())
