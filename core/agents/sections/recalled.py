@@ -1,8 +1,8 @@
-"""What an input has of the memory bank: the character's sheet, and recalled items with reasons (design 15).
+"""Sections of the memory bank in an input: the sheet, and recalled items with reasons (design 15 and 16).
 
-A sheet has a line for each change that play made. What structured memory or recent context already say is not
-recalled. The items are in the order of play; where there is no room for all, the last of
-the ranking go first.
+A sheet has a line for each change that play made. What structured memory or recent context already say is
+not recalled. The items are in the order of play; where there is no room for all, the last of the ranking go
+first.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What a chapter script needs beside its chapter: its book, its lorebooks, its branches (design 14)."""
+"""The book, the lorebooks and the branches of a chapter script (design 14)."""
 
 from typing import TYPE_CHECKING
 
