@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from core.agents.role.prompt_file import SEGMENTS
 from core.agents.role.setup import AgentSetup, total
 from core.agents.role.shortening import Shortened
-from core.agents.sections.recalled import recalled_of
+from core.agents.sections.recalled import recalled_of, sheet_of
 from core.agents.sections.recent_context import RecentContext
-from core.agents.sections.sheet import sheet_of
 from core.context.memory_digest import Digest
 from core.context.segments import Context
 from core.context.visibility import CharacterKnowledge, described
@@ -32,10 +31,7 @@ _SAYING = r"(?:says?|said|asks?|asked|repl(?:y|ies|ied)|answers?|answered)"
 
 
 def build_context(
-    setup: AgentSetup,
-    knowledge: CharacterKnowledge,
-    prompt_text: str,
-    lore: "FoundLore | None" = None,
+    setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text: str, lore: "FoundLore | None" = None
 ) -> Context:
     """Return the input of one character: rules, identity, secrets, its sheet, memory, recent context, lore,
     what is recalled, GM's prompt.

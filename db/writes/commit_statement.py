@@ -25,13 +25,15 @@ from db.connections import DRIVER
 from db.errors import SAVE
 from db.rows import mapping
 from db.rows.bank_mapping import access_values, item_values, revision_values
-from db.rows.condensed_mapping import condensed_values
-from db.rows.lore_mapping import lore_values
+from db.rows.chapter_mapping import (
+    condensed_values,
+    lore_values,
+    prompt_blocks_values,
+    status_values,
+    tab1_values,
+)
 from db.rows.mapping import Values
-from db.rows.prompt_block_mapping import prompt_blocks_values
 from db.rows.proposal_mapping import proposal_values
-from db.rows.status_mapping import status_values
-from db.rows.tab1_mapping import tab1_values
 from db.tables import (
     BANK_ACCESS,
     BANK_ITEM,

@@ -12,9 +12,7 @@ from core.domain.session.profile import Profiles, cleaned, problems_of
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots
-from core.engine.changes.moves import (
-    move,
-)
+from core.engine.changes.moves import move
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line

@@ -192,10 +192,7 @@ def provider_error(fault: ServiceFault, secrets: RedactedValues) -> ProviderErro
     """Return the error that the GM sees; `secrets` are what must not be in it."""
     code = code_of(fault)
     return ProviderError(
-        code,
-        _message(code, fault, secrets),
-        hint=_hint(code, fault),
-        retry_after=fault.retry_after,
+        code, _message(code, fault, secrets), hint=_hint(code, fault), retry_after=fault.retry_after
     )
 
 
