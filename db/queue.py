@@ -42,7 +42,7 @@ class PostgresQueue:
     _change: Change
     _at_once: Callable[[Select[Any]], Awaitable[Sequence[Any]]]
     _epochs: Callable[[], Mapping[SessionId, int]]
-    _listener: Callable[[str], None] = field(default=_ignore, init=False)
+    _listener: Callable[[str], None] = field(default_factory=lambda: _ignore, init=False)
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
         """Call `listener` with each message between windows."""
