@@ -13,6 +13,7 @@ from pathlib import Path
 from core.config.files.bounded_file import FileTooLargeError, read_bounded
 from core.domain.audience import Audience
 from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.session.carry_over import person_key
 from core.domain.session.language import LANGUAGES, Language, read_language
 from core.domain.session.limits import LONGEST_NAME, Limits
 from core.domain.session.profile import (
@@ -313,6 +314,6 @@ class _Reader(FieldReader):
             self.report(location, "must be on one line.")
         name = clean_line(name) or slot.default_name
         for agent in earlier:
-            if agent.name.casefold() == name.casefold():
+            if person_key(agent.name) == person_key(name):
                 self.report(location, f"= {quoted(name)} is already the name of agent {agent.slot.value}.")
         return name
