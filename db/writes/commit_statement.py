@@ -239,7 +239,9 @@ def _inserted(table: sa.Table) -> sa.CTE:
         newer = statement.excluded.version > BANK_ITEM.c.version if table is BANK_ITEM else None
         replaced = statement.on_conflict_do_update(index_elements=keys, set_=values, where=newer)
         return replaced.cte(f"new_{table.name}")
-    return statement.on_conflict_do_nothing(index_elements=keys).cte(f"new_{table.name}")
+    # An attempt that a crash ended is on record already where it stored a call with the number of the record.
+    any_key = None if table is LLM_ARTIFACT else keys
+    return statement.on_conflict_do_nothing(index_elements=any_key).cte(f"new_{table.name}")
 
 
 def _shortened(column: sa.Column[Any], end: str) -> sa.CTE:

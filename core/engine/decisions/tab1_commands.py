@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from core.domain.errors import IllegalCommandError, LimitExceededError, valid
-from core.domain.session.carry_over import CarryOver, marked
+from core.domain.session.carry_over import CarryOver, marked, person_key
 from core.domain.session.limits import LONGEST_TITLE, Limits
 from core.domain.session.profile import Profiles, cleaned, problems_of
 from core.domain.session.session import Session
@@ -97,7 +97,7 @@ def _checked_slots(count: int, session: Session) -> tuple[Slot, ...]:
 def _refuse_double_names(session: Session, changed: Mapping[Slot, str]) -> None:
     taken: dict[str, Slot] = {}
     for slot in Slot:
-        name = session.name_of(slot).casefold()
+        name = person_key(session.name_of(slot))
         other = taken.setdefault(name, slot)
         if other is not slot and (slot in changed or other in changed):
             raise IllegalCommandError(DOUBLE_NAME.format(session.name_of(slot)))

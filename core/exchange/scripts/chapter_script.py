@@ -314,7 +314,7 @@ class _Reader(FieldReader):
             self.report(location, "must be on one line.")
         name = clean_line(name) or slot.default_name
         for agent in earlier:
-            if agent.name.casefold() == name.casefold():
+            if person_key(agent.name) == person_key(name):
                 self.report(location, f"= {quoted(name)} is already the name of agent {agent.slot.value}.")
         return name
 
