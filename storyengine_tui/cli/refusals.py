@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 class Commands(TyperGroup):
     """The commands; a word that cannot be read is refused in a plain sentence."""
 
-    def invoke(self, ctx: typer.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         """Run the command that was typed."""
         try:
             return super().invoke(ctx)
