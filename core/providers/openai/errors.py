@@ -204,7 +204,8 @@ def _message(code: ErrorCode, fault: ServiceFault, secrets: RedactedValues) -> s
     if fault.status is not None and 300 <= fault.status < 400:
         return "The model's service has moved to another address, and we do not follow; nothing is lost."
     said = scrub(fault.message, secrets)
-    return f"{code.sentence} The service said: “{said}”" if said else code.sentence
+    end = "" if said.endswith((".", "!", "?", "…")) else "."
+    return f"{code.sentence} The service said: “{said}”{end}" if said else code.sentence
 
 
 def _hint(code: ErrorCode, fault: ServiceFault) -> str:

@@ -131,6 +131,12 @@ async def test_left_while_marking_moves_the_cursor_of_the_transcript(desktop: De
         assert said(table) == "Take 2 of 2"
 
 
+async def test_no_button_about_takes_is_between_a_panel_and_the_transcript(desktop: Desktop) -> None:
+    async with at_two_takes(desktop) as table:
+        await table.pilot.press("shift+tab")
+        await table.until(lambda: table.app.focused is table.transcript)
+
+
 async def test_a_button_chooses_a_take(desktop: Desktop) -> None:
     async with at_two_takes(desktop) as table:
         await table.pilot.click(table.pane.query_one(TakeLine).query(Button).first())
