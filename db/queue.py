@@ -2,7 +2,8 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from sqlalchemy import BigInteger, Boolean, Integer, Select, Text, Uuid, cast, delete, func, literal, select
 from sqlalchemy.dialects.postgresql import insert
@@ -14,15 +15,13 @@ from core.domain.requests.request_kinds import Level
 from core.domain.session.session import title_from
 from core.domain.session.session_state import SessionState
 from core.storage.queue_store import QueuedRequest, QueueMessage, QueueSignal, parse_message
-from db.reads.session_list import beginning
+from db.library.library_store import Change, Read
+from db.reads.chapter_lists import beginning
 from db.rows import mapping
 from db.tables import LANE_CALL, LLM_REQUEST, QUEUE_STATE, SESSION, TAB1_INPUT
 from db.tables.request import KEPT_STATES
 from db.writes.change_listener import CHANNEL
 from db.writes.writer_lock import held_locks, lock_key
-
-T = TypeVar("T")
-Work = Callable[[AsyncConnection], Awaitable[T]]
 
 log = logging.getLogger(__name__)
 
@@ -31,28 +30,19 @@ _MOST_LISTED: Final = 20_000
 """Requests in one list."""
 
 
-class Reads(Protocol):
-    """Runs queries on one consistent snapshot of the database."""
-
-    async def __call__(self, work: Work[T]) -> T:
-        """Return what `work` returns."""
+def _ignore(_: str) -> None:
+    """Ignore a message: no engine has subscribed."""
 
 
+@dataclass(eq=False)
 class PostgresQueue:
     """`QueueStore` on PostgreSQL; `epochs` are those of the locks that are held here."""
 
-    def __init__(
-        self,
-        read: Reads,
-        change: Callable[[Work[object]], Awaitable[None]],
-        at_once: Callable[[Select[Any]], Awaitable[Sequence[Any]]],
-        epochs: Callable[[], Mapping[SessionId, int]],
-    ) -> None:
-        self._read = read
-        self._change = change
-        self._at_once = at_once
-        self._epochs = epochs
-        self._listener: Callable[[str], None] = _ignore
+    _read: Read
+    _change: Change
+    _at_once: Callable[[Select[Any]], Awaitable[Sequence[Any]]]
+    _epochs: Callable[[], Mapping[SessionId, int]]
+    _listener: Callable[[str], None] = field(default_factory=lambda: _ignore, init=False)
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
         """Call `listener` with each message between windows."""
@@ -131,10 +121,6 @@ class PostgresQueue:
         its = (LANE_CALL.c.session_id == request.session_id) & (LANE_CALL.c.request_id == request.id)
         left = delete(LANE_CALL).where(its).cte("left_place")
         await self._at_once(_notification(QueueMessage(QueueSignal.FREE, account=account)).add_cte(left))
-
-
-def _ignore(_: str) -> None:
-    """Ignore a message: no engine has subscribed."""
 
 
 def _notification(message: QueueMessage) -> Select[Any]:

@@ -33,9 +33,7 @@ from db.errors import LOAD, SAVE, guarded, is_lost_connection
 from db.library.library_store import PostgresLibrary
 from db.queue import PostgresQueue
 from db.reads import queries as reads
-from db.reads.replies import last_replies_of, lore_replies_of
-from db.reads.session_list import read_sessions
-from db.reads.spending import spent_by
+from db.reads.chapter_lists import last_replies_of, lore_replies_of, read_sessions, spent_by
 from db.rows import mapping
 from db.schema.broken_rules import queries_of_rules
 from db.schema.migrate import upgrade

@@ -21,8 +21,8 @@ from core.engine.decisions.commands import correct_canon
 from core.exchange.integrity.session import problems_of_memory
 from core.providers.base import MAX_NAME_LENGTH
 from core.providers.discovery import MOST_MODELS, read_listing
-from core.providers.embedding.answer import read_embedding
 from core.providers.embedding.base import MOST_DIMENSIONS
+from core.providers.embedding.service import read_embedding
 from core.providers.local.catalogue import is_address_allowed, read_catalogue
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Script, load_script

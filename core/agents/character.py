@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from core.agents.role.prompt_file import SEGMENTS
 from core.agents.role.setup import AgentSetup, total
 from core.agents.role.shortening import Shortened
-from core.agents.sections.recalled import recalled_of
+from core.agents.sections.recalled import recalled_of, sheet_of
 from core.agents.sections.recent_context import RecentContext
-from core.agents.sections.sheet import sheet_of
 from core.context.memory_digest import Digest
 from core.context.segments import Context
 from core.context.visibility import CharacterKnowledge, described
@@ -32,10 +31,7 @@ _SAYING = r"(?:says?|said|asks?|asked|repl(?:y|ies|ied)|answers?|answered)"
 
 
 def build_context(
-    setup: AgentSetup,
-    knowledge: CharacterKnowledge,
-    prompt_text: str,
-    lore: "FoundLore | None" = None,
+    setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text: str, lore: "FoundLore | None" = None
 ) -> Context:
     """Return the input of one character: rules, identity, secrets, its sheet, memory, recent context, lore,
     what is recalled, GM's prompt.
@@ -141,7 +137,7 @@ def trim_small_reply(
     of our sections, or begins with the number of a prompt, or with one of the names in `others` and a colon
     ends it. Only such a section may leave nothing: a reply in which others speak is better than none.
     """
-    only_own = re.compile(rf"\s*(?:[*_]*{re.escape(own)}[*_]*\s*:[*_]*)?\s*", re.IGNORECASE)
+    only_own = re.compile(rf"(?:[*_]*{re.escape(own)}[*_]*\s*:[*_]*)?", re.IGNORECASE)
     reply, cut = text, list[str]()
     if is_unfinished:
         reply = to_last_sentence(text)
@@ -151,13 +147,13 @@ def trim_small_reply(
     mark = first_mark(reply)
     ends = [place for place in (mark, other.start() if other else None) if place is not None]
     end = min(ends, default=None)
-    if end is not None and (end == mark or not only_own.fullmatch(reply[:end])):
+    if end is not None and (end == mark or not only_own.fullmatch(reply[:end].strip())):
         kept = reply[:end]
         line = reply[end:].partition("\n")[0].strip()
         cut += cut_in_words(f"from the line “{line}”", reply, kept)
         reply = kept
     kept = _up_to_speech_of_others(reply, others)
-    if only_own.fullmatch(kept):
+    if only_own.fullmatch(kept.strip()):
         return reply, tuple(cut)
     cut += cut_in_words("from where another answers", reply, kept)
     return kept, tuple(cut)

@@ -23,7 +23,7 @@ A summary takes as many prompts of its chunk as fit, and the rest follow in a su
 a single prompt that does not fit is shortened. A narrative is written in parts (`core.agents.narrative`).
 
 The sheet of a character has a small budget of its own, and what it has no room for goes first, its oldest
-lines before the others (`core.agents.sections.sheet`).
+lines before the others (`core.agents.sections.recalled`).
 
 System prompt, identity, the line about each of the others on stage, the world_chapter_lock, canon locks
 and the GM's prompt are never touched. What was left out is listed in `Context.left_out`.

@@ -26,7 +26,7 @@ class InvalidAddressError(StoryEngineError):
         super().__init__(
             ErrorCode.LLM_REQUEST_ERROR,
             f"The service's address cannot be used: {reason}; nothing was sent.",
-            "Set STORYENGINE_BASE_URL to something like https://api.openai.com/v1.",
+            "It looks like https://api.openai.com/v1; STORYENGINE_BASE_URL and F6 have the one in use.",
         )
 
 

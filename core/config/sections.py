@@ -6,14 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SecretStr,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from core.config.consent import normalise_base_url
@@ -56,10 +49,21 @@ def refuse_controls(value: object) -> object:
     return value
 
 
-class AgentSettings(BaseModel):
+class Section(BaseModel):
+    """A table of settings without control characters in it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*")
+    @classmethod
+    def _is_plain(cls, value: object) -> object:
+        return refuse_controls(value)
+
+
+class AgentSettings(Section):
     """Parameters of one kind of agent's calls. A field that is None takes the provider's default."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(defer_build=True)
 
     model: ModelName | None = None
     """Name of the model, as the service knows it; `account:model` for one of another account."""
@@ -85,11 +89,6 @@ class AgentSettings(BaseModel):
     recall_items: RecallItems | None = None
     """Maximum number of items recalled for a character; None takes the profile's."""
 
-    @field_validator("*")
-    @classmethod
-    def _is_plain(cls, value: object) -> object:
-        return refuse_controls(value)
-
 
 MOST_ACCOUNTS = 100
 MOST_PRICES = 200
@@ -111,10 +110,10 @@ def is_account_name(name: str) -> bool:
     return bool(_ACCOUNT_NAME.match(name)) and name not in _RESERVED_NAMES
 
 
-class AccountSettings(BaseModel):
+class AccountSettings(Section):
     """A service beside the profile's own; its name is the part before the colon in `account:model`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(defer_build=True)
 
     base_url: str
     """Address of an OpenAI-compatible service."""
@@ -133,11 +132,6 @@ class AccountSettings(BaseModel):
     alternate_roles: bool | None = None
     """Whether it takes only alternating messages of user and assistant; None goes by its known properties."""
     enabled: bool = True
-
-    @field_validator("*")
-    @classmethod
-    def _is_plain(cls, value: object) -> object:
-        return refuse_controls(value)
 
     @field_validator("base_url")
     @classmethod
@@ -169,10 +163,8 @@ DEFAULT_RECALL_ITEMS: Final = 200
 """An item takes some 25 tokens. In a small input the percentage says how many there is room for."""
 
 
-class ProfileSettings(BaseModel):
+class ProfileSettings(Section):
     """One environment: who answers, where, with which key."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     provider: ProviderName = "local"
     base_url: str = OPENAI_BASE_URL
@@ -217,11 +209,6 @@ class ProfileSettings(BaseModel):
         if value.recall_percent is not None or value.recall_items is not None:
             raise PydanticCustomError("recalls_nothing", "only characters recall items of the memory bank")
         return value
-
-    @field_validator("*")
-    @classmethod
-    def _is_plain(cls, value: object) -> object:
-        return refuse_controls(value)
 
 
 class Profiles(BaseModel):
@@ -268,18 +255,11 @@ MOST_TEXTS: Final = 64
 """Texts that are made into vectors in one call."""
 
 
-class EmbeddingSettings(BaseModel):
+class EmbeddingSettings(Section):
     """The embedding model, which makes the vectors by which texts are found by meaning."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     service: Annotated[str, Field(min_length=1, max_length=LONGEST_MODEL_NAME)] | None = None
     """`local` for the bundled model, `account:model` for one of an account, `off` for none. Left out, it is
     the bundled one where its weights are."""
     batch: Annotated[int, Field(ge=1, le=MOST_TEXTS)] = 16
     """Number of texts in one batch of vectors, beside the play."""
-
-    @field_validator("*")
-    @classmethod
-    def _is_plain(cls, value: object) -> object:
-        return refuse_controls(value)

@@ -10,12 +10,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import (
-    Field,
-    SecretStr,
-    ValidationError,
-    field_validator,
-)
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import (
     BaseSettings,

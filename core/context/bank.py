@@ -122,10 +122,7 @@ NO_BANK: Final = ChapterBank()
 
 
 def replaced_for(
-    audience: Audience,
-    replacements: Iterable[Replacement],
-    chapters: Sequence[BankChapter],
-    session: Session,
+    audience: Audience, replacements: Iterable[Replacement], chapters: Sequence[BankChapter], session: Session
 ) -> frozenset[ItemId]:
     """Return the items of earlier chapters in whose place each of `audience` knows a newer one.
 

@@ -172,7 +172,7 @@ class Engine(SessionCatalog):
                 worker=worker,
                 background=background,
                 afterthoughts=Afterthoughts(
-                    writer, background, self._clock, most=self._afterthoughts, waiting=self._waiting
+                    writer, background, self._clock, self._afterthoughts, self._waiting
                 ),
                 heartbeats=Heartbeats(writer, background, self._clock, self._hints),
                 auto_saver=AutoSaver(writer, self.save_points),

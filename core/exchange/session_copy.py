@@ -1,14 +1,14 @@
 """A session as the rows of a new one: of an import, of a branch, of a save point."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, TypeVar
 
-from core.domain.bank.copies import bank_at
-from core.domain.bank.item import Item
+from core.domain.bank.details import Details, QuoteDetails
+from core.domain.bank.item import Item, ItemOrigin
 from core.domain.errors import ErrorCode
-from core.domain.ids import SessionId
+from core.domain.ids import ItemId, SessionId
 from core.domain.requests.request import Artifact, Request, RequestState
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.story.condensed import CondensedMemory
@@ -97,3 +97,49 @@ def _put_aside(request: Request) -> Request:
 
 def _moved(things: Sequence[T], session_id: SessionId) -> tuple[T, ...]:
     return tuple(replace(thing, session_id=session_id) for thing in things)
+
+
+def bank_at(
+    history: Iterable[Item], takes: Mapping[int, int], last: int, until: datetime | None = None
+) -> tuple[Item, ...]:
+    """Return the items of canon up to prompt `last`, as they were at a time, or are now.
+
+    `history` has every version of them, and `takes` the take that is canon at each prompt. The copy has one
+    take of each prompt and one version of each item; what the GM rejected or merged stays so, as does what an
+    item replaces of an earlier chapter.
+    """
+    newest: dict[ItemId, Item] = {}
+    for version in history:
+        known = newest.get(version.id)
+        is_newer = known is None or version.version > known.version
+        if is_newer and (until is None or version.updated_at <= until):
+            newest[version.id] = version
+    copied = {one.id: one for item in newest.values() if (one := _copied(item, takes, last)) is not None}
+    left = newest.keys() - copied.keys()
+    return tuple(
+        replace(
+            item,
+            supersedes=None if item.supersedes in left else item.supersedes,
+            merged_into=item.merged_into if item.merged_into in copied else None,
+            details=_within(item.details, copied),
+        )
+        for item in copied.values()
+    )
+
+
+def _within(details: Details, copied: Collection[ItemId]) -> Details:
+    """Return details that name only items that the copy has."""
+    if not isinstance(details, QuoteDetails):
+        return details
+    return replace(details, data_item_ids=tuple(one for one in details.data_item_ids if one in copied))
+
+
+def _copied(item: Item, takes: Mapping[int, int], last: int) -> Item | None:
+    """Return an item as the copy has it; None where what it was drawn from is not part of the copy."""
+    if item.prompt_index > last or (item.take is not None and takes.get(item.prompt_index) != item.take):
+        return None
+    evidence = tuple(replace(one, take=1) for one in item.evidence if takes.get(one.prompt_index) == one.take)
+    if not evidence and item.origin is ItemOrigin.EXTRACTED:
+        return None
+    take = None if item.take is None else 1
+    return replace(item, version=1, undoes=None, take=take, evidence=evidence)

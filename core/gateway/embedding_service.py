@@ -27,12 +27,7 @@ from core.gateway.model_gateway import ModelGateway, ended
 from core.gateway.places import LanePlace
 from core.gateway.rate_limit import MinuteLimit
 from core.providers.base import ProviderError
-from core.providers.embedding.base import (
-    Embedder,
-    Vector,
-    shortened,
-    texts_of_query,
-)
+from core.providers.embedding.base import Embedder, Vector, shortened, texts_of_query
 
 QUERY_SECONDS: Final = 0.7
 """Seconds that an input waits for the vector of its query, of the one that the memory bank may take.

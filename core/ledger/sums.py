@@ -78,7 +78,8 @@ class Entry:
         made = self.artifact
         was_answered = made.output_ref is not None or made.usage.output_tokens is not None
         is_refused = made.error_code in _NOT_SENT or (made.error_code in _TURNED_AWAY and not was_answered)
-        return self.is_local or made.call == 0 or is_refused
+        was_none = made.call == 0 and not made.provider  # the query of an input has this number too
+        return self.is_local or was_none or is_refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,19 +6,13 @@ from dataclasses import dataclass, field
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.ids import SessionId
 from core.domain.proposal import Proposal
-from core.domain.requests.request import (
-    Artifact,
-    Content,
-    Request,
-)
+from core.domain.requests.request import Artifact, Content, Request
 from core.domain.session.lore import Lorebooks
 from core.domain.session.prompt_block import PromptBlocks
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.condensed import CondensedMemory
-from core.domain.story.context_status import (
-    Statuses,
-)
+from core.domain.story.context_status import Statuses
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock

@@ -13,11 +13,7 @@ from typing import Protocol
 
 from core.domain.errors import SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
-from core.domain.requests.request import (
-    Artifact,
-    Content,
-    Request,
-)
+from core.domain.requests.request import Artifact, Content, Request
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot

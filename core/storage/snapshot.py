@@ -18,27 +18,14 @@ from core.context.visibility import (
 from core.domain.audience import Audience
 from core.domain.bank.item import Item
 from core.domain.requests.cost import FREE
-from core.domain.requests.request import (
-    AnyRequest,
-    BackgroundRequest,
-    ReplyRequest,
-    Request,
-    total_cost,
-)
+from core.domain.requests.request import AnyRequest, BackgroundRequest, ReplyRequest, Request, total_cost
 from core.domain.session.cast import Cast
 from core.domain.session.lore import Lorebooks
 from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.condensed import CondensedMemory
-from core.domain.story.context_status import (
-    Statuses,
-    always_of,
-    in_scene,
-    marked,
-    place_of,
-    with_statuses,
-)
+from core.domain.story.context_status import Statuses, always_of, in_scene, marked, place_of, with_statuses
 from core.domain.story.event import Event, Role
 from core.domain.story.lore_use import LoreUse, uses_in
 from core.domain.story.memory import MemoryBlock, compact_old_deltas

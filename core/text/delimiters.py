@@ -20,9 +20,7 @@ _INVISIBLE = (
 )
 _ONE, _TWO = "=＝﹦⁼₌꞊゠᐀⹀═🟰", "⩵⩶"
 _GAP = rf"(?:[^\S{_BREAKS}]|[{_INVISIBLE}])*"
-_MARK_LIKE = re.compile(
-    rf"(^|[{_BREAKS}])(?={_GAP}(?:[{_TWO}]|[{_ONE}][{_INVISIBLE}]*[{_ONE}{_TWO}]))",
-)
+_MARK_LIKE = re.compile(rf"(^|[{_BREAKS}])(?={_GAP}(?:[{_TWO}]|[{_ONE}][{_INVISIBLE}]*[{_ONE}{_TWO}]))")
 
 _MARK_LINE = re.compile(r"^[ \t]*={2,}[ \t]*(?:END[ \t]+)?([A-Z_]{3,40})(?=[ \t=]|$)", re.MULTILINE)
 _CODE_NAME = re.compile(r"\b[A-Z]+(?:_[A-Z]+)+\b")

@@ -19,11 +19,10 @@ from core.domain.requests.request_kinds import RequestKind
 from core.storage.bank_store import Drawn, EarlierChapter, Names, Respell, Sheets
 from db.bank.item_reader import ItemReader
 from db.bank.names import NameReader
-from db.bank.piece_vectors import missing_pieces, near, put_pieces
 from db.bank.recall import Part, drawn_of, meaning_statement, told_statement, told_values, values_of
 from db.bank.recall_connection import RecallConnection, together
 from db.bank.validity import counts, is_in, is_of_canon, replacing
-from db.bank.vectors import VectorTable, missing, pairs
+from db.bank.vectors import VectorTable, missing, missing_pieces, near, pairs, put_pieces
 from db.library.library_store import Change, Read, rows_of
 from db.reads.chapter_lists import statuses_of
 from db.rows.bank_mapping import (
@@ -35,15 +34,7 @@ from db.rows.bank_mapping import (
     to_replacement,
 )
 from db.rows.mapping import to_request
-from db.tables import (
-    BANK_ACCESS,
-    BANK_ITEM,
-    BANK_REVISION,
-    BOOK_CHAPTER,
-    LLM_REQUEST,
-    SESSION,
-    TAB1_INPUT,
-)
+from db.tables import BANK_ACCESS, BANK_ITEM, BANK_REVISION, BOOK_CHAPTER, LLM_REQUEST, SESSION, TAB1_INPUT
 from db.writes.commit_statement import BANK_CHANGED, channel_of
 
 

@@ -1,7 +1,7 @@
-"""The vectors of items, where the server has pgvector (design 15).
+"""Vectors of items, and of pieces of texts for the GM's search, where the server has pgvector (design 15).
 
-Their table is made when it is first asked for, and by no migration: a server without the extension has the
-same schema. Vectors can be made again from the items, so that no export and no backup has them.
+Their tables are made when they are first asked for, and by no migration: a server without the extension has
+the same schema. Vectors can be made again from the items and texts, so that no export and no backup has them.
 """
 
 import logging
@@ -11,12 +11,13 @@ from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import URL, exists, func, select
-from sqlalchemy.dialects.postgresql import BIT, insert
+from sqlalchemy.dialects.postgresql import ARRAY, BIT, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.types import UserDefinedType
 
 from core.domain.bank.details import ItemKind
 from core.domain.bank.matching import SAME_BY_MEANING
+from core.domain.bank.pieces import NearPiece, PieceVector
 from core.domain.bank.recall import ItemVector, Vector, signs_of
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
@@ -28,7 +29,7 @@ from db.connections import close_quietly, open_connection
 from db.embedded.machine.access import ADMINISTRATOR, ROLE
 from db.errors import SAVE, guarded
 from db.library.library_store import Change, Read
-from db.tables import BANK_ITEM, BANK_REVISION, EVENT_STATUS
+from db.tables import BANK_ITEM, BANK_REVISION, EVENT_STATUS, SESSION
 
 log = logging.getLogger(__name__)
 
@@ -304,3 +305,62 @@ async def make_tables(connection: AsyncConnection) -> None:
         await connection.execute(sa.text(statement))
     if not (await connection.execute(sa.text(f"SELECT {_HAS_PARTS}"))).scalar_one():
         await connection.execute(sa.text(_ADD_PARTS))
+
+
+PIECE_VECTOR: Final = sa.Table(
+    PIECES_NAME,
+    sa.MetaData(),
+    sa.Column("session_id", sa.Uuid, primary_key=True),
+    sa.Column("hash", sa.Text, primary_key=True),
+    sa.Column("model", sa.Text),
+    sa.Column("embedding", HalfVector()),
+)
+
+
+async def missing_pieces(
+    connection: AsyncConnection, session_id: SessionId, model: str, hashes: Collection[str]
+) -> Collection[str]:
+    """Return the pieces of a chapter without a vector of a model."""
+    piece = PIECE_VECTOR.c
+    wanted = sa.bindparam("hashes", sorted(hashes), ARRAY(sa.Text))
+    known = select(piece.hash).where(
+        piece.session_id == session_id, piece.model == model, piece.hash == sa.any_(wanted)
+    )
+    return set(hashes) - {row.hash for row in await connection.execute(known)}
+
+
+async def put_pieces(
+    connection: AsyncConnection, session_id: SessionId, model: str, vectors: Sequence[PieceVector]
+) -> None:
+    """Store vectors in place of earlier ones; none of a chapter that was deleted meanwhile."""
+    is_there = (
+        select(SESSION.c.id).where(SESSION.c.id == session_id).with_for_update(key_share=True, read=True)
+    )
+    if (await connection.execute(is_there)).one_or_none() is None:
+        return
+    rows = [
+        {"session_id": session_id, "hash": one.hash, "model": model, "embedding": text_of(one.vector)}
+        for one in sorted({one.hash: one for one in vectors}.values(), key=lambda one: one.hash)
+    ]
+    statement = insert(PIECE_VECTOR)
+    fresh = {name: statement.excluded[name] for name in ("model", "embedding")}
+    key = list(PIECE_VECTOR.primary_key)
+    await connection.execute(statement.values(rows).on_conflict_do_update(index_elements=key, set_=fresh))
+
+
+async def near(
+    connection: AsyncConnection, session_ids: Collection[SessionId], model: str, vector: Vector, limit: int
+) -> Sequence[NearPiece]:
+    """Return the nearest pieces of chapters, the nearest first."""
+    piece, kind = PIECE_VECTOR.c, HalfVector()
+    wanted = sa.cast(sa.bindparam("vector", text_of(vector), sa.Text), kind)
+    distance = piece.embedding.op("<=>", return_type=sa.Float)(wanted).label("distance")
+    query = (
+        select(piece.session_id, piece.hash, distance)
+        .where(piece.session_id.in_(list(session_ids)), piece.model == model)
+        .where(sa.func.vector_dims(piece.embedding) == len(vector))
+        .order_by(sa.text("distance"), piece.hash)
+        .limit(limit)
+    )
+    rows = await connection.execute(query)
+    return [NearPiece(SessionId(row.session_id), row.hash, 1 - row.distance) for row in rows]

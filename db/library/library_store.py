@@ -143,7 +143,7 @@ class PostgresLibrary:
         query = select(LOREBOOK.c.file_name, LOREBOOK.c.content).where(LOREBOOK.c.id == lorebook_id)
         file = await self._read(lambda connection: _file(connection, query))
         if file is None:
-            raise _missing("lorebook")
+            raise StorageError(LOAD, "There is no such lorebook.", is_transient=False)
         return file
 
     async def put_lorebook(self, book: KeptLorebook, *, file: KeptFile | None = None) -> None:
@@ -288,7 +288,3 @@ async def _create(connection: AsyncConnection, changes: Changes) -> None:
 def _is_about_a_name(error: RowRefusedError) -> bool:
     said = str(error.__cause__)
     return any(name in said for name in ("pk_cast_name", "uq_lorebook_name_key", "uq_book_name_key"))
-
-
-def _missing(what: str) -> StorageError:
-    return StorageError(LOAD, f"There is no such {what}.", is_transient=False)

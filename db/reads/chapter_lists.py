@@ -1,19 +1,48 @@
-"""Lists of a chapter that are read with it in one statement, each as JSON; NULL for an empty one."""
+"""Queries for the list of chapters, and for lists, single events and sums of a chapter.
 
-from typing import Any
+A list of a chapter is JSON, NULL for an empty one.
+"""
 
-from sqlalchemy import ColumnElement, Select, Table, func, literal_column, select
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import (
+    ColumnElement,
+    Numeric,
+    Select,
+    Table,
+    and_,
+    case,
+    func,
+    literal,
+    literal_column,
+    select,
+    tuple_,
+)
 from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from core.domain.ids import SessionId
+from core.domain.ids import ArtifactId, LogPlace, SessionId
+from core.domain.session.limits import EARLIEST_TIME, LATEST_TIME
+from core.domain.session.session import SessionSummary
+from core.domain.session.session_state import SessionState
+from core.domain.story.lore_use import LORE
 from core.domain.story.memory import BlockType
+from db.rows import mapping
 from db.tables import (
+    CANON,
     CONDENSED_MEMORY,
+    EVENT,
     EVENT_STATUS,
+    LLM_ARTIFACT,
     MEMORY_BLOCK,
     MEMORY_CANON,
+    NARRATIVE_DRAFT,
     SECRET,
+    SESSION,
     SESSION_LOREBOOK,
+    TAB1_INPUT,
 )
 
 
@@ -65,3 +94,91 @@ def _listed(table: Table, session_id: SessionId) -> Select[Any]:
     row = func.to_jsonb(literal_column(table.name))
     listed = func.jsonb_agg(aggregate_order_by(row, table.c.number))
     return select(listed).where(table.c.session_id == session_id)
+
+
+def last_replies_of(session_id: SessionId) -> Select[Any]:
+    """Return the query for the number and the time of the newest reply of each character that is canon."""
+    newest = (func.max(EVENT.c.prompt_index).label("prompt_index"), func.max(EVENT.c.created_at).label("at"))
+    replies = _of_canon(select(EVENT.c.slot, *newest), session_id).where(EVENT.c.slot.is_not(None))
+    return replies.group_by(EVENT.c.slot)
+
+
+def lore_replies_of(session_id: SessionId) -> Select[Any]:
+    """Return the query for the replies of canon that say which lore was active, in order."""
+    replies = _of_canon(select(EVENT), session_id)
+    replies = replies.where(EVENT.c.slot.is_not(None), EVENT.c.metadata.has_key(LORE))
+    return replies.order_by(EVENT.c.prompt_index, EVENT.c.ordinal)
+
+
+def canon_at(session_id: SessionId, places: Sequence[LogPlace]) -> Select[Any]:
+    """Return the query for those events at `places` that are canon, in order."""
+    place = tuple_(EVENT.c.prompt_index, EVENT.c.take, EVENT.c.ordinal)
+    found = _of_canon(select(EVENT), session_id).where(place.in_(places))
+    return found.order_by(EVENT.c.prompt_index, EVENT.c.ordinal)
+
+
+def _of_canon(query: Select[Any], session_id: SessionId) -> Select[Any]:
+    is_of_take = and_(
+        EVENT.c.session_id == CANON.c.session_id,
+        EVENT.c.prompt_index == CANON.c.prompt_index,
+        EVENT.c.take == CANON.c.take,
+    )
+    last = select(SESSION.c.prompt_index).where(SESSION.c.id == session_id).scalar_subquery()
+    joined = query.join(CANON, is_of_take)
+    return joined.where(CANON.c.session_id == session_id, CANON.c.prompt_index <= last)
+
+
+def spent_by(
+    session_id: SessionId | None = None, since: datetime | None = None, but_for: Collection[ArtifactId] = ()
+) -> Select[Any]:
+    """Return the query for the sum of calls' costs; it reads only those that cost something."""
+    total = func.coalesce(func.sum(LLM_ARTIFACT.c.cost), literal(0, Numeric))
+    query = select(total).where(LLM_ARTIFACT.c.cost > 0)
+    if session_id is not None:
+        query = query.where(LLM_ARTIFACT.c.session_id == session_id)
+    if since is not None:
+        query = query.where(LLM_ARTIFACT.c.created_at >= since)
+    if but_for:
+        query = query.where(LLM_ARTIFACT.c.artifact_id.not_in(list(but_for)))
+    return query
+
+
+_TITLE_CHARS: Final = 500
+
+
+async def read_sessions(connection: AsyncConnection, *, is_archived: bool) -> Sequence[SessionSummary]:
+    """Return the chapter list; besides `find_script` the only query across sessions."""
+    drafts = (
+        select(func.count())
+        .where(NARRATIVE_DRAFT.c.session_id == SESSION.c.id)
+        .scalar_subquery()
+        .label("draft_count")
+    )
+    times = (SESSION.c.created_at, SESSION.c.updated_at, SESSION.c.archived_at)
+    # A time that the driver cannot read would fail the whole list, so it is left out in the database.
+    is_readable = and_(
+        SESSION.c.state.in_(list(SessionState)), *(func.coalesce(_is_storable(time), True) for time in times)
+    )
+    query = (
+        select(
+            *(SESSION.c[name] for name in ("id", "title", "state", "prompt_index")),
+            *(case((_is_storable(time), time)).label(time.name) for time in times),
+            beginning(TAB1_INPUT.c.chapter),
+            beginning(TAB1_INPUT.c.world),
+            drafts,
+            is_readable.label("is_readable"),
+        )
+        .outerjoin(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)
+        .where(SESSION.c.archived_at.is_not(None) if is_archived else SESSION.c.archived_at.is_(None))
+        .order_by(is_readable.desc(), SESSION.c.updated_at.desc(), SESSION.c.id.desc())
+    )
+    return [mapping.to_summary(row) for row in await connection.execute(query)]
+
+
+def _is_storable(time: ColumnElement[datetime]) -> ColumnElement[bool]:
+    return time.between(EARLIEST_TIME, LATEST_TIME)
+
+
+def beginning(column: ColumnElement[str]) -> ColumnElement[str]:
+    """Return the beginning of a text, from which a title can be made."""
+    return func.left(func.ltrim(column, " \t\n"), _TITLE_CHARS).label(column.key)

@@ -34,15 +34,9 @@ from core.domain.story.memory import BlockType, MemoryBlock, canon_of
 from core.domain.story.secret import reveals_in
 from core.storage.snapshot import Snapshot, full_deltas_from, recent_from
 from db.errors import LOAD, driver_error
-from db.reads.chapter_lists import condensed_of, lore_of, secrets_of, statuses_of
-from db.reads.replies import canon_at
-from db.reads.spending import spent_by
+from db.reads.chapter_lists import canon_at, condensed_of, lore_of, secrets_of, spent_by, statuses_of
 from db.rows import mapping
-from db.rows.condensed_mapping import to_condensed
-from db.rows.lore_mapping import to_lore
-from db.rows.prompt_block_mapping import to_prompt_blocks
-from db.rows.status_mapping import to_statuses
-from db.rows.tab1_mapping import to_tab1
+from db.rows.chapter_mapping import to_condensed, to_lore, to_prompt_blocks, to_statuses, to_tab1
 from db.tables import (
     CANON,
     EVENT,
@@ -244,11 +238,6 @@ def takes_of(session_id: SessionId) -> Select[Any]:
     return prompts.order_by(CANON.c.prompt_index)
 
 
-def _canon_prompts(session_id: SessionId, first: int) -> Select[Any]:
-    """Return the query for the takes that are canon from prompt `first` on, with those that were undone."""
-    return select(CANON).where(CANON.c.session_id == session_id, CANON.c.prompt_index >= first)
-
-
 def _is_of(pointers: FromClause) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions of the events of the takes in `pointers`, which are rows of canon."""
     keys = ("session_id", "prompt_index", "take")
@@ -329,7 +318,8 @@ def _newest_batch(
     session_id: SessionId, size: int, before: int | None, room: int, known_to: Slot | None
 ) -> Select[Any]:
     """Return the query for the events of the next older prompts, up to the first text that exceeds `room`."""
-    prompts = _canon_prompts(session_id, 0).where(CANON.c.prompt_index <= _last(session_id))
+    prompts = select(CANON).where(CANON.c.session_id == session_id, CANON.c.prompt_index >= 0)
+    prompts = prompts.where(CANON.c.prompt_index <= _last(session_id))
     if before is not None:
         prompts = prompts.where(CANON.c.prompt_index < before)
     if known_to is not None:

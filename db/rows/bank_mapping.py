@@ -18,9 +18,8 @@ from core.domain.session.language import Language
 from core.domain.session.profile import NO_PROFILE
 from core.domain.slot import Slot
 from core.storage.bank_store import EarlierChapter
+from db.rows.chapter_mapping import to_profiles, to_statuses
 from db.rows.mapping import Values, to_slots
-from db.rows.status_mapping import to_statuses
-from db.rows.tab1_mapping import to_profiles
 
 _PLAIN: Final = (
     *("session_id", "version", "name", "text", "importance", "confidence", "sentiment", "decay_rate"),

@@ -22,10 +22,16 @@ from db.tables.library import (
     CastTraitRow,
     LorebookRow,
 )
-from db.tables.lore import SessionLorebookRow
-from db.tables.queue import LaneCallRow, QueueStateRow
-from db.tables.request import LlmArtifactRow, LlmContentRow, LlmRequestRow
-from db.tables.session import PromptBlocksRow, SaveSlotRow, SecretRow, SessionRow, Tab1InputRow, UnsentTextRow
+from db.tables.request import LaneCallRow, LlmArtifactRow, LlmContentRow, LlmRequestRow, QueueStateRow
+from db.tables.session import (
+    PromptBlocksRow,
+    SaveSlotRow,
+    SecretRow,
+    SessionLorebookRow,
+    SessionRow,
+    Tab1InputRow,
+    UnsentTextRow,
+)
 from db.tables.story import (
     CanonRow,
     CondensedMemoryRow,

@@ -11,13 +11,7 @@ from sqlalchemy import text as sql
 from sqlmodel import Field
 
 from core.domain.bank.details import ItemKind
-from core.domain.bank.item import (
-    LONGEST_NAME,
-    LONGEST_TEXT,
-    MOST_EVIDENCE,
-    ItemOrigin,
-    Validation,
-)
+from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, MOST_EVIDENCE, ItemOrigin, Validation
 from db.tables import columns as column
 from db.tables.columns import Row
 
@@ -40,9 +34,7 @@ class BankItemRow(Row, table=True):
             postgresql_where=sql("supersedes IS NOT NULL"),
         ),
         Index(
-            "ix_bank_item_kept",
-            "session_id",
-            postgresql_where=sql("is_pinned OR validation = 'confirmed'"),
+            "ix_bank_item_kept", "session_id", postgresql_where=sql("is_pinned OR validation = 'confirmed'")
         ),
         Index("ix_bank_item_state", "session_id", "about", postgresql_where=sql("kind = 'state'")),
         Index("ix_bank_item_named", "session_id", postgresql_where=sql("kind IN ('person', 'place')")),

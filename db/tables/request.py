@@ -1,4 +1,4 @@
-"""Requests to models and their provenance. Artifacts and contents are append-only."""
+"""Requests to models, and their provenance, which is append-only; the queue that all windows share."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -162,3 +162,34 @@ class LlmArtifactRow(Row, table=True):
     output_price: Decimal | None = column.dollars()
     reasoning_price: Decimal | None = column.dollars()
     created_at: datetime = column.time()
+
+
+class QueueStateRow(Row, table=True):
+    """The one row that says whether the queue is paused; missing until the first pause."""
+
+    __tablename__ = "queue_state"
+    __table_args__ = (CheckConstraint("id = 1", name="one"),)
+
+    id: int = Field(primary_key=True, sa_type=column.SMALL, sa_column_kwargs={"autoincrement": False})
+    is_paused: bool
+
+
+class LaneCallRow(Row, table=True):
+    """A call that runs, or waits, at an account that takes only so many at a time.
+
+    The function `storyengine_take_place` writes it, and removes those of windows that are gone.
+    """
+
+    __tablename__ = "lane_call"
+    __table_args__ = (column.of_session(), CheckConstraint("level BETWEEN 0 AND 2", name="level"))
+
+    session_id: UUID = column.key()
+    request_id: UUID = column.key()
+    account: str = column.text()
+    level: int = column.small()
+    is_story: bool
+    is_running: bool
+    is_put_back: bool
+    writer_epoch: int
+    writer_lock: int = Field(sa_type=column.BIG)
+    waiting_since: datetime = column.time()

@@ -4,13 +4,14 @@ from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, SmallInteger, Text, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, Index, SmallInteger, Text, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field
 
 from core.domain.session.absence import MOST_HINT_PROMPTS
 from core.domain.session.carry_over import MOST_LINES, CarryKind
 from core.domain.session.language import Language
+from core.domain.session.lore import LONGEST_COPY, LONGEST_SEED, MOST_BOOKS, MOST_ENTRIES
 from core.domain.session.profile import LONGEST_MODEL, MOST_ALIASES, MOST_GROUPS, MOST_TAGS
 from core.domain.session.prompt_block import (
     DEFAULT_VARIANT,
@@ -248,3 +249,35 @@ class PromptBlocksRow(Row, table=True):
     variant: str = column.text()
     variants: list[str] = column.array(Text)
     blocks: list[dict[str, object]] = column.json()
+
+
+class SessionLorebookRow(Row, table=True):
+    """One lorebook of a chapter, its copy a content of it; `label` is the audience that may know it."""
+
+    __tablename__ = "session_lorebook"
+    __table_args__ = (
+        column.of_session(),
+        column.links(["copy_hash"], "llm_content", ["hash"], "fk_session_lorebook_copy"),
+        Index("ix_session_lorebook_copy", "session_id", "copy_hash"),
+        CheckConstraint(f"number BETWEEN 1 AND {MOST_BOOKS}", name="number"),
+        CheckConstraint("name ~ '[^[:space:]]'", name="name"),
+        CheckConstraint(f"cardinality(groups) <= {MOST_GROUPS}", name="groups"),
+        CheckConstraint("owner BETWEEN 1 AND 7", name="owner"),
+        CheckConstraint(column.is_audience("label"), name="label"),
+        CheckConstraint(f"entry_count BETWEEN 0 AND {MOST_ENTRIES}", name="entry_count"),
+        CheckConstraint(f"copy_length BETWEEN 1 AND {LONGEST_COPY}", name="copy_length"),
+        CheckConstraint("file_hash ~ '^[0-9a-f]{64}$' AND copy_hash ~ '^[0-9a-f]{64}$'", name="hashes"),
+        CheckConstraint(f"seed ~ '^[0-9A-Za-z]{{1,{LONGEST_SEED}}}$'", name="seed"),
+    )
+
+    session_id: UUID = column.key()
+    number: int = Field(primary_key=True, sa_type=SmallInteger, sa_column_kwargs={"autoincrement": False})
+    name: str = column.text()
+    groups: list[str] = column.array(Text)
+    owner: int | None = column.small(is_optional=True)
+    label: int = column.small()
+    entry_count: int
+    file_hash: str = column.text()
+    copy_hash: str = column.text()
+    copy_length: int
+    seed: str = column.text()

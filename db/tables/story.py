@@ -128,12 +128,7 @@ class MemoryBlockRow(Row, table=True):
         column.of_session(),
         column.times("created_at"),
         UniqueConstraint(
-            "session_id",
-            "from_prompt",
-            "to_prompt",
-            "ordinal",
-            "revision",
-            name="uq_memory_block_revision",
+            "session_id", "from_prompt", "to_prompt", "ordinal", "revision", name="uq_memory_block_revision"
         ),
         UniqueConstraint(
             "session_id", "block_id", "from_prompt", "to_prompt", "ordinal", name="uq_memory_block_place"

@@ -25,13 +25,15 @@ from db.connections import DRIVER
 from db.errors import SAVE
 from db.rows import mapping
 from db.rows.bank_mapping import access_values, item_values, revision_values
-from db.rows.condensed_mapping import condensed_values
-from db.rows.lore_mapping import lore_values
+from db.rows.chapter_mapping import (
+    condensed_values,
+    lore_values,
+    prompt_blocks_values,
+    status_values,
+    tab1_values,
+)
 from db.rows.mapping import Values
-from db.rows.prompt_block_mapping import prompt_blocks_values
 from db.rows.proposal_mapping import proposal_values
-from db.rows.status_mapping import status_values
-from db.rows.tab1_mapping import tab1_values
 from db.tables import (
     BANK_ACCESS,
     BANK_ITEM,
@@ -237,7 +239,9 @@ def _inserted(table: sa.Table) -> sa.CTE:
         newer = statement.excluded.version > BANK_ITEM.c.version if table is BANK_ITEM else None
         replaced = statement.on_conflict_do_update(index_elements=keys, set_=values, where=newer)
         return replaced.cte(f"new_{table.name}")
-    return statement.on_conflict_do_nothing(index_elements=keys).cte(f"new_{table.name}")
+    # An attempt that a crash ended is on record already where it stored a call with the number of the record.
+    any_key = None if table is LLM_ARTIFACT else keys
+    return statement.on_conflict_do_nothing(index_elements=any_key).cte(f"new_{table.name}")
 
 
 def _shortened(column: sa.Column[Any], end: str) -> sa.CTE:

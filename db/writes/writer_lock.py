@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final, LiteralString, NoReturn, Protocol
 
 import psycopg
@@ -47,44 +48,35 @@ def lock_key(session_id: SessionId) -> int:
     return int.from_bytes(hashlib.sha256(session_id.bytes).digest()[:8], "big", signed=True)
 
 
+@dataclass(eq=False)
 class WriterLease:
     """A `core.storage.session_store.Lease`: holds the lock until closed or until its connection is lost."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        session_id: SessionId,
-        epoch: int,
-        on_close: Callable[["WriterLease"], None],
-        on_message: Callable[[str], None],
-    ) -> None:
-        self.session_id: Final = session_id
-        self.epoch: Final = epoch
-        self._connection = connection
-        self._on_close = on_close
-        self._on_message = on_message
-        self._is_closed = False
-        self._watch = asyncio.create_task(self._until_lost(), name=f"lease of {session_id}")
+    _connection: Connection
+    session_id: SessionId
+    epoch: int
+    _on_close: Callable[["WriterLease"], None]
+    _on_message: Callable[[str], None]
+    is_closed = False
+    """Whether the lock was released."""
+
+    def __post_init__(self) -> None:
+        self._watch = asyncio.create_task(self._until_lost(), name=f"lease of {self.session_id}")
 
     @property
     def is_lost(self) -> bool:
         """Whether the connection that held the lock is lost."""
-        return self._is_closed or self._watch.done() or self._connection.closed
+        return self.is_closed or self._watch.done() or self._connection.closed
 
     async def until_lost(self) -> None:
         """Return once the connection of the lock is lost or the lock released."""
         await asyncio.wait({self._watch})
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether the lock was released."""
-        return self._is_closed
-
     async def aclose(self) -> None:
         """Release the lock; a second call does nothing."""
-        if self._is_closed:
+        if self.is_closed:
             return
-        self._is_closed = True
+        self.is_closed = True
         self._on_close(self)
         self._watch.cancel()
         await asyncio.wait([self._watch], timeout=_ANSWER)

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, signature
@@ -62,6 +62,11 @@ def one_of(kind: type[StrEnum]) -> dict[str, Any]:
             raise typer.BadParameter(f"“{name}” is not one of {', '.join(kind)}.") from None
 
     return {"parser": read, "metavar": "|".join(kind)}
+
+
+def given(**options: object) -> dict[str, Any]:
+    """Return the options that were given: what the others are about stays as it is."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def run(command: Coroutine[object, object, None], *, is_debug: bool = False) -> None:
@@ -121,9 +126,7 @@ def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]], nothing: 
     from rich.table import Table
 
     if not console.is_terminal:
-        for row in rows:
-            # Not through rich, which would turn the tabs into blanks.
-            typer.echo("\t".join(row))
+        echo_rows(rows)
     elif nothing and not rows:
         say(nothing)
     else:
@@ -131,6 +134,12 @@ def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]], nothing: 
         for row in rows:
             table.add_row(*(Text(cell) for cell in row[: len(headings)]))
         console.print(table)
+
+
+def echo_rows(rows: Iterable[Sequence[str]]) -> None:
+    """Print rows as lines with tabs; not through rich, which would turn the tabs into blanks."""
+    for row in rows:
+        typer.echo("\t".join(row))
 
 
 def print_bytes(content: bytes) -> None:

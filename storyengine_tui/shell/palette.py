@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from textual.actions import parse
 from textual.app import SystemCommand
 from textual.command import Hit as Offer
 from textual.command import Hits as Offers
@@ -65,48 +66,44 @@ def _offer_more(app: OverlayApp) -> None:
         app.do(offer_more(app, app.engine.library, panel, is_asked=True))
 
 
-Command = tuple[str, str, Callable[[OverlayApp], object]]
-"""The name of a command, what it does, and the function that does it."""
+Command = tuple[str, str, str | Callable[[OverlayApp], object]]
+"""The name of a command, what it does, and the action of the app, or the function, that does it."""
 
 COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
     "engine": (
-        ("Chapters", "Open, start, rename, archive or restore a chapter", lambda app: app.action_chapters()),
+        ("Chapters", "Open, start, rename, archive or restore a chapter", "chapters"),
         (
             "Library",
             "Books, characters and lorebooks across chapters; import cards and lore",
-            lambda app: app.action_library("cast"),
+            "library('cast')",
         ),
-        (
-            "Lorebooks",
-            "Write and import them, edit their entries, and try a text on one",
-            lambda app: app.action_library("lore"),
-        ),
-        ("New chapter", "Start with an empty world", lambda app: app.action_new_chapter()),
-        ("Example", "Open an example chapter, or start with an empty one", lambda app: app.action_welcome()),
-        ("Model", "Who answers, and how to connect another model", lambda app: app.action_model()),
+        ("Lorebooks", "Write and import them, edit their entries, and try a text on one", "library('lore')"),
+        ("New chapter", "Start with an empty world", "new_chapter"),
+        ("Example", "Open an example chapter, or start with an empty one", "welcome"),
+        ("Model", "Who answers, and how to connect another model", "model"),
     ),
     "ended": (
         (
             "Next chapter",
             "The next one of the book: world, cast, and what this chapter hands on",
-            lambda app: app.action_next_chapter(),
+            "next_chapter",
         ),
         (
             "Proposals",
             "Changes proposed for characters of the library; take them, drop them, undo that",
-            lambda app: app.action_proposals(),
+            "proposals",
         ),
     ),
     "ended here": (
         (
             "What this chapter changed",
             "For each character of the library, as proposals that you take or drop",
-            lambda app: app.action_look_back(False),
+            "look_back(False)",
         ),
         (
             "Hold the ceremony",
             "Also faded and duplicate records, and topics that wait; as proposals",
-            lambda app: app.action_look_back(True),
+            "look_back(True)",
         ),
     ),
     "session": (
@@ -118,30 +115,16 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             lambda app: app.chapter.action_tab("narrative"),
         ),
         ("Search", "Find words in the story, its memory and its drafts, here or in the whole book", _search),
-        (
-            "Prompt blocks",
-            "Your own rules for the agents, and their variants",
-            lambda app: app.action_prompt_blocks(),
-        ),
-        (
-            "Lorebooks in play",
-            "Attach some of the library, or detach them",
-            lambda app: app.action_chapter_lore(),
-        ),
-        ("Calls", "The queue, every call that was made, and the money", lambda app: app.action_provenance()),
+        ("Prompt blocks", "Your own rules for the agents, and their variants", "prompt_blocks"),
+        ("Lorebooks in play", "Attach some of the library, or detach them", "chapter_lore"),
+        ("Calls", "The queue, every call that was made, and the money", "provenance"),
     ),
-    "text": (
-        (
-            "Help with this text",
-            "Continue, tighten or rewrite it, or have one suggested",
-            lambda app: app.action_assist(),
-        ),
-    ),
+    "text": (("Help with this text", "Continue, tighten or rewrite it, or have one suggested", "assist"),),
     "editable character": (
         (
             "Take a character from the library",
             "Into the panel that shows, as a copy; beside what is there, field by field",
-            lambda app: app.action_take_character(),
+            "take_character",
         ),
     ),
     "card": (
@@ -155,16 +138,12 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
         (
             "Keep this character in the library",
             "Or see how the one there with this name differs, and take over either way",
-            lambda app: app.action_keep_character(),
+            "keep_character",
         ),
     ),
     "writer": (
         # Not by a name that comes first: Enter alone must not archive a chapter.
-        (
-            "Set aside (Archive)",
-            "Take this chapter off the list; nothing is lost",
-            lambda app: app.action_archive(),
-        ),
+        ("Set aside (Archive)", "Take this chapter off the list; nothing is lost", "archive"),
     ),
     "bank": (
         (
@@ -185,7 +164,7 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             lambda app: _keep_bank(app, True),
         ),
     ),
-    "": (("Help", "The keys that work here", lambda app: app.action_help()),),
+    "": (("Help", "The keys that work here", "help"),),
 }
 """Commands of the program and of the open chapter, by the needs that have to be met.
 
@@ -244,12 +223,7 @@ TAB_ACTIONS: Final = (
     ("play", "quote_here", "Keep as a quote", "Keep the words selected in the transcript, or its line"),
     ("play", "sheet", "Character sheet", "What play changed about the character of the panel"),
     ("play", "next_input", "What is given next", "Read the exact next input of the panel's character"),
-    (
-        "play",
-        "end_chapter",
-        "End Chapter",
-        "Summarise what is left and go on to tab 3, after a question",
-    ),
+    ("play", "end_chapter", "End Chapter", "Summarise what is left and go on to tab 3, after a question"),
     ("narrative", "build", "Build Narrative", "Write the chapter"),
     ("narrative", "build_as", "Write the chapter as one character saw it", "Use only that one's knowledge"),
     ("narrative", "view_as", "Memory as the next character sees it", "Show what is known to one character"),
@@ -271,12 +245,7 @@ TAB_ACTIONS: Final = (
     ("narrative", "bank_list('threads')", "Threads", "Open threads of the story; close them, or edit them"),
     ("narrative", "bank_list('facts')", "Facts", "Facts, events, traits, and what changed; confirm them"),
     ("narrative", "bank_list('quotes')", "Quotes", "Words that are kept, with who said them"),
-    (
-        "narrative",
-        "bank_alike",
-        "Find duplicates",
-        "Show items of the bank that may say the same",
-    ),
+    ("narrative", "bank_alike", "Find duplicates", "Show items of the bank that may say the same"),
     ("narrative", "bank_act('add')", "Add to the bank", "Add an item, and choose who knows it"),
     ("narrative", "bank_act('undo')", "Undo in the bank", "Take back the last change of its items"),
     ("narrative", "bank_act('redo')", "Redo in the bank", "Make the change again that was undone last"),
@@ -341,7 +310,8 @@ def commands_of(app: OverlayApp, leave: Callable[[], object]) -> Iterator[System
     language = "" if app.session is None else app.session.snapshot.session.language.value.capitalize()
     for need in _met_needs(app):
         for name, text, run in COMMANDS[need]:
-            yield SystemCommand(name, text.format(language=language), partial(run, app))
+            work = partial(_perform, run) if isinstance(run, str) else run
+            yield SystemCommand(name, text.format(language=language), partial(work, app))
     for tab, action, name, text in TAB_ACTIONS:
         if app.session is not None and app.chapter.may_do(tab, action):
             yield SystemCommand(name, text, partial(app.chapter.do_there, tab, action))
@@ -351,6 +321,12 @@ def commands_of(app: OverlayApp, leave: Callable[[], object]) -> Iterator[System
             move = partial(app.chapter.do_there, "play", action)
             yield SystemCommand(f"Move the draft to {as_title(name)}", text, move)
     yield SystemCommand("Quit", "Everything is stored", leave)
+
+
+def _perform(action: str, app: OverlayApp) -> None:
+    """Perform an action of the app, such as `library('lore')`."""
+    _, name, parameters = parse(action)
+    getattr(app, f"action_{name}")(*parameters)
 
 
 def as_title(name: str) -> str:

@@ -27,12 +27,7 @@ class BusyLine(Widget):
     class CancelRequested(WidgetMessage["BusyLine"]):
         """The user clicked on the words about cancelling."""
 
-    def __init__(
-        self,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        id: str | None = None,
-    ) -> None:
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic, id: str | None = None) -> None:
         super().__init__(id=id)
         self._clock = clock
         self._what = ""

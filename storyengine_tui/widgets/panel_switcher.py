@@ -102,11 +102,7 @@ class PanelSwitcher(Widget, can_focus=True):
         key: str
 
     def __init__(
-        self,
-        entries: Sequence[PanelEntry] = (),
-        *,
-        active: str = "",
-        id: str | None = None,
+        self, entries: Sequence[PanelEntry] = (), *, active: str = "", id: str | None = None
     ) -> None:
         super().__init__(id=id)
         self.entries = tuple(entries)

@@ -30,7 +30,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait only an instant for a store that is away."""
     monkeypatch.setattr("core.engine.sync.session_writer.FIRST_BACKOFF_SECONDS", 0.01)
     monkeypatch.setattr("core.engine.sync.session_writer.MAX_BACKOFF_SECONDS", 0.05)
-    monkeypatch.setattr("core.engine.sync.follower.RESTART_SECONDS", 0.01)
+    monkeypatch.setattr("core.engine.sync.session_tasks.RESTART_SECONDS", 0.01)
 
 
 @pytest.fixture

@@ -77,10 +77,7 @@ def scan_schema(session: Session, events: Iterable[Event]) -> Schema:
             8,
         ),
         facts=_list(record(**proof, **said, **further, **felt), 8),
-        people=_list(
-            record(**proof, **said, relationship=_text(200), **further, **wanted, **felt),
-            6,
-        ),
+        people=_list(record(**proof, **said, relationship=_text(200), **further, **wanted, **felt), 6),
         places=_list(record(**proof, **said, **further, **felt), 6),
         threads=_list(
             record(

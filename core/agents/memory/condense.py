@@ -107,10 +107,7 @@ def _setup(choice: ModelConfig) -> AgentSetup:
 def _segments(setup: AgentSetup, task: Task) -> tuple[Segment, ...]:
     lines = "\n".join(setup.digester.compact(block).text for block in task.sources)
     wanted = f"Condense the memory of prompts {task.prompts}, to at most {task.limit:,} characters."
-    return (
-        setup.fenced(SegmentName.STRUCTURED_MEMORY, lines),
-        setup.fenced(SegmentName.TASK, wanted),
-    )
+    return (setup.fenced(SegmentName.STRUCTURED_MEMORY, lines), setup.fenced(SegmentName.TASK, wanted))
 
 
 def _output_schema(task: Task) -> OutputSchema:

@@ -10,14 +10,7 @@ from enum import StrEnum
 from math import ceil
 from typing import Final
 
-from core.domain.bank.details import (
-    NAMED,
-    Aspect,
-    ItemKind,
-    QuoteDetails,
-    StateDetails,
-    ThreadDetails,
-)
+from core.domain.bank.details import NAMED, Aspect, ItemKind, QuoteDetails, StateDetails, ThreadDetails
 from core.domain.bank.item import Item
 from core.domain.ids import ItemId
 from core.domain.session.carry_over import person_key

@@ -15,7 +15,7 @@ from core.domain.bank.fading import strength_of
 from core.domain.bank.item import Item, ItemAccess
 from core.domain.ids import ItemId, SessionId
 from core.domain.session.language import Language
-from core.text.composition import composed
+from core.text.graphemes import composed
 
 Vector = tuple[float, ...]
 

@@ -201,10 +201,7 @@ def _of_takes() -> dict[tuple[SessionState, Command], tuple[Row, ...]]:
 TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     (S.DRAFT_TAB1, Command.EDIT_TAB1): (Stay(),),
     (S.DRAFT_TAB1, Command.LOCK): (
-        Refusal(
-            NOTHING_TO_LOCK,
-            lambda facts: not facts.has_setting,
-        ),
+        Refusal(NOTHING_TO_LOCK, lambda facts: not facts.has_setting),
         Move(S.LOCKING),
     ),
     # A chapter that was a chat has prompts before it is locked.

@@ -17,8 +17,10 @@ SAYS_NOTHING: Final = "says nothing."
 """The text of a silent reply; the name of the character comes before it."""
 
 _WORDS: Final = ("action", "silent", "silence", "why")
-_MARK: Final = re.compile(rf"[*_`]*\[[ \t]*({'|'.join(_WORDS)})[ \t]*(?:\][*_`]*:?|:)", re.IGNORECASE)
-_BEGUN: Final = re.compile(r"[*_`]*(?:\[[ \t]*([a-z]*)[ \t]*)?\Z", re.IGNORECASE)
+_MARK: Final = re.compile(
+    rf"(?<![*_`])[*_`]*\[[ \t]*({'|'.join(_WORDS)})[ \t]*(?:\][*_`]*:?|:)", re.IGNORECASE
+)
+_BEGUN: Final = re.compile(r"(?<![*_`])[*_`]*(?:\[[ \t]*([a-z]*)[ \t]*)?\Z", re.IGNORECASE)
 _AROUND: Final = " *_`"
 
 

@@ -13,15 +13,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story import recall_use
 from core.domain.story.context_status import EventStatus, Statuses, place_of
-from core.domain.story.event import (
-    AWAY,
-    PRESENT,
-    REPEATS,
-    REQUEST_ID,
-    UNASKED_AFTER,
-    Event,
-    Role,
-)
+from core.domain.story.event import AWAY, PRESENT, REPEATS, REQUEST_ID, UNASKED_AFTER, Event, Role
 from core.domain.story.lore_use import kept_from
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.storage.changes import Changes
@@ -130,10 +122,7 @@ class NewTake:
 
 
 def source_of(
-    request_id: str,
-    origin: Origin | None,
-    repeats: str = "",
-    said: Mapping[str, object] = NO_METADATA,
+    request_id: str, origin: Origin | None, repeats: str = "", said: Mapping[str, object] = NO_METADATA
 ) -> dict[str, object]:
     """Return the metadata of a reply: the request that it came from, how it came about, and `said`."""
     source: dict[str, object] = {REQUEST_ID: request_id}

@@ -6,15 +6,13 @@ from datetime import datetime
 from typing import Final
 
 from core.domain.errors import IllegalCommandError, LimitExceededError, valid
-from core.domain.session.carry_over import CarryOver, marked
+from core.domain.session.carry_over import CarryOver, marked, person_key
 from core.domain.session.limits import LONGEST_TITLE, Limits
 from core.domain.session.profile import Profiles, cleaned, problems_of
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots
-from core.engine.changes.moves import (
-    move,
-)
+from core.engine.changes.moves import move
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line
@@ -99,7 +97,7 @@ def _checked_slots(count: int, session: Session) -> tuple[Slot, ...]:
 def _refuse_double_names(session: Session, changed: Mapping[Slot, str]) -> None:
     taken: dict[str, Slot] = {}
     for slot in Slot:
-        name = session.name_of(slot).casefold()
+        name = person_key(session.name_of(slot))
         other = taken.setdefault(name, slot)
         if other is not slot and (slot in changed or other in changed):
             raise IllegalCommandError(DOUBLE_NAME.format(session.name_of(slot)))

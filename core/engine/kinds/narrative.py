@@ -15,8 +15,7 @@ from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.engine.changes.moves import move, provenance
-from core.engine.kinds.base import Job, KindHandler
-from core.engine.kinds.earlier_answers import earlier_answers
+from core.engine.kinds.base import Job, KindHandler, earlier_answers
 from core.engine.kinds.outcome import Failed, NarrativeMade
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult, input_hash, model_request

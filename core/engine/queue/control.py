@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -32,31 +33,25 @@ _CLOSED: Final[Mapping[QueueSignal, Callable[[Snapshot, RequestId, datetime], Ch
 """Commands on a request of a chapter that no window has open."""
 
 
+@dataclass(eq=False)
 class QueueControl:
     """Lists and changes the queue, in whatever window a chapter is open.
 
     Methods raise IllegalCommandError when a change is not possible, and StorageError.
     """
 
-    def __init__(
-        self,
-        store: QueueStore,
-        switch: QueueSwitch,
-        choices: ModelAssignments,
-        clock: Clock,
-        closed: Callable[[SessionId, str], AppliesChanges],
-        wake: Callable[[str], None],
-    ) -> None:
-        self._store = store
-        self._switch = switch
-        self._choices = choices
-        self._clock = clock
-        self._closed = closed
-        self._wake = wake
-        self._open: dict[SessionId, ChapterQueue] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        store.subscribe(self.on_message)
-        switch.on_change(self._tell_chapters)
+    _store: QueueStore
+    _switch: QueueSwitch
+    _choices: ModelAssignments
+    _clock: Clock
+    _closed: Callable[[SessionId, str], AppliesChanges]
+    _wake: Callable[[str], None]
+    _open: dict[SessionId, ChapterQueue] = field(default_factory=dict, init=False)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+
+    def __post_init__(self) -> None:
+        self._store.subscribe(self.on_message)
+        self._switch.on_change(self._tell_chapters)
 
     @property
     def is_paused(self) -> bool:

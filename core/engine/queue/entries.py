@@ -41,10 +41,7 @@ def entries_of(
         if not waits_for and one.request.state is RequestState.PENDING:
             waits_for = _calls_before(one.request, lane, entries)
         entry = QueueEntry(
-            request=one.request,
-            session_title=one.session_title,
-            lane=lane,
-            waits_for=waits_for,
+            request=one.request, session_title=one.session_title, lane=lane, waits_for=waits_for
         )
         entries.append(entry)
     return entries

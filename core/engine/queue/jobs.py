@@ -1,7 +1,7 @@
 """Makes what handlers of requests need: the builder, and calls that are numbered and announced (design 6)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from core.agents.context_builder import Context, ContextBuilder
@@ -27,24 +27,16 @@ QUERY_CALL: Final = 0
 """Number of the call for the vector of an input's query: the calls for an answer begin with 1."""
 
 
+@dataclass(eq=False)
 class JobFactory:
     """Makes the jobs of one session."""
 
-    def __init__(
-        self,
-        store: SessionStore,
-        gateway: ModelGateway,
-        builder: ContextBuilder,
-        save: Save,
-        bank: BankReader,
-        embeddings: EmbeddingService,
-    ) -> None:
-        self._store = store
-        self._gateway = gateway
-        self._builder = builder
-        self._save = save
-        self._bank = bank
-        self._embeddings = embeddings
+    _store: SessionStore
+    _gateway: ModelGateway
+    _builder: ContextBuilder
+    _save: Save
+    _bank: BankReader
+    _embeddings: EmbeddingService
 
     async def job(
         self, snapshot: Snapshot, request: Request, cancellation: Cancellation, publish: Publish
@@ -74,30 +66,22 @@ class JobFactory:
         return context.is_shortened
 
 
+@dataclass(eq=False)
 class _Calls:
     """Makes the calls of one attempt, numbered from 1, and publishes them."""
 
-    def __init__(
-        self,
-        gateway: ModelGateway,
-        choices: ModelAssignments,
-        embeddings: EmbeddingService,
-        request: Request,
-        cancellation: Cancellation,
-        publish: Publish,
-    ) -> None:
-        self._gateway = gateway
-        self.choices = choices
-        """The configuration of every agent's calls."""
-        self._embeddings = embeddings
-        self._request = request
-        self._cancellation = cancellation
-        self._publish = publish
-        self.call_records = CallRecords()
-        """The provenance of all calls so far."""
-        self._count = 0
-        self._queries = CallRecords()
-        """Provenance of the calls for the query, which is stored with that of the next call."""
+    _gateway: ModelGateway
+    choices: ModelAssignments
+    """The configuration of every agent's calls."""
+    _embeddings: EmbeddingService
+    _request: Request
+    _cancellation: Cancellation
+    _publish: Publish
+    call_records: CallRecords = field(default_factory=CallRecords, init=False)
+    """The provenance of all calls so far."""
+    _count = 0
+    _queries: CallRecords = field(default_factory=CallRecords, init=False)
+    """Provenance of the calls for the query, which is stored with that of the next call."""
 
     def config_of(self, context: Context) -> ModelConfig:
         """Return the configuration of the model for `context`."""

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
 
@@ -44,30 +44,23 @@ SETTLE_TIMEOUT_SECONDS = 10.0
 """Seconds to settle a stopped call when the session is closed."""
 
 
+@dataclass(eq=False)
 class Worker(ABC):
     """A task that runs pending requests, one at a time; woken by new requests and due retries."""
 
     name: ClassVar[str]
 
-    def __init__(
-        self,
-        writer: SessionWriter,
-        jobs: JobFactory,
-        clock: Clock,
-        backoffs: Backoffs,
-        switch: QueueSwitch,
-    ) -> None:
-        self._writer = writer
-        self._jobs = jobs
-        self._clock = clock
-        self._backoffs = backoffs
-        self._switch = switch
-        self._current: tuple[RequestId, Cancellation] | None = None
-        self._unwanted: set[RequestId] = set()
-        """Requests that were cancelled before a model had them."""
-        self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._is_closing = False
+    _writer: SessionWriter
+    _jobs: JobFactory
+    _clock: Clock
+    _backoffs: Backoffs
+    _switch: QueueSwitch
+    _current: tuple[RequestId, Cancellation] | None = field(default=None, init=False)
+    _unwanted: set[RequestId] = field(default_factory=set, init=False)
+    """Requests that were cancelled before a model had them."""
+    _wake: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _task: asyncio.Task[None] | None = field(default=None, init=False)
+    _is_closing = False
 
     @property
     def is_paused(self) -> bool:

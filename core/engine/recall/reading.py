@@ -7,7 +7,7 @@ that keeps no bank nothing is read.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -45,22 +45,17 @@ LONGEST_WAIT: Final = 1.0
 NOT_IN_TIME: Final = "The memory bank (it did not answer in time)"
 
 
+@dataclass(eq=False)
 class BankReader:
-    """Reads the memory bank for inputs; `longest_wait` is in seconds."""
+    """Reads the memory bank for inputs."""
 
-    def __init__(
-        self,
-        store: SessionStore,
-        *,
-        longest_wait: float = LONGEST_WAIT,
-        most_items: Callable[[Slot], int] = lambda _: DEFAULT_RECALL_ITEMS,
-        fades_at: Callable[[], datetime | None] = lambda: None,
-    ) -> None:
-        """Make it; `most_items` is for a character, `fades_at` the time now where items fade by hours."""
-        self._store = store
-        self._longest_wait = longest_wait
-        self._most_items = most_items
-        self._fades_at = fades_at
+    _store: SessionStore
+    _: KW_ONLY
+    longest_wait: float = LONGEST_WAIT
+    most_items: Callable[[Slot], int] = lambda _: DEFAULT_RECALL_ITEMS
+    """The number of items for a character, at most."""
+    fades_at: Callable[[], datetime | None] = lambda: None
+    """The time now, where items fade by hours."""
 
     async def read(self, snapshot: Snapshot, slot: Slot, asked: RecallRequest | None = None) -> ChapterBank:
         """Return what the input of a character may draw on. Never raises what the store did.
@@ -70,7 +65,7 @@ class BankReader:
         if not snapshot.session.keeps_bank:
             return NO_BANK
         try:
-            async with asyncio.timeout(self._longest_wait):
+            async with asyncio.timeout(self.longest_wait):
                 return await self._read(snapshot, slot, asked)
         except* (TimeoutError, StorageError) as errors:
             log.warning("the memory bank was left out of an input: %r", errors.exceptions)
@@ -78,7 +73,7 @@ class BankReader:
 
     async def _read(self, snapshot: Snapshot, slot: Slot, asked: RecallRequest | None) -> ChapterBank:
         session = snapshot.session
-        limit = self._most_items(slot)
+        limit = self.most_items(slot)
         if asked is None or not limit:
             chapters = await chapters_of(self._store, snapshot)
             drawn = await self._store.bank.draw(_sheets_of(chapters, slot), None)
@@ -129,7 +124,7 @@ class BankReader:
             query = query_of(asked, await meaning, events, chapters, slot, name, limit)
             # Some items of earlier chapters were replaced since, and leave room for others.
             spare = limit // 2 if len(chapters) > 1 else 0
-            query = replace(query, at=self._fades_at(), limit=limit + spare)
+            query = replace(query, at=self.fades_at(), limit=limit + spare)
             return chapters, await bank.draw(_sheets_of(chapters, slot), query, respell)
 
     async def _meaning_of(self, asked: RecallRequest, events: Sequence[Event]) -> Meaning | None:

@@ -24,8 +24,7 @@ from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 from core.text.analysis.trigrams import FEWEST_LETTERS, nearest
 from core.text.cleaning import clean_line
-from core.text.composition import composed, composed_with_places, is_composed
-from core.text.graphemes import head, tail
+from core.text.graphemes import composed, composed_with_places, head, is_composed, tail
 
 MOST_HITS: Final = 50
 """Hits of each place."""

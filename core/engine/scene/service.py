@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.clock import Clock
@@ -14,19 +15,17 @@ from core.engine.scene import commands, staging
 from core.engine.sync.session_writer import AppliesChanges
 
 
+@dataclass(eq=False)
 class Scene:
     """Commands about who knows what. Each is durable when it returns.
 
     They raise the errors of `SessionHandle`; the refusals of the state machine say what to do instead.
     """
 
-    def __init__(
-        self, writer: AppliesChanges, builder: ContextBuilder, clock: Clock, draw: Draw = secrets.randbelow
-    ) -> None:
-        self._writer = writer
-        self._builder = builder
-        self._clock = clock
-        self.draw = draw
+    _writer: AppliesChanges
+    _builder: ContextBuilder
+    _clock: Clock
+    draw: Draw = secrets.randbelow
 
     async def set_present(self, slots: Iterable[Slot]) -> None:
         """Store the characters that are in the scene from here on."""

@@ -5,7 +5,7 @@ It uses only the GM's commands, so a second run after a crash continues where th
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
 
 from core.domain.clock import utc_now
@@ -50,27 +50,20 @@ class ScriptMismatchError(StoryEngineError):
         )
 
 
+@dataclass(eq=False)
 class ScriptPlayer:
     """Plays a script in an open session; one that branches is played line by line (`ChapterScript.lines`).
 
     Without `is_last`, the chapter is not ended: a branch of it is what goes on.
     """
 
-    def __init__(
-        self,
-        session: SessionHandle,
-        script: ChapterScript,
-        on_step: Callable[[Step], None],
-        *,
-        is_last: bool = True,
-        retry_wait: float = 2.0,
-    ) -> None:
-        self._session = session
-        self._script = script
-        self._on_step = on_step
-        self._is_last = is_last
-        self._retry_wait = retry_wait
-        self._total = len(script.prompts) + 3
+    _session: SessionHandle
+    _script: ChapterScript
+    _on_step: Callable[[Step], None]
+    _: KW_ONLY
+    is_last: bool = True
+    retry_wait: float = 2.0
+    """Seconds before a call is tried again, where the service names no time."""
 
     async def play(self) -> None:
         """Play to a stored draft, or to where a branch goes on.
@@ -94,9 +87,9 @@ class ScriptPlayer:
         if self._state is not SessionState.ENDED:
             await self._use_silence()
             await self._prompts()
-            if self._is_last:
+            if self.is_last:
                 await self._end()
-        if not self._is_last:
+        if not self.is_last:
             await self._session.wait_idle()
             self._step("Going on in a branch", self._total)
             return
@@ -108,6 +101,10 @@ class ScriptPlayer:
             self._step("Reading the chapter for its memory bank", self._total)
             await self._session.keeping.wait_until_read()
         self._step("The chapter is written", self._total)
+
+    @property
+    def _total(self) -> int:
+        return len(self._script.prompts) + 3
 
     @property
     def _state(self) -> SessionState:
@@ -335,11 +332,11 @@ class ScriptPlayer:
         """
         time = self._session.time_of_service(request)
         if time is None:
-            return self._retry_wait
+            return self.retry_wait
         requested = (time - utc_now()).total_seconds()
         if requested > MAX_WAIT_SECONDS:
             raise _stopped(request)
-        return max(self._retry_wait, requested)
+        return max(self.retry_wait, requested)
 
 
 def tab1_of(script: ChapterScript) -> Tab1Edit:

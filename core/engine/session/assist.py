@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from core.agents import assist
@@ -39,26 +39,18 @@ class Watcher(Protocol):
         """The next piece of the answer."""
 
 
+@dataclass(eq=False)
 class Assist:
     """Asks for proposals for one session. Each is a request beside the play, in the queue like any other."""
 
-    def __init__(
-        self,
-        store: SessionStore,
-        writer: SessionWriter,
-        background: BackgroundWorker,
-        gateway: ModelGateway,
-        clock: Clock,
-    ) -> None:
-        self._store = store
-        self._writer = writer
-        self._background = background
-        self._gateway = gateway
-        self._clock = clock
-        self._asked: set[RequestId] = set()
-        """The requests whose proposals are waited for."""
-        self._leaving: set[asyncio.Task[None]] = set()
-        self._style = gateway.choices[AgentRole.NARRATIVE].style
+    _store: SessionStore
+    _writer: SessionWriter
+    _background: BackgroundWorker
+    _gateway: ModelGateway
+    _clock: Clock
+    _asked: set[RequestId] = field(default_factory=set, init=False)
+    """The requests whose proposals are waited for."""
+    _leaving: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     @property
     def model(self) -> str:
@@ -124,11 +116,10 @@ class Assist:
         calls = await self._store.artifacts(request.session_id, request_id=request.id)
         last = calls[-1]
         texts = await self._store.contents(request.session_id, [last.output_ref or ""])
-        asked = AssistRequest.from_text(request.text)
+        asked, text = AssistRequest.from_text(request.text), texts[last.output_ref or ""]
+        style = self._gateway.choices[AgentRole.NARRATIVE].style
         is_unfinished = last.finish_reason == "length"
-        made = assist.read_proposal(
-            asked, texts[last.output_ref or ""], is_unfinished=is_unfinished, style=self._style
-        )
+        made = assist.read_proposal(asked, text, is_unfinished=is_unfinished, style=style)
         return replace(made, cut=last.left_out)
 
     async def stop(self, request_id: RequestId) -> None:

@@ -51,22 +51,15 @@ class Begun:
     """Characters that the program must not change, each with the reason."""
 
 
+@dataclass(eq=False)
 class CastWork:
     """Asks about characters for one session, which keeps the record of the calls."""
 
-    def __init__(
-        self,
-        store: SessionStore,
-        writer: SessionWriter,
-        background: BackgroundWorker,
-        gateway: ModelGateway,
-        clock: Clock,
-    ) -> None:
-        self._store = store
-        self._writer = writer
-        self._background = background
-        self._gateway = gateway
-        self._clock = clock
+    _store: SessionStore
+    _writer: SessionWriter
+    _background: BackgroundWorker
+    _gateway: ModelGateway
+    _clock: Clock
 
     @property
     def model(self) -> str:

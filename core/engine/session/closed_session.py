@@ -10,8 +10,7 @@ from core.domain.clock import Clock
 from core.domain.errors import SessionLockedError
 from core.domain.ids import SessionId
 from core.engine.scene.service import Scene
-from core.engine.services.bank.commands import keep_bank
-from core.engine.services.bank.keeping import material
+from core.engine.services.bank.keeping import keep_bank, material
 from core.engine.services.bank.service import Bank
 from core.engine.session.session_reader import SessionReader
 from core.engine.sync.session_writer import Decide

@@ -12,8 +12,8 @@ from core.domain.story.condensed import FEWEST, MOST, Condensing, Strategy, next
 from core.domain.story.memory import BlockType, MemoryPlace
 from core.engine.changes.moves import new_work
 from core.engine.queue.background import BackgroundWorker
-from core.engine.sync.listening_task import ListeningTask
 from core.engine.sync.notifications import MemoryAppended, Notification, RequestSettled
+from core.engine.sync.session_tasks import ListeningTask
 from core.engine.sync.session_writer import SessionWriter
 from core.storage.snapshot import Snapshot
 

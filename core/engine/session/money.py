@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 from core.agents.context_builder import Context, ContextBuilder
@@ -19,24 +20,16 @@ from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 
 
+@dataclass(eq=False)
 class Money:
     """Forecasts and ceilings of one session. Forecasts are of the very inputs that would be sent."""
 
-    def __init__(
-        self,
-        store: SessionStore,
-        writer: SessionWriter,
-        builder: ContextBuilder,
-        gateway: ModelGateway,
-        guard: CeilingGuard | None,
-        bank: BankReader,
-    ) -> None:
-        self._store = store
-        self._writer = writer
-        self._builder = builder
-        self._gateway = gateway
-        self._guard = guard
-        self._bank = bank
+    _store: SessionStore
+    _writer: SessionWriter
+    _builder: ContextBuilder
+    _gateway: ModelGateway
+    _guard: CeilingGuard | None
+    _bank: BankReader
 
     @property
     def reached(self) -> Reached | None:

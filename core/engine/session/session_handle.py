@@ -35,18 +35,16 @@ from core.engine.queue.changes import NOT_FAILED
 from core.engine.queue.order import begun_with
 from core.engine.scene import staging
 from core.engine.scene.service import Scene
-from core.engine.services.bank.keeping import BankKeeping
+from core.engine.services.bank.keeping import BankKeeping, EarlierItems
 from core.engine.services.bank.service import Bank
 from core.engine.services.takes.service import Takes
-from core.engine.session.earlier_items import EarlierItems
 from core.engine.session.quiesce import apply_when_idle
 from core.engine.session.reset import reset_session
 from core.engine.session.session_edits import SessionEdits
 from core.engine.session.session_parts import SessionParts
 from core.engine.session.session_reader import SessionReader
-from core.engine.sync.follower import Follower
-from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import BankChanged, WriterChanged, WriterGone
+from core.engine.sync.session_tasks import Follower, LeaseWatch
 from core.engine.sync.subscriptions import Listener
 from core.gateway.model_gateway import CallResult
 from core.storage.changes import Changes

@@ -12,6 +12,7 @@ from typing import Final
 
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.ids import EventId, SessionId, new_uuid
+from core.domain.session.carry_over import person_key
 from core.domain.session.limits import LONGEST_TITLE, Limits
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot, first_slots
@@ -129,14 +130,14 @@ def _cast(messages: Sequence[Message]) -> tuple[dict[str, Slot], tuple[str, ...]
 def _names(cast: dict[str, Slot], limits: Limits) -> dict[Slot, str]:
     """Return names that no two characters share, as tab 1 demands."""
     names: dict[Slot, str] = {}
-    taken = {slot.default_name.casefold() for slot in Slot}
+    taken = {person_key(slot.default_name) for slot in Slot}
     for name, slot in cast.items():
         short = head(name, limits.name).strip()
         number = 2
-        while short and short.casefold() in taken:
+        while short and person_key(short) in taken:
             short = f"{head(name, limits.name - 4).strip()} {number}"
             number += 1
-        taken.add(short.casefold())
+        taken.add(person_key(short))
         if short:
             names[slot] = short
     return names

@@ -13,8 +13,10 @@ from pathlib import Path
 from core.config.files.bounded_file import FileTooLargeError, read_bounded
 from core.domain.audience import Audience
 from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.session.carry_over import person_key
 from core.domain.session.language import LANGUAGES, Language, read_language
 from core.domain.session.limits import LONGEST_NAME, Limits
+from core.domain.session.lore import MOST_BOOKS
 from core.domain.session.profile import (
     GENERAL,
     LONGEST_SHORT_DESCRIPTION,
@@ -29,8 +31,7 @@ from core.domain.slot import Slot
 from core.domain.story.secret import Secret
 from core.exchange.scripts.absence import read_silence
 from core.exchange.scripts.blocks import read_prompt_blocks
-from core.exchange.scripts.fields import FieldReader, ScriptProblem, quoted
-from core.exchange.scripts.lore import read_lore
+from core.exchange.scripts.fields import FieldReader, ScriptProblem, kind_of, quoted
 from core.exchange.scripts.prompts import ScriptPrompt, lines_of, read_prompts
 from core.exchange.scripts.scene import read_secrets
 from core.text.canonical_json import canonical, checksum
@@ -313,6 +314,21 @@ class _Reader(FieldReader):
             self.report(location, "must be on one line.")
         name = clean_line(name) or slot.default_name
         for agent in earlier:
-            if agent.name.casefold() == name.casefold():
+            if person_key(agent.name) == person_key(name):
                 self.report(location, f"= {quoted(name)} is already the name of agent {agent.slot.value}.")
         return name
+
+
+def read_lore(reader: FieldReader, document: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the names, each once; those that cannot be names are reported."""
+    names: dict[str, str] = {}
+    for value in reader.listed(document, "lore", ""):
+        if not isinstance(value, str):
+            reader.report("lore", f"must be a list of names in quotes, not of {kind_of(value)}.")
+        elif not (name := clean_line(value)) or len(name) > LONGEST_NAME:
+            reader.report("lore", f"must have names of 1 to {LONGEST_NAME} characters.")
+        else:
+            names.setdefault(person_key(name), name)
+    if len(names) > MOST_BOOKS:
+        reader.report("lore", f"names {len(names)} lorebooks; a chapter has at most {MOST_BOOKS}.")
+    return tuple(names.values())

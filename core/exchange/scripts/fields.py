@@ -60,17 +60,8 @@ class FieldReader:
             self.report(f"{owner}{key}", "must be a list of texts in quotes.")
         return lines_of(tuple(found)) if key in table else tuple(default)
 
-    def _profile_of(self, slot: Slot) -> Profile:
-        return self.profiles.get(slot, NO_PROFILE)
-
     def text(
-        self,
-        table: Mapping[str, object],
-        key: str,
-        location: str,
-        limit: int,
-        *,
-        is_required: bool = False,
+        self, table: Mapping[str, object], key: str, location: str, limit: int, *, is_required: bool = False
     ) -> str:
         """Return a text, cleaned and without white space around it; empty, reported, where it cannot be."""
         value = table.get(key, "")
@@ -87,12 +78,7 @@ class FieldReader:
         return text
 
     def number(
-        self,
-        table: Mapping[str, object],
-        key: str,
-        location: str,
-        bounds: tuple[int, int],
-        default: int,
+        self, table: Mapping[str, object], key: str, location: str, bounds: tuple[int, int], default: int
     ) -> int:
         """Return a whole number within `bounds`, both included; the default, reported, for another value."""
         if key not in table:
@@ -136,9 +122,9 @@ class FieldReader:
         if isinstance(to, int) and not isinstance(to, bool):
             slot = next((slot for slot in cast if slot == to), None)
         elif isinstance(to, str):
-            slot = slot_called(
-                to, {slot: (name, *self._profile_of(slot).aliases) for slot, name in cast.items()}
-            )
+            profiles = self.profiles
+            called = {slot: (name, *profiles.get(slot, NO_PROFILE).aliases) for slot, name in cast.items()}
+            slot = slot_called(to, called)
         else:
             self.report(location, f"must be a name or a slot number, not {kind_of(to)}.")
             return None

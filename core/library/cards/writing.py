@@ -10,14 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from core.library.cards.card import ALIASES, V2_SPEC, V3_SPEC, Card, CardVersion, is_newer
-from core.library.cards.card_file import (
-    V2_KEYWORD,
-    V3_KEYWORD,
-    CardFile,
-    CardFormat,
-    card_copies,
-    card_texts,
-)
+from core.library.cards.card_file import V2_KEYWORD, V3_KEYWORD, CardFile, CardFormat, card_copies, card_texts
 from core.library.cards.charx import ICON_PATH, with_file, write_charx
 from core.library.cards.png import SIGNATURE, plain_picture, with_texts, written
 from core.library.json_document import JsonDocument, encoded_within

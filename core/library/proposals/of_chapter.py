@@ -2,16 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TypeVar
 
 from core.domain.ids import ProposalId, SessionId, new_uuid
 from core.domain.proposal import Occasion, Part, Proposal
-from core.library.characters.character import LibraryCharacter, Topic, Trait, record_of
+from core.library.characters.character import LibraryCharacter, Topic, record_of
 from core.library.proposals.exposure import after_mentions, faded, mentions
-from core.library.proposals.merging import duplicates, merged
+from core.library.proposals.merging import Item, duplicates, merged
 from core.library.proposals.taking import change_of
-
-Item = TypeVar("Item", Trait, Topic)
 
 
 def of_exposure(

@@ -32,7 +32,7 @@ async def fetch(
         with alone_in(paths.models):
             await in_thread(clear, paths.models)
             partial = PartialFile(paths.models, entry)
-            _require_room(entry, paths)
+            require_room(lacking_room(entry, paths))
             progress("downloading", partial.size / entry.bytes)
             if entry.parts:
                 await fetch_parts(entry, paths.models, partial, progress, download)
@@ -78,10 +78,6 @@ def require_room(lacking: int) -> None:
     """Raise FetchFailedError if the disk lacks bytes."""
     if lacking > 0:
         raise fetch_failed(f"the disk has too little room, {lacking / 1_000_000:,.0f} MB more are needed")
-
-
-def _require_room(entry: CatalogueEntry, paths: Paths) -> None:
-    require_room(lacking_room(entry, paths))
 
 
 def clear(folder: Path) -> None:

@@ -192,10 +192,7 @@ def provider_error(fault: ServiceFault, secrets: RedactedValues) -> ProviderErro
     """Return the error that the GM sees; `secrets` are what must not be in it."""
     code = code_of(fault)
     return ProviderError(
-        code,
-        _message(code, fault, secrets),
-        hint=_hint(code, fault),
-        retry_after=fault.retry_after,
+        code, _message(code, fault, secrets), hint=_hint(code, fault), retry_after=fault.retry_after
     )
 
 
@@ -207,7 +204,8 @@ def _message(code: ErrorCode, fault: ServiceFault, secrets: RedactedValues) -> s
     if fault.status is not None and 300 <= fault.status < 400:
         return "The model's service has moved to another address, and we do not follow; nothing is lost."
     said = scrub(fault.message, secrets)
-    return f"{code.sentence} The service said: “{said}”" if said else code.sentence
+    end = "" if said.endswith((".", "!", "?", "…")) else "."
+    return f"{code.sentence} The service said: “{said}”{end}" if said else code.sentence
 
 
 def _hint(code: ErrorCode, fault: ServiceFault) -> str:

@@ -19,8 +19,10 @@ _RUN: Final = 3
 _RUN_UNSPACED: Final = 6
 """Words of a run, and characters of one in a script without spaces."""
 
-_END: Final = r"(?:[.!?…]+[\"'”’»)\]*_]*(?=\s)|[。！？]+[」』”’)）]*)"
-_SENTENCE: Final = re.compile(rf"(?s:.+?)(?:{_END}|\Z)\s*")
+_STOP: Final = r"[.!?…]++[\"'”’»)\]*_]*+(?=\s)"
+# Only the first mark of a row is tried: a row of thousands, which ends nothing, is read once.
+_END: Final = rf"(?:(?<![.!?…]){_STOP}|[。！？]+[」』”’)）]*)"
+_SENTENCE: Final = re.compile(rf"(?:(?=[.!?…]{{2}}){_STOP}|(?s:.+?)(?:{_END}|\Z))\s*")
 _TITLE: Final = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Capt|Lt|Sgt|Prof|Rev)\.\s*\Z")
 """An abbreviation before a name, which does not end a sentence."""
 _QUOTED: Final = re.compile(r"[\"“«]([^\"“”«»]+)[\"”»]|「([^「」]+)」")
@@ -79,7 +81,7 @@ def sentences_of(text: str) -> Iterator[str]:
     begun = ""
     for match in _SENTENCE.finditer(text):
         begun += match[0]
-        if not _TITLE.search(begun):
+        if not _TITLE.search(match[0]):
             yield begun
             begun = ""
     if begun:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-from core.text.composition import composed
+from core.text.graphemes import composed
 
 ALIKE: Final = 0.4
 """Names that are as alike as this are taken for one: `Karra` and `Kara` have 0.57, `Kara` and `Mara` 0.25."""

@@ -201,11 +201,7 @@ def cells_of(row: BankRow, session: Session, columns: Sequence[Column], *, sign:
         "Known to": "" if item.label.is_everyone else names_of(item.label, session),
         "Left": "1.0" if row.strength >= 0.995 else f"{row.strength:.2f}"[-3:],
     }
-    return [
-        sign,
-        mark_of(item, is_out=row.is_out),
-        *(texts[one.title] for one in columns[2:]),
-    ]
+    return [sign, mark_of(item, is_out=row.is_out), *(texts[one.title] for one in columns[2:])]
 
 
 def mark_of(item: Item, *, is_out: bool) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from rich.text import Text
@@ -31,9 +30,8 @@ from storyengine_tui.screens.bank.item_numbers import (
     shown_share,
 )
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
-from storyengine_tui.widgets.dialogs import line_modal
 from storyengine_tui.widgets.dialogs.confirm_modal import discard_first
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
@@ -41,10 +39,9 @@ from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 YES_OR_NO: Final[list[tuple[str, Any]]] = [("no", False), ("yes", True)]
 
 
-class ItemFieldsModal(OverlayModal[bool]):
+class ItemFieldsModal(BoxModal[bool]):
     """Ends with True once what was typed is stored; a refusal is shown, and the fields stay."""
 
-    CSS_PATH = Path(line_modal.__file__).with_name("dialog.tcss")
     AUTO_FOCUS = "#text"
     HEADING: ClassVar[str]
     SAVE: ClassVar[str]
@@ -123,7 +120,6 @@ class ItemFieldsModal(OverlayModal[bool]):
         else:
             self.dismiss(True)
 
-    @on(Button.Pressed, "#cancel")
     def action_cancel(self) -> None:
         """Close without storing anything; ask first where something was typed."""
         discard_first(self, False, is_changed=self._fields != self._begun)

@@ -19,7 +19,7 @@ from storyengine_tui.screens.bank.bank_rows import ASPECT, rows_of
 from storyengine_tui.screens.bank.item_commands import CHANGES, ItemCommands
 from storyengine_tui.screens.bank.item_list import Act, ItemList
 from storyengine_tui.screens.shared.session_tab import SessionTab
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
@@ -28,10 +28,9 @@ NOTHING: Final = "The bank knows of nothing yet that play has changed about this
 KEYS: Final = "c confirms · e edits · p pins · x rejects · u undoes · Enter shows the proof · Esc closes"
 
 
-class SheetModal(OverlayModal[None]):
+class SheetModal(BoxModal[None]):
     """Shows the lines of a sheet, which are corrected in place."""
 
-    CSS_PATH = "../../widgets/dialogs/dialog.tcss"
     HELP = (
         "Possessions, condition, place and relations of the character, as play has changed them, each with "
         "its prompt. The character is given this sheet."

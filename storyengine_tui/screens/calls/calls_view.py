@@ -84,8 +84,3 @@ class CallsView(Vertical, can_focus=False):
 def right(text: str, style: str = "") -> Text:
     """Return a cell whose text is at its right."""
     return Text(text, style, justify="right", no_wrap=True)
-
-
-def cut(text: str, style: str = "") -> Text:
-    """Return a cell whose text is cut where the column ends."""
-    return Text(text, style, no_wrap=True, overflow="ellipsis")

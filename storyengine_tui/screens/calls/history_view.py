@@ -8,11 +8,12 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
 from core.engine.session.session_handle import SessionHandle
-from storyengine_tui.screens.calls.calls_view import CallsView, cut, right
+from storyengine_tui.screens.calls.calls_view import CallsView, right
 from storyengine_tui.screens.calls.inputs import call_rows, call_runs
 from storyengine_tui.screens.calls.inputs.call_rows import CallRow
 from storyengine_tui.screens.calls.inputs.call_runs import CallRun
 from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
+from storyengine_tui.screens.shared.list_screen import cut
 
 BATCH = 200
 """Number of rows added to the table at a time; more follow when the cursor comes near the end."""

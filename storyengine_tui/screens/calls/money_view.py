@@ -11,7 +11,8 @@ from core.engine.engine import Engine
 from core.ledger.sums import By, Entry, Sum, sum_of, sums_by
 from core.ledger.words import NO_CALL, cost_text, dollars
 from core.text.cleaning import clean_line
-from storyengine_tui.screens.calls.calls_view import CallsView, cut, right
+from storyengine_tui.screens.calls.calls_view import CallsView, right
+from storyengine_tui.screens.shared.list_screen import cut
 
 OTHER_COLUMNS: Final = 50
 """Cells of all columns but that of the names."""

@@ -262,10 +262,7 @@ def _seconds(milliseconds: int | None) -> str:
 
 
 async def run_test_call(
-    accounts: Accounts,
-    choices: ModelAssignments,
-    configuration: Configuration,
-    session: SessionHandle | None,
+    accounts: Accounts, choices: ModelAssignments, configuration: Configuration, session: SessionHandle | None
 ) -> TestCallResult:
     """Make one tiny call to the model of the characters, and store it with the calls of `session`.
 

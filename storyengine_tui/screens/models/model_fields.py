@@ -41,13 +41,7 @@ class ModelFields(Vertical):
     class Edited(Message):
         """A field was edited."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        names: Mapping[Slot, str],
-        *,
-        id: str | None = None,
-    ) -> None:
+    def __init__(self, connection: Connection, names: Mapping[Slot, str], *, id: str | None = None) -> None:
         """Make the fields of this connection; `names` are what the open chapter calls its characters."""
         super().__init__(id=id)
         self._connection = connection

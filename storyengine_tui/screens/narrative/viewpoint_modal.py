@@ -12,7 +12,7 @@ from textual.widgets import OptionList, Static
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 
 EFFECT = (
     "The writer is given what this character has witnessed and knows, and nothing else. Enter builds a new "
@@ -20,11 +20,10 @@ EFFECT = (
 )
 
 
-class ViewpointModal(OverlayModal[Slot]):
+class ViewpointModal(BoxModal[Slot]):
     """Ends with a character; Esc ends with none."""
 
     AUTO_FOCUS = "OptionList"
-    CSS_PATH = "../../widgets/dialogs/dialog.tcss"
     HELP = f"The chapter from one character's viewpoint. {EFFECT}"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Cancel")]
 

@@ -1,6 +1,7 @@
 """The part of tab 3 about viewpoints: memory, and the chapter, as one character knows it (design 13)."""
 
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,21 +16,16 @@ if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
 
 
+@dataclass(eq=False)
 class Viewpoints:
     """Asks as which character the chapter is written, and says so of its versions.
 
     `build` builds a version from a character's viewpoint.
     """
 
-    def __init__(
-        self,
-        page: SessionTab,
-        memory: MemoryLoader,
-        build: Callable[["SessionHandle", Slot], Awaitable[None]],
-    ) -> None:
-        self._page = page
-        self._memory = memory
-        self._build = build
+    _page: SessionTab
+    _memory: MemoryLoader
+    _build: Callable[["SessionHandle", Slot], Awaitable[None]]
 
     def is_offered(self, action: str, view: NarrativeView) -> bool:
         """Whether `view_as`, `view_all` or `build_as` is possible."""
@@ -54,11 +50,8 @@ class Viewpoints:
         from storyengine_tui.screens.narrative.viewpoint_modal import ViewpointModal
 
         session = self._page.session
-        self._page.ask(ViewpointModal(session.snapshot.session), partial(self._begin, session))
-
-    def _begin(self, session: "SessionHandle", viewpoint: Slot | None) -> None:
-        if viewpoint is not None:
-            self._page.do(self._build(session, viewpoint), group="build")
+        dialog = ViewpointModal(session.snapshot.session)
+        self._page.ask_for(dialog, partial(self._build, session), group="build")
 
     def show_stored(self, running: NarrativeRequest | None, *, has_drafts: bool) -> None:
         """Show the viewpoint of each version of another session."""

@@ -29,11 +29,7 @@ from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.failure_banners import FailureBanners
 from storyengine_tui.screens.play.forecast import spent_text
 from storyengine_tui.screens.play.play_help import HELP, KEYS
-from storyengine_tui.screens.play.play_view import (
-    PlayView,
-    adds,
-    play_view,
-)
+from storyengine_tui.screens.play.play_view import PlayView, adds, play_view
 from storyengine_tui.screens.play.scene import hearing_view, stage_view
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.takes_view import COMMANDS, takes_view

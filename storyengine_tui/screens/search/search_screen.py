@@ -7,7 +7,6 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 
 from core.domain.errors import StoryEngineError
@@ -16,7 +15,7 @@ from core.engine.recall.search import Hit, excerpt_of
 from core.engine.recall.texts import HitPlace
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.shared.background import run_in_background
-from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import FindScreen, cut
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.one_line import EntryField
@@ -35,7 +34,7 @@ Search = Callable[[str, bool], Awaitable[Sequence[Hit]]]
 """Finds a text, in the whole book or in this chapter."""
 
 
-class SearchScreen(ListScreen[Hit, Hit]):
+class SearchScreen(FindScreen[Hit, Hit]):
     """Ends with the hit that was chosen, or without one."""
 
     CSS_PATH = "search.tcss"
@@ -46,9 +45,6 @@ class SearchScreen(ListScreen[Hit, Hit]):
         "whole book, and then this chapter again."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        # With priority: the cursor of the list moves while the field has the focus.
-        Binding("up", "step(-1)", "Choose", show=False, priority=True),
-        Binding("down", "step(1)", "Choose", show=False, priority=True),
         Binding("enter", "take", "Go there", priority=True),
         Binding("ctrl+b", "widen", "Whole book", priority=True),
         Binding("escape", "close", "Back"),
@@ -72,11 +68,6 @@ class SearchScreen(ListScreen[Hit, Hit]):
     @property
     def _heading(self) -> str:
         return "Search the whole book" if self._is_wide else "Search this chapter"
-
-    @property
-    def first_field(self) -> Widget:
-        """The field, in which words can be typed at once."""
-        return self.query_one("#find")
 
     @property
     def _asked(self) -> tuple[str, bool]:
@@ -123,10 +114,6 @@ class SearchScreen(ListScreen[Hit, Hit]):
         self.query_one("#heading", Static).update(self._heading)
         self._begin()
 
-    def action_step(self, step: int) -> None:
-        """Move the cursor of the list."""
-        self._table.move_cursor(row=self._table.cursor_row + step, animate=False)
-
     @on(DataTable.RowSelected)
     def action_take(self) -> None:
         """End with the hit under the cursor, once all letters that came before are in the field."""
@@ -145,10 +132,7 @@ class SearchScreen(ListScreen[Hit, Hit]):
         who = f"{clean_line(hit.who)}: " if hit.who else ""
         # Fewer words than on the command line: what was found is to be in view.
         excerpt = clean_line(excerpt_of(hit.text, hit.start, self.size.width // 6))
-        return (
-            Text(place_of(hit, with_chapter=self._is_wide), no_wrap=True, overflow="ellipsis"),
-            Text(f"{hit.by_meaning}{who}{excerpt}", no_wrap=True, overflow="ellipsis"),
-        )
+        return (cut(place_of(hit, with_chapter=self._is_wide)), cut(f"{hit.by_meaning}{who}{excerpt}"))
 
 
 async def search_in(engine: "Engine", session_id: SessionId) -> SearchScreen:

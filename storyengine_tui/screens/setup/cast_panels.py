@@ -62,10 +62,7 @@ class AgentPanel(Vertical):
         )
         self._name_field.soft_wrap = False
         self._identity_area = CappedTextArea(
-            stored.identity,
-            limit=limits.identity,
-            placeholder=IDENTITY_PLACEHOLDER,
-            classes="identity",
+            stored.identity, limit=limits.identity, placeholder=IDENTITY_PLACEHOLDER, classes="identity"
         )
         self._identity_area.helped = HelpedText("identity", f"Identity of {stored.name}", slot)
         self._counter = CharCounter(limits.identity, length=len(stored.identity))

@@ -1,7 +1,6 @@
 """Tab 1: world, chapter and cast (design 10)."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import getters, on
@@ -34,7 +33,7 @@ from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher, SlotEntries
 
 if TYPE_CHECKING:
-    from core.engine.session.session_handle import SessionHandle
+    pass
 
 _LIMITS = Limits()
 
@@ -351,11 +350,8 @@ class SetupPane(SessionTab):
     def action_reset(self) -> None:
         """Ask whether the chapter is to be reset."""
         question = ConfirmModal("Reset Chapter", RESET_WARNING, is_destructive=True)
-        self.ask(question, partial(self._reset, self.session))
-
-    def _reset(self, session: "SessionHandle", is_confirmed: bool | None) -> None:
-        if is_confirmed:
-            self.do(session.reset(), group="reset")
+        session = self.session
+        self.ask_for(question, lambda _: session.reset(), group="reset")
 
     def action_add_secret(self) -> None:
         """Begin a secret."""
@@ -365,17 +361,15 @@ class SetupPane(SessionTab):
     @on(SecretsCell.DropWanted)
     def _ask_to_drop(self, event: SecretsCell.DropWanted) -> None:
         event.stop()
-        secret = find(self.session.snapshot, event.number)
+        session = self.session
+        secret = find(session.snapshot, event.number)
         if secret is not None:
             text = f"“{first_words(secret.text)}” is deleted from this chapter."
             question = ConfirmModal(
                 f"Delete secret {secret.number}?", text, confirm="Delete", is_destructive=True
             )
-            self.ask(question, partial(self._drop_secret, self.session, secret.number))
-
-    def _drop_secret(self, session: "SessionHandle", number: int, is_confirmed: bool | None) -> None:
-        if is_confirmed:
-            self.do(session.scene.edit_secrets(without(session.snapshot.secrets, number)))
+            edit = session.scene.edit_secrets
+            self.ask_for(question, lambda _: edit(without(session.snapshot.secrets, secret.number)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""

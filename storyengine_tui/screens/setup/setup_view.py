@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from core.domain.requests.request import LockRequest, Request
+from core.domain.session.carry_over import person_key
 from core.domain.session.profile import Profiles
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.session.session_state import SessionState
@@ -139,8 +140,8 @@ class TypedSetup:
                 else snapshot.session.name_of(slot)
                 for slot in Slot
             }
-            counts = Counter(name.casefold() for name in names.values())
-            clashing = [slot for slot in typed if slot not in doubles and counts[names[slot].casefold()] > 1]
+            counts = Counter(map(person_key, names.values()))
+            clashing = [slot for slot in typed if slot not in doubles and counts[person_key(names[slot])] > 1]
             if not clashing:
                 return doubles
             doubles |= {slot: names[slot] for slot in clashing}

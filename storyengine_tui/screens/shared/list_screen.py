@@ -1,11 +1,13 @@
 """A table over the chapter, with commands that run in the background and a banner for their errors."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from rich.text import Text
 from textual import getters
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
@@ -14,6 +16,7 @@ from storyengine_tui.widgets.banner import DISMISS, Banner
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
 
+Answer = TypeVar("Answer")
 Result = TypeVar("Result")
 Row = TypeVar("Row")
 
@@ -93,7 +96,20 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
         row = self._table.cursor_row
         return self.rows[row] if 0 <= row < len(self.rows) else None
 
-    def do(self, work: Awaitable[None], *, then_reloads: bool = False) -> None:
+    def ask(self, dialog: Screen[Answer], work: Callable[[Answer], Awaitable[object]]) -> None:
+        """Show a dialog; do `work` with its answer and read the list again, unless it is None or False."""
+
+        def answered(answer: Answer | None) -> None:
+            if answer is not None and answer is not False:
+                self.do(work(answer), then_reloads=True)
+
+        self.app.push_screen(dialog, answered)
+
+    def reload_after(self, _: object) -> None:
+        """Read the list again, once a screen over it has closed."""
+        self.do(self.reload())
+
+    def do(self, work: Awaitable[object], *, then_reloads: bool = False) -> None:
         """Do this in the background; show an error above the list."""
         self.run_worker(self._perform(work, then_reloads), group="list", exit_on_error=False)
 
@@ -111,7 +127,7 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
         finally:
             self._is_doing_once = False
 
-    async def _perform(self, work: Awaitable[None], then_reloads: bool) -> None:
+    async def _perform(self, work: Awaitable[object], then_reloads: bool) -> None:
         banner = self.query_one("#trouble", Banner)
         try:
             await work
@@ -121,3 +137,27 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
             banner.show(error.message, hint=error.hint, actions=(DISMISS,))
         else:
             banner.hide()
+
+
+class FindScreen(ListScreen[Result, Row]):
+    """A list below a field with the id `find` and the focus; up and down move the cursor of the list."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # With priority: the cursor of the list moves while the field has the focus.
+        Binding("up", "step(-1)", "Choose", show=False, priority=True),
+        Binding("down", "step(1)", "Choose", show=False, priority=True),
+    ]
+
+    @property
+    def first_field(self) -> Widget:
+        """The field, in which words can be typed at once."""
+        return self.query_one("#find")
+
+    def action_step(self, step: int) -> None:
+        """Move the cursor of the list."""
+        self._table.move_cursor(row=self._table.cursor_row + step, animate=False)
+
+
+def cut(text: str, style: str = "") -> Text:
+    """Return a cell of one line, which ends with an ellipsis where the column has no room for it."""
+    return Text(text, style, no_wrap=True, overflow="ellipsis")

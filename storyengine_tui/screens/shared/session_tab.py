@@ -230,13 +230,24 @@ class SessionTab(VerticalScroll, can_focus=False):
         """Focus the first field whose text cannot be stored; return the reason, or nothing."""
         return ""
 
-    def ask(self, dialog: Screen[T], answered: Callable[[T | None], None]) -> None:
+    def ask(self, dialog: Screen[T], answered: Callable[[T | None], None] | None = None) -> None:
         """Open a dialog over this page, unless one is open: a key or a click may come twice.
 
         The dialog must have no id: the previous one may still be closing, and ids must be unique.
         """
         if self.app.screen is self.screen:
             self.app.push_screen(dialog, answered)
+
+    def ask_for(
+        self, dialog: Screen[T], command: Callable[[T], Awaitable[object]], group: str = "do"
+    ) -> None:
+        """Open a dialog, and perform `command` with its answer, unless that is None or False."""
+
+        def answered(answer: T | None) -> None:
+            if answer is not None and answer is not False:
+                self.do(command(answer), group=group)
+
+        self.ask(dialog, answered)
 
     def expect(self, call: "CallStarted") -> None:
         """Estimate from earlier calls how long a call may take, and pass the text to `show_expected`."""

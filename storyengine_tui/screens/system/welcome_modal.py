@@ -20,7 +20,7 @@ from storyengine_tui.screens.models.models_here_screen import FoundModel, Models
 from storyengine_tui.screens.models.permission.local_weights import local_models, shown_size
 from storyengine_tui.screens.system.example_chapters import ExampleChapter, find_examples
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 
 INTRO = (
     "You are the Game Master: you set up a world and a cast, then prompt one character at a time, and "
@@ -52,10 +52,9 @@ MODELS_HERE = "models-here"
 """Id of the option that leads to the models of this machine."""
 
 
-class WelcomeModal(OverlayModal[Choice]):
+class WelcomeModal(BoxModal[Choice]):
     """Ends with the GM's choice; Esc changes nothing."""
 
-    CSS_PATH = "../../widgets/dialogs/dialog.tcss"
     HELP = "Choose with the arrow keys and Enter, or with the mouse. F5 lists your chapters at any time."
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Close")]
 

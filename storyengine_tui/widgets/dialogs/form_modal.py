@@ -1,7 +1,6 @@
 """The base of dialogs with several fields: a refusal is shown, and what was typed is not dropped unasked."""
 
 from abc import abstractmethod
-from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
 from textual import on
@@ -15,20 +14,18 @@ from textual.widgets import Button, Static
 
 from core.domain.errors import StoryEngineError
 from storyengine_tui.widgets.dialogs.confirm_modal import discard_first
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.text_line import show_line
 
 Typed = TypeVar("Typed")
 
 
-class FormModal(OverlayModal[ScreenResultType], Generic[ScreenResultType, Typed]):
+class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
     """Ends with the result of `store`; Esc and the cancel button end it without, after a question if needed.
 
     `typed` is compared with its initial value, so it is a value with an equality.
     """
 
-    # Absolute: a subclass may be elsewhere, and Textual would look beside it.
-    CSS_PATH = Path(__file__).with_name("dialog.tcss")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel"),
         Binding("ctrl+s", "save", "Save", priority=True),
@@ -37,10 +34,8 @@ class FormModal(OverlayModal[ScreenResultType], Generic[ScreenResultType, Typed]
     _begun: Typed
     _is_storing = False
 
-    @property
-    @abstractmethod
-    def heading(self) -> str:
-        """The title of the dialog."""
+    heading: str
+    """The title of the dialog."""
 
     @abstractmethod
     def compose_fields(self) -> ComposeResult:
@@ -91,7 +86,6 @@ class FormModal(OverlayModal[ScreenResultType], Generic[ScreenResultType, Typed]
         else:
             self.dismiss(result)
 
-    @on(Button.Pressed, "#cancel")
     def action_cancel(self) -> None:
         """Leave; if something was typed, ask first."""
         discard_first(self, None, is_changed=self.typed != self._begun)

@@ -1,6 +1,5 @@
 """The base of dialogs that ask for one line."""
 
-from pathlib import Path
 from typing import ClassVar
 
 from textual import on
@@ -10,21 +9,19 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.text_line import show_line
 
 
-class LineModal(OverlayModal[str]):
+class LineModal(BoxModal[str]):
     """Ends with the line that was typed; Esc and the cancel button end it without one."""
 
-    HEADING: ClassVar[str]
+    HEADING: ClassVar = ""
     PLACEHOLDER: ClassVar = ""
     NOTE: ClassVar = ""
     LIMIT: ClassVar[int]
     SAVE: ClassVar = "Save"
-    # Absolute: a subclass may be elsewhere, and Textual would look beside it.
-    CSS_PATH = Path(__file__).with_name("dialog.tcss")
     AUTO_FOCUS = "LineField"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel"),
@@ -35,16 +32,7 @@ class LineModal(OverlayModal[str]):
     def __init__(self, line: str) -> None:
         super().__init__()
         self._line = line
-
-    @property
-    def heading(self) -> str:
-        """Return the line above the field."""
-        return self.HEADING
-
-    @property
-    def note(self) -> str:
-        """Return the line below the field."""
-        return self.NOTE
+        self.heading, self.note = self.HEADING, self.NOTE
 
     def compose(self) -> ComposeResult:
         """Compose the field and the two answers."""
@@ -80,8 +68,3 @@ class LineModal(OverlayModal[str]):
             show_line(self, "#refused", reason)
         else:
             self.dismiss(line)
-
-    @on(Button.Pressed, "#cancel")
-    def action_cancel(self) -> None:
-        """Close without a line."""
-        self.dismiss(None)

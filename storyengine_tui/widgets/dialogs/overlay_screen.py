@@ -1,5 +1,6 @@
 """Screens over another one that close nothing but themselves."""
 
+from pathlib import Path
 from typing import ClassVar, Final
 
 from textual import on
@@ -7,7 +8,7 @@ from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen, Screen, ScreenResultType
-from textual.widgets import TextArea
+from textual.widgets import Button, TextArea
 
 from storyengine_tui.widgets.banner import DISMISS, Banner
 
@@ -61,6 +62,21 @@ class OverlayModal(ModalScreen[ScreenResultType], OverlayScreen[ScreenResultType
         """Measure the fields again: Textual keeps heights in `vh` from before the resize."""
         for field in self.query(TextArea):
             field.refresh(layout=True)
+
+
+class BoxModal(OverlayModal[ScreenResultType]):
+    """A dialog in a box; the cancel button ends it without a result, as the action does."""
+
+    # Absolute: a subclass may be elsewhere, and Textual would look beside it.
+    CSS_PATH = Path(__file__).with_name("dialog.tcss")
+
+    @on(Button.Pressed, CANCEL)
+    def _cancel(self) -> None:
+        self.action_cancel()
+
+    def action_cancel(self) -> None:
+        """Leave everything as it is."""
+        self.dismiss(None)
 
 
 class TextDialog(OverlayModal[bool]):

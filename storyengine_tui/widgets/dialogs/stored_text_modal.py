@@ -1,6 +1,5 @@
 """The base of dialogs whose text is stored before they close: a refusal is shown, and the text stays."""
 
-from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import ClassVar
@@ -31,6 +30,8 @@ class StoredTextModal(TextDialog):
     # Absolute: a subclass may be elsewhere, and Textual would look beside it.
     CSS_PATH = Path(__file__).with_name("dialog.tcss")
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
+    heading: str
+    """The title of the dialog."""
     EFFECT: ClassVar[str]
     PLACEHOLDER: ClassVar = ""
     ADD: ClassVar = "Store"
@@ -47,19 +48,14 @@ class StoredTextModal(TextDialog):
         self._is_storing = False
 
     @property
-    @abstractmethod
-    def heading(self) -> str:
-        """The title of the dialog."""
-
-    @property
     def effect(self) -> str:
         """Effect of the text once it is stored."""
         return self.EFFECT
 
     @property
-    @abstractmethod
     def has_changes(self) -> bool:
         """Whether the GM wrote something: it can be stored, and would be lost."""
+        return self._area.text != self._begun
 
     @property
     def notes(self) -> Iterable[tuple[str, bool]]:

@@ -20,7 +20,7 @@ class EntryField(Input):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         # Textual's Ctrl+Shift+A arrives from few terminals.
-        Binding("ctrl+g", "select_all", "Select all", show=False),
+        Binding("ctrl+g", "select_all", "Select all", show=False)
     ]
 
     def on_mount(self) -> None:
@@ -38,7 +38,7 @@ class FormField(EntryField):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority: what is typed after it is meant for the next field.
-        Binding("enter", "leave", "Next field", show=False, priority=True),
+        Binding("enter", "leave", "Next field", show=False, priority=True)
     ]
 
     def action_leave(self) -> None:
@@ -51,7 +51,7 @@ class LineField(CappedTextArea):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority: what is typed after it is meant for the next field.
-        Binding("enter", "leave", "Next field", show=False, priority=True),
+        Binding("enter", "leave", "Next field", show=False, priority=True)
     ]
     DEFAULT_CSS = """
     LineField { height: 1; border: none; padding: 0; overflow: hidden hidden; }

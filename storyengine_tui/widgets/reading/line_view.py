@@ -49,6 +49,7 @@ class LineView(ScrollView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c,ctrl+c,super+c", "copy", "Copy", key_display="c"),
         Binding("v", "mark", "Select text"),
+        Binding("v", "go_on_marking", show=False),
         Binding("space", "drop_anchor", "Select from here"),
         Binding("escape", "unmark", "Stop selecting"),
         Binding("ctrl+a", "select_all", "Select all", show=False),
@@ -201,7 +202,7 @@ class LineView(ScrollView, can_focus=True):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only what is possible now."""
-        if action in {"unmark", "drop_anchor"}:
+        if action in {"unmark", "drop_anchor", "go_on_marking"}:
             return self.selection.is_marking
         if action == "mark":
             return not self.selection.is_marking and self.lines.height > 0
@@ -232,6 +233,9 @@ class LineView(ScrollView, can_focus=True):
     def action_mark(self) -> None:
         """Show a cursor that movement keys move."""
         self.selection.mark(None, self.selection.start())
+
+    def action_go_on_marking(self) -> None:
+        """Do nothing for a key that comes twice: as a letter it would be typed into a field."""
 
     def mark_at(self, place: SourcePos, end: SourcePos | None = None) -> None:
         """Show the cursor at a place; with an `end`, the text between them is selected."""

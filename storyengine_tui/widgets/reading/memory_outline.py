@@ -293,10 +293,7 @@ LOCK_SECTIONS: tuple[tuple[str, Lines], ...] = (
 )
 
 DELTA_SECTIONS: tuple[tuple[str, Lines], ...] = (
-    (
-        "Where",
-        _fields("location_updates", ("where", "Now"), ("notable_environment_changes", "Surroundings")),
-    ),
+    ("Where", _fields("location_updates", ("where", "Now"), ("notable_environment_changes", "Surroundings"))),
     (
         "What happened",
         _records_of(
@@ -313,10 +310,7 @@ DELTA_SECTIONS: tuple[tuple[str, Lines], ...] = (
             "character_actions", ("", _action), (" — meaning to: ", "intent"), (" — result: ", "result")
         ),
     ),
-    (
-        "What changed",
-        _records_of("state_changes", ("", "key"), (": ", _before_and_after), (" — ", "notes")),
-    ),
+    ("What changed", _records_of("state_changes", ("", "key"), (": ", _before_and_after), (" — ", "notes"))),
     (
         "Between them",
         _records_of(
@@ -329,10 +323,7 @@ DELTA_SECTIONS: tuple[tuple[str, Lines], ...] = (
     (
         "Found",
         _records_of(
-            "items_clues_discovered",
-            ("", "thing"),
-            (" — found by ", "who_found"),
-            (" — ", "why_it_matters"),
+            "items_clues_discovered", ("", "thing"), (" — found by ", "who_found"), (" — ", "why_it_matters")
         ),
     ),
     (

@@ -32,9 +32,7 @@ class TranscriptView(LineView):
         "transcript-view--line",
         *(f"transcript-view--{slot.colour}" for slot in Slot),
     }
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "copy_marked", "Copy with who heard it"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "copy_marked", "Copy with who heard it")]
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -285,7 +285,7 @@ async def test_what_cannot_be_settled_in_any_form_is_recovered_as_after_a_crash(
 async def test_a_window_that_reads_along_says_that_the_store_is_away_and_reads_on_once_it_is_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("core.engine.sync.follower.RESTART_SECONDS", 0.0)
+    monkeypatch.setattr("core.engine.sync.session_tasks.RESTART_SECONDS", 0.0)
     room = Room(active().snapshot)
     other = room.store.seize("second window")
     room.store.failures_of_following = [AWAY] * 5

@@ -167,6 +167,11 @@ def test_only_what_no_model_had_is_known_to_cost_nothing(error: ErrorCode, is_kn
     assert entry(call(None, error=error)).amount == (Decimal(0) if is_known else None)
 
 
+def test_the_query_of_an_input_at_a_service_of_unknown_price_is_not_an_attempt_without_a_call() -> None:
+    assert entry(replace(call(None), call=0)).amount is None
+    assert entry(replace(call(None), call=0, provider="", model="")).amount == Decimal(0)
+
+
 def test_a_refusal_within_an_answer_may_have_cost_something() -> None:
     refused = replace(call(None, error=ErrorCode.LLM_REQUEST_ERROR), output_ref="hash")
     assert entry(refused).amount is None

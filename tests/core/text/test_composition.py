@@ -5,7 +5,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.composition import composed, composed_with_places, is_composed
+from core.text.graphemes import composed, composed_with_places, is_composed
 
 LETTERS = st.text(st.sampled_from("aeo \u0301\u0308\u0323é𝄞x"), max_size=12)
 

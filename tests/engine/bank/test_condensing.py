@@ -29,7 +29,7 @@ from core.providers.scripted.script import Entry, Script, ScriptMatch
 from core.text.delimiters import SegmentName
 from db.store import PostgresStore
 from storyengine_tui.screens.calls.inputs.call_rows import segments_of
-from storyengine_tui.screens.calls.inputs.window_passages import window_parts
+from storyengine_tui.screens.calls.inputs.passages import window_parts
 from tests.engine.scene.test_scene import ALONE, say
 from tests.engine.windows import (
     CHOICES,

@@ -1,5 +1,6 @@
 """A call that makes vectors is stored and exported as any other, and the texts are in it by their hashes."""
 
+import asyncio
 import hashlib
 
 import pytest
@@ -9,7 +10,12 @@ from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
+from core.domain.requests.request import BackgroundRequest, RequestState
+from core.domain.requests.request_kinds import RequestKind
+from core.domain.slot import Slot
+from core.engine.changes.moves import new_work
 from core.engine.kinds.test_call import new_test_call
+from core.engine.queue.jobs import QUERY_CALL
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import from_json, read_body, to_json
 from core.gateway.embedding_records import EMBEDDING_VERSION
@@ -20,7 +26,7 @@ from core.providers.scripted.provider import ScriptedProvider
 from core.storage.changes import Changes
 from db.store import PostgresStore
 from storyengine_tui.screens.calls.inputs.call_rows import segments_of
-from tests.engine.windows import CHOICES, chapter
+from tests.engine.windows import CHOICES, chapter, end_writers, window
 
 pytestmark = pytest.mark.anyio
 TEXTS = ("Kara has the key.", "Jory knows it.")
@@ -61,3 +67,27 @@ async def test_its_record_is_stored_shown_and_goes_into_exports_and_out_of_them(
         copy = as_new_session(read, SessionId(new_uuid()))
         await store.create(copy)
         assert len(await store.artifacts(copy.session_id)) == len(read.artifacts)
+
+
+async def test_a_chapter_opens_after_a_crash_behind_a_call_that_was_stored_with_its_query(
+    store: PostgresStore, url: str
+) -> None:
+    """An afterthought stores its decision, with the query for its input, before it goes on."""
+    async with chapter(store) as session:
+        new = new_work(RequestKind.AFTERTHOUGHT, session.id, utc_now())
+        request = BackgroundRequest(state=RequestState.PROCESSING, attempts=1, slot=Slot.RED, **new)
+        query = (await service().embed_query(TEXTS[0], request, QUERY_CALL)).call_records
+        stored = Changes(
+            session_id=session.id,
+            requests=(request,),
+            artifacts=query.artifacts,
+            contents=query.contents,
+        )
+        lease = session._writer.lease
+        assert lease is not None
+        await store.commit(stored, lease)
+        await asyncio.to_thread(end_writers, url)
+        async with window(store, None, session.id, label="second window") as reopened:
+            assert not reopened.is_read_only
+            calls = await store.artifacts(session.id, request_id=request.id)
+            assert calls == list(query.artifacts), "the attempt is on record"

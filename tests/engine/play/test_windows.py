@@ -14,7 +14,6 @@ from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.session.session_handle import SessionHandle
-from core.engine.sync.follower import Follower
 from core.engine.sync.notifications import (
     DraftStored,
     EventsAppended,
@@ -29,6 +28,7 @@ from core.engine.sync.notifications import (
     WriterChanged,
     WriterGone,
 )
+from core.engine.sync.session_tasks import Follower
 from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from tests.engine.windows import (

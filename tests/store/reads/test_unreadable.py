@@ -13,7 +13,7 @@ from core.domain.errors import StorageError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.session import Session
 from core.storage.session_store import Lease
-from db.rows.prompt_block_mapping import prompt_blocks_values
+from db.rows.chapter_mapping import prompt_blocks_values
 from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.schema.older_schema import make_old

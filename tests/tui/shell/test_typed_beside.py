@@ -91,3 +91,14 @@ async def test_a_key_of_a_reader_acts_at_once_and_is_no_text_when_a_paste_or_a_l
         await table.until(lambda: memory.form is MemoryForm.READABLE)
         table.app.post_message(Paste("ry"))
         await table.until(lambda: area.text == "dry")
+
+
+async def test_v_pressed_twice_in_the_transcript_selects_and_is_no_text(desktop: Desktop) -> None:
+    async with at_window(desktop) as table:
+        await table.play("Who is there?")
+        await focus(table, table.transcript)
+        await table.pilot.press("v", "v")
+        await table.pilot.pause()
+        assert table.transcript.selection.is_marking
+        assert table.app.focused is table.transcript
+        assert table.text(table.slot()) == ""

@@ -12,7 +12,7 @@ import storyengine_tui.screens
 import storyengine_tui.shell.palette
 import storyengine_tui.widgets
 from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal
-from storyengine_tui.screens.library.cast.identity_modal import IdentityModal
+from storyengine_tui.screens.library.cast.character_modals import IdentityModal
 from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
 from storyengine_tui.screens.models.permission.fetch_modal import FetchModal
 from storyengine_tui.screens.narrative.revisions.correction_modal import CorrectionModal
@@ -80,5 +80,5 @@ def test_a_modal_screen_with_an_answer_of_yes_or_no_is_one_of_these_questions() 
     shown |= {"ItemModal", "AddItemModal", "SheetModal", "SceneModal"}
     shown |= {"LanguageModal", "AwayModal", "SilenceModal", "CalledModal", "AddersModal"}
     bases = {"OverlayModal", "LineModal", "AddedLineModal", "FormModal", "GuardedCommandPalette"}
-    bases |= {"ItemFieldsModal"}
+    bases |= {"ItemFieldsModal", "BoxModal"}
     assert others == shown | bases

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storyengine_tui.widgets.plot import HEIGHT, WIDTH, plot_lines
+from storyengine_tui.screens.calls.inputs.plot_screen import HEIGHT, WIDTH, plot_lines
 
 
 def test_a_rise_has_a_higher_column_for_each_number() -> None:

@@ -49,11 +49,7 @@ def mark_in(by_prompt: Mapping[int, Sequence[Event]], audience: Audience, chunk:
 
 
 def extractions(
-    session_id: SessionId,
-    blocks: Sequence[MemoryBlock],
-    events: Iterable[Event],
-    now: datetime,
-    known: Named,
+    session_id: SessionId, blocks: Sequence[MemoryBlock], events: Iterable[Event], now: datetime, known: Named
 ) -> Iterator[BackgroundRequest]:
     """Yield the requests that read the prompts of these blocks, in their order.
 

@@ -8,14 +8,7 @@ from typing import Any, Final
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.checks import problems_of
-from core.domain.bank.details import (
-    Attribute,
-    Details,
-    ItemKind,
-    QuoteDetails,
-    Relationship,
-    ThreadDetails,
-)
+from core.domain.bank.details import Attribute, Details, ItemKind, QuoteDetails, Relationship, ThreadDetails
 from core.domain.bank.evidence import LONGEST_WORDS, Evidence, find_words
 from core.domain.bank.item import LONGEST_NAME, MOST_EVIDENCE, Item, ItemOrigin, Validation
 from core.domain.bank.joining import filled, proved_by

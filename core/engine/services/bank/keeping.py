@@ -1,30 +1,69 @@
-"""Switches the memory bank of a chapter on and off, sets its language, waits for its reading (design 15)."""
+"""The memory bank of an open chapter: whether it is kept, its language and reading, and earlier chapters."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 
+from core.context.bank import BankChapter, Remembered, still_counting, this_chapter
+from core.domain.bank.details import ItemKind
+from core.domain.bank.item import Item
 from core.domain.clock import Clock
 from core.domain.ids import SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.language import Language
+from core.domain.session.state_machine import Command
 from core.domain.story.event import Event
-from core.engine.kinds.bank.requests import Named, is_extraction, named_by
+from core.engine.changes.moves import given_up, move
+from core.engine.kinds.bank.requests import Named, extractions, is_extraction, named_by
 from core.engine.queue.background import BackgroundWorker
-from core.engine.services.bank.commands import keep_bank, set_language
+from core.engine.recall.reading import chapters_of
 from core.engine.sync.session_writer import SessionWriter
+from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
+from core.storage.snapshot import Snapshot
 
 
+def keep_bank(
+    snapshot: Snapshot, now: datetime, *, is_on: bool, events: Sequence[Event] = (), read: Named = ()
+) -> Changes:
+    """Store whether the chapter keeps a memory bank from here on.
+
+    On activation, all memory that was not read before is read, oldest first; `snapshot` must have its memory
+    and `events` canon then. On deactivation, waiting extractions are dropped; extracted items stay, and are
+    recalled again once the bank is switched on.
+    """
+    session = move(snapshot, snapshot.session, Command.KEEP_BANK, now)
+    if session.keeps_bank is is_on:
+        return Changes(session_id=session.id)
+    if is_on and not snapshot.is_memory_known:
+        raise ValueError("the memory must be known, as its blocks say what is to be read")
+    if is_on:
+        known = {*read, *named_by(snapshot.requests)}
+        requests = tuple(extractions(session.id, snapshot.blocks, events, now, known))
+    else:
+        waiting = (one for one in snapshot.requests if is_extraction(one) and not one.is_processing)
+        requests = tuple(given_up(one, now) for one in waiting)
+    return Changes(session_id=session.id, session=replace(session, keeps_bank=is_on), requests=requests)
+
+
+def set_language(snapshot: Snapshot, language: Language, now: datetime) -> Changes:
+    """Store the language of the story. The words of all items are made again with it."""
+    session = move(snapshot, snapshot.session, Command.SET_LANGUAGE, now)
+    if session.language is language:
+        return Changes(session_id=session.id)
+    return Changes(session_id=session.id, session=replace(session, language=language))
+
+
+@dataclass(eq=False)
 class BankKeeping:
     """Whether an open session keeps a memory bank."""
 
-    def __init__(
-        self, store: SessionStore, writer: SessionWriter, background: BackgroundWorker, clock: Clock
-    ) -> None:
-        self._store = store
-        self._writer = writer
-        self._background = background
-        self._clock = clock
+    _store: SessionStore
+    _writer: SessionWriter
+    _background: BackgroundWorker
+    _clock: Clock
 
     @property
     def unread(self) -> tuple[BackgroundRequest, ...]:
@@ -60,3 +99,43 @@ async def material(store: SessionStore, session_id: SessionId) -> tuple[Sequence
     """Return the canon of a chapter, and what of it was read for the bank before. Raises StorageError."""
     events = await store.canon(session_id)
     return events, named_by(await store.bank.readings(session_id))
+
+
+class EarlierItems:
+    """The earlier chapters of the book of an open session. Each method raises StorageError."""
+
+    def __init__(self, store: SessionStore, writer: SessionWriter) -> None:
+        self._store = store
+        self._writer = writer
+
+    async def chapters(self) -> Sequence[BankChapter]:
+        """Return the earlier chapters of the book, as this one sees their items; none for one in no book."""
+        return (await chapters_of(self._store, self._writer.snapshot))[:-1]
+
+    async def items(
+        self,
+        earlier: Sequence[BankChapter],
+        *,
+        kinds: Collection[ItemKind] | None = None,
+        read: dict[SessionId, Sequence[Item]] | None = None,
+    ) -> Sequence[tuple[BankChapter, Sequence[Remembered]]]:
+        """Return the items of the earlier chapters that count, as this one sees them; of `kinds`, or of all.
+
+        Those that a later chapter replaced are not among them. Chapters in `read` are not read again; those
+        that are read are put there.
+        """
+        session, bank = self._writer.snapshot.session, self._store.bank
+        chapters = [*earlier, this_chapter(session)]
+        ids = [one.session_id for one in chapters]
+        replacements = await bank.replacements(ids) if earlier else ()
+        known = {} if read is None else read
+        for chapter in earlier:
+            if chapter.session_id not in known:
+                known[chapter.session_id] = await bank.items(chapter.session_id, kinds=kinds)
+
+        def seen(chapter: BankChapter) -> list[Remembered]:
+            lines = (chapter.remembered(item, session) for item in known[chapter.session_id])
+            return still_counting(lines, replacements, chapters, session)
+
+        # A book may have tens of thousands.
+        return await asyncio.to_thread(lambda: [(chapter, seen(chapter)) for chapter in earlier])

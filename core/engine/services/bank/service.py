@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -31,6 +32,7 @@ Writing = Callable[[], AbstractAsyncContextManager[object]]
 """Returns the context in which a change is stored; SessionLockedError where another window writes."""
 
 
+@dataclass(eq=False)
 class Bank:
     """The items of one chapter. Changes may be of items of an earlier chapter of its book as well.
 
@@ -39,25 +41,14 @@ class Bank:
     window changed the same words.
     """
 
-    def __init__(
-        self,
-        store: BankStore,
-        session_id: SessionId,
-        clock: Clock,
-        writing: Writing,
-        on_changed: Callable[[], object] = lambda: None,
-        make_vectors: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        """Make it; `on_changed` is called after each change that is stored.
-
-        `make_vectors` is called after one by which other words count: they are to be found by their meaning.
-        """
-        self._writing = writing
-        self._store = store
-        self._session_id = session_id
-        self._clock = clock
-        self._on_changed = on_changed
-        self._make_vectors = make_vectors
+    _store: BankStore
+    _session_id: SessionId
+    _clock: Clock
+    _writing: Writing
+    _on_changed: Callable[[], object] = lambda: None
+    """Called after each change that is stored."""
+    _make_vectors: Callable[[], Awaitable[None]] | None = None
+    """Called after one by which other words count: they are to be found by their meaning."""
 
     async def items(
         self, *, with_all: bool = False, kinds: Collection[ItemKind] | None = None

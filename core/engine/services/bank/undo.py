@@ -63,12 +63,7 @@ def _taken_back(
     if when is None:
         raise IllegalCommandError(refusal)
     return [
-        replace(
-            seen(step.content),
-            version=step.now.version + 1,
-            updated_at=now,
-            undoes=step.version.version,
-        )
+        replace(seen(step.content), version=step.now.version + 1, updated_at=now, undoes=step.version.version)
         for step in steps
         if step.version.updated_at == when
     ]

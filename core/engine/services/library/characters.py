@@ -16,13 +16,7 @@ from core.library.cards.report import report
 from core.library.cards.writing import Colour, WrittenCard, new_file, write_card
 from core.library.characters.character import KeptFile, LibraryCharacter
 from core.library.characters.checks import cleaned, merged, problems_of
-from core.library.characters.from_card import (
-    brought_by,
-    card_with,
-    character_of,
-    claims_of,
-    other_names_of,
-)
+from core.library.characters.from_card import brought_by, card_with, character_of, claims_of, other_names_of
 from core.library.names import already_here, find, free_name, name_key
 from core.library.refusal import FileRefusedError
 from core.storage.library_store import LibraryStore

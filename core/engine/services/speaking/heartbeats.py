@@ -1,7 +1,7 @@
 """Points out who was silent for long, and asks what such a character would speak about (design 17)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -24,16 +24,14 @@ MOST_ANSWERS: Final = 2 * len(Slot)
 Replies = Mapping[Slot, tuple[int, datetime]]
 
 
+@dataclass(eq=False)
 class Heartbeats:
     """The hints of an open session. Until the GM names a number of prompts it reads and asks nothing."""
 
-    def __init__(
-        self, writer: SessionWriter, background: BackgroundWorker, clock: Clock, rules: HintRules
-    ) -> None:
-        self._writer = writer
-        self._background = background
-        self._clock = clock
-        self._rules = rules
+    _writer: SessionWriter
+    _background: BackgroundWorker
+    _clock: Clock
+    _rules: HintRules
 
     async def hints(self) -> Sequence[Hint]:
         """Return the characters that were silent for long, if the GM wants to know; empty else.

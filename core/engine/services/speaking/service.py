@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -19,7 +19,7 @@ from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.changes.moves import given_up, move, new_work
 from core.engine.decisions.commands import require_cast
-from core.engine.kinds.speaking.afterthought import Opening, Pause, opening_of
+from core.engine.kinds.speaking.unasked import Opening, Pause, opening_of
 from core.engine.queue.background import BackgroundWorker
 from core.engine.sync.session_writer import SessionWriter
 from core.storage.changes import Changes
@@ -40,6 +40,7 @@ class Waiting:
 USUAL_WAITING: Final = Waiting()
 
 
+@dataclass(eq=False)
 class Afterthoughts:
     """The afterthoughts of an open session; without a character that may add something it does nothing.
 
@@ -47,24 +48,17 @@ class Afterthoughts:
     key that the GM types.
     """
 
-    def __init__(
-        self, writer: SessionWriter, background: BackgroundWorker, clock: Clock, most: int, waiting: Waiting
-    ) -> None:
-        self._writer = writer
-        self._background = background
-        self._clock = clock
-        self._most = most
-        self._waiting = waiting
-        self._after: EventId | None = None
-        """The event after which it waits, or has waited."""
-        self._task: asyncio.Task[None] | None = None
-        self._stopping: set[asyncio.Task[None]] = set()
-        self._is_closed = False
-
-    @property
-    def most(self) -> int:
-        """Maximum number of additions of a character to one reply."""
-        return self._most
+    _writer: SessionWriter
+    _background: BackgroundWorker
+    _clock: Clock
+    most: int
+    """Maximum number of additions of a character to one reply."""
+    _waiting: Waiting
+    _after: EventId | None = field(default=None, init=False)
+    """The event after which it waits, or has waited."""
+    _task: asyncio.Task[None] | None = field(default=None, init=False)
+    _stopping: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    _is_closed = False
 
     async def set_unasked_speakers(self, slots: Iterable[Slot], *, is_on: bool = True) -> None:
         """Store the characters that may add something unasked, and whether any does in this chapter."""
@@ -111,7 +105,7 @@ class Afterthoughts:
         if self._writer.lease is None:
             return None
         opening = opening_of(self._writer.snapshot)
-        return None if opening is None or opening.added >= self._most else opening
+        return None if opening is None or opening.added >= self.most else opening
 
     def _start(self, opening: Opening) -> None:
         self._task = asyncio.create_task(self._wait(opening), name="afterthoughts")

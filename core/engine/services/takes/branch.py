@@ -25,6 +25,7 @@ from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 
 _TRIES = 5
+_MOST_DIGITS = 10
 
 
 async def read_branch(store: SessionStore, session_id: SessionId, at: int, now: datetime) -> SessionBody:
@@ -127,4 +128,5 @@ def _memory_until(blocks: Sequence[MemoryBlock], at: int) -> list[MemoryBlock]:
 
 def _made_after(block: MemoryBlock) -> int:
     marker = str(block.payload.get("made_after", "")).rstrip(")")
-    return int(marker) if marker.isdigit() else 0
+    # A file may have any text there, also digits that are no number, or more than one can have.
+    return int(marker) if marker.isdecimal() and len(marker) <= _MOST_DIGITS else 0

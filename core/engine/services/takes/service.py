@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import groupby
 
 from core.agents.sections import silence
@@ -29,25 +30,18 @@ async def takes_of(store: SessionStore, session_id: SessionId, prompt: int) -> l
     return [tuple(take) for _, take in groupby(log, key=lambda event: event.take)]
 
 
+@dataclass(eq=False)
 class Takes:
     """Commands that change the newest prompt of an open session. Each is durable when it returns.
 
     They raise the errors of `SessionHandle`; the refusals of the state machine say what to do instead.
     """
 
-    def __init__(
-        self,
-        store: SessionStore,
-        writer: SessionWriter,
-        worker: RequestWorker,
-        ask: Callable[[Ask], Awaitable[RequestId]],
-        clock: Clock,
-    ) -> None:
-        self._store = store
-        self._writer = writer
-        self._worker = worker
-        self._send = ask
-        self._clock = clock
+    _store: SessionStore
+    _writer: SessionWriter
+    _worker: RequestWorker
+    _send: Callable[[Ask], Awaitable[RequestId]]
+    _clock: Clock
 
     async def reroll(self, *, model: str = "") -> RequestId:
         """Ask for another take of the newest prompt, for this once with another model or `account:model`."""

@@ -19,11 +19,7 @@ class Candidate:
 
 
 def losers(
-    candidates: Sequence[Candidate],
-    taken: Callable[[str], str | None],
-    *,
-    scores: bool,
-    seed: Sequence[str],
+    candidates: Sequence[Candidate], taken: Callable[[str], str | None], *, scores: bool, seed: Sequence[str]
 ) -> dict[int, str]:
     """Return the ranks that lose, each with the winner over it.
 

@@ -127,8 +127,7 @@ class Scan:
     def _chosen(self, found: Mapping[int, Verdict]) -> list[int]:
         """Return those that groups and chance leave, in the order of the budget: sticky ones first."""
         order = sorted(
-            found,
-            key=lambda rank: (not found[rank].is_sticky, self._entries[rank].is_dropped_first, rank),
+            found, key=lambda rank: (not found[rank].is_sticky, self._entries[rank].is_dropped_first, rank)
         )
         lost = self._lost(order, found)
         left = []

@@ -13,14 +13,7 @@ from rich.text import Text
 
 from core.context.visibility import names_of
 from core.domain.audience import EVERYONE
-from core.domain.bank.details import (
-    DETAILS_OF,
-    Details,
-    ItemKind,
-    QuoteDetails,
-    StateDetails,
-    ThreadDetails,
-)
+from core.domain.bank.details import DETAILS_OF, Details, ItemKind, QuoteDetails, StateDetails, ThreadDetails
 from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
 from core.domain.clock import utc_now
@@ -31,7 +24,7 @@ from core.domain.session.language import LANGUAGES, read_language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.kinds.bank.requests import is_extraction
-from core.engine.services.bank.commands import set_language
+from core.engine.services.bank.keeping import set_language
 from core.engine.services.bank.provenance import ItemProvenance
 from core.engine.services.bank.service import NO_BANK, Bank
 from core.engine.services.bank.words import failed_in_words, parts_in_words
@@ -43,16 +36,10 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     find_character,
     open_chapter,
 )
-from storyengine_tui.cli.running import command, one_of
+from storyengine_tui.cli.running import command, echo_rows, given, one_of
 from storyengine_tui.cli.words import console, say, say_wrong
 from storyengine_tui.screens.bank.bank_rows import called, mark_of, spoken
-from storyengine_tui.screens.bank.item_numbers import (
-    has_id,
-    read_decay,
-    read_items,
-    read_prompt,
-    shown_id,
-)
+from storyengine_tui.screens.bank.item_numbers import has_id, read_decay, read_items, read_prompt, shown_id
 
 Find = Callable[[str], Slot]
 
@@ -161,8 +148,7 @@ async def list_(
     if is_json:
         typer.echo(_json(shown, chapter, provenance))
     elif not console.is_terminal:
-        for item in shown:
-            typer.echo("\t".join(_cells(item, chapter, ids)))
+        echo_rows(_cells(item, chapter, ids) for item in shown)
     elif not shown:
         say("The bank has nothing like that.")
     else:
@@ -281,8 +267,7 @@ async def edit(
         typer.Option(metavar="PROMPT", help="The last prompt at which it is recalled, or “never”."),
     ] = None,
     proves: Annotated[
-        str | None,
-        typer.Option(metavar="ITEMS", help="What a quote proves: names or ids, with ; between."),
+        str | None, typer.Option(metavar="ITEMS", help="What a quote proves: names or ids, with ; between.")
     ] = None,
 ) -> None:
     """Change an item; no model replaces your words."""
@@ -293,15 +278,11 @@ async def edit(
         (found,) = await _found(bank, [item])
         changed = replace(
             found,
-            name=found.name if name is None else name,
-            text=found.text if text is None else text,
             about=found.about if about is None else find(about) if about.strip() else None,
             details=await _details(bank, found, over, proves),
-            importance=found.importance if importance is None else importance,
-            confidence=found.confidence if confidence is None else confidence,
-            sentiment=found.sentiment if sentiment is None else sentiment,
             decay_rate=found.decay_rate if fading is None else read_decay(fading, found.decay_rate),
             expires_at=found.expires_at if until is None else read_prompt(until),
+            **given(name=name, text=text, importance=importance, confidence=confidence, sentiment=sentiment),
         )
         await bank.edit(found, changed)
     say(f"Stored: {shown_id(found.id)}.")

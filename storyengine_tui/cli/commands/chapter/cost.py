@@ -16,7 +16,7 @@ from core.ledger.words import NO_CALL, cost_text
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import print_bytes
+from storyengine_tui.cli.running import echo_rows, print_bytes
 from storyengine_tui.cli.words import console, say, say_wrong, shown
 
 COLUMNS = ("amount", "calls", "unknown", "local", "input_tokens", "output_tokens")
@@ -99,9 +99,7 @@ def _print(by: By, groups: Sequence[tuple[str, Sum]], total: Sum) -> None:
             table.add_row(*(Text(shown(cell)) for cell in (name, *_cells(part))))
         console.print(table)
     else:
-        for name, part in groups:
-            # Not through rich, which would turn the tabs into blanks.
-            typer.echo("\t".join((shown(name), *_cells(part))))
+        echo_rows((shown(name), *_cells(part)) for name, part in groups)
     say(f"In all: {cost_text(total)}.")
 
 

@@ -46,8 +46,7 @@ async def export(
         ),
     ] = ExportFormat.JSON,
     as_: Annotated[
-        str,
-        typer.Option("--as", metavar="NAME", help="Only the transcript that this character witnessed."),
+        str, typer.Option("--as", metavar="NAME", help="Only the transcript that this character witnessed.")
     ] = "",
     out: Annotated[
         Path | None, typer.Option(help="The file to write; the terminal's output if not given.")
@@ -100,8 +99,7 @@ def _write_new(out: Path, content: bytes) -> None:
 
 async def import_(
     file: Annotated[
-        Path,
-        typer.Argument(help="JSON written by `storyengine export`, or a chat of SillyTavern (.jsonl)."),
+        Path, typer.Argument(help="JSON written by `storyengine export`, or a chat of SillyTavern (.jsonl).")
     ],
     trust: Annotated[
         bool, typer.Option("--trust", help="Take the models that its characters bring, too.")

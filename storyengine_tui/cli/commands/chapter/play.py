@@ -20,9 +20,8 @@ from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
 from core.engine.scene.commands import notation_of
-from core.engine.scripts.books import first_session, join_book
 from core.engine.scripts.branches import ScriptBranches
-from core.engine.scripts.lore import attach_lore_of
+from core.engine.scripts.library import attach_lore_of, first_session, join_book
 from core.engine.scripts.player import ScriptPlayer, Step
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import (
@@ -60,8 +59,7 @@ async def play(
         ),
     ],
     provider: Annotated[
-        ProviderName | None,
-        typer.Option(help="Who answers: local, openai or scripted.", show_default=False),
+        ProviderName | None, typer.Option(help="Who answers: local, openai or scripted.", show_default=False)
     ] = None,
     replies: Annotated[
         Path | None, typer.Option(help="The file of replies of the provider scripted.", show_default=False)

@@ -79,8 +79,7 @@ async def mark(
         ),
     ],
     line: Annotated[
-        int | None,
-        typer.Option(help="One line alone: 0 is your text, 1 the first reply to it.", min=0),
+        int | None, typer.Option(help="One line alone: 0 is your text, 1 the first reply to it.", min=0)
     ] = None,
 ) -> None:
     """Say whether models are sent a prompt and what follows it always, never, or as usual.

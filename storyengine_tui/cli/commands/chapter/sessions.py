@@ -38,6 +38,7 @@ from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import may_delete, read_standard_input
 from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.running import echo_rows
 from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.play.scene.sent_view import marks_of
 from storyengine_tui.screens.shared.kept_text import KeptText
@@ -124,9 +125,7 @@ async def sessions(
         say("There is no archived chapter." if archived else "There is no chapter yet.")
         return
     if not console.is_terminal:
-        for summary in listed:
-            # Not through rich, which would turn the tabs into blanks.
-            typer.echo("\t".join(_cells(summary, str(summary.id))))
+        echo_rows(_cells(summary, str(summary.id)) for summary in listed)
     else:
         _print_table(listed)
     _report_unreadable(listed, is_archived=archived)
@@ -348,8 +347,7 @@ async def restore_chapter(name: str) -> None:
 
 
 async def purge(
-    session: SessionArgument,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    session: SessionArgument, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
 ) -> None:
     """Delete an archived chapter for good."""
     configuration = await unlocked()

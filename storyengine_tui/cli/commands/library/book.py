@@ -14,7 +14,7 @@ from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command, print_rows
+from storyengine_tui.cli.running import command, given, print_rows
 from storyengine_tui.cli.words import say
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
@@ -72,13 +72,7 @@ async def edit(
     async with running_catalog(await unlocked()) as catalog:
         books = catalog.library.books
         found = await books.find(name)
-        changed = replace(
-            found,
-            title=found.title if title is None else title,
-            author=found.author if author is None else author,
-            description=found.description if description is None else description,
-        )
-        saved = await books.save(changed)
+        saved = await books.save(replace(found, **given(title=title, author=author, description=description)))
     say(f"Stored “{saved.title}”.")
 
 

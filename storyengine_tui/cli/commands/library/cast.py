@@ -25,10 +25,9 @@ from core.text.graphemes import head
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
-from storyengine_tui.cli.commands.library.files import PASTE, named_file
-from storyengine_tui.cli.commands.library.importing import import_each
+from storyengine_tui.cli.commands.library.files import PASTE, import_each, named_file
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command, one_of, print_rows
+from storyengine_tui.cli.running import command, given, one_of, print_rows
 from storyengine_tui.cli.words import say
 
 app = typer.Typer(help="Characters: cards of version 1 to 3, as JSON, PNG or CHARX, and the library of them.")
@@ -251,13 +250,9 @@ async def set_(
         one = await characters.find(name)
         changed = replace(
             one,
-            name=one.name if new_name is None else new_name,
-            short_description=one.short_description if short is None else short,
             aliases=one.aliases if alias is None else tuple(alias),
-            group=one.group if group is None else group,
             groups_visible=one.groups_visible if sees is None else tuple(sees),
-            is_static=one.is_static if static is None else static,
-            model=one.model if model is None else model,
+            **given(name=new_name, short_description=short, group=group, is_static=static, model=model),
         )
         stored = await characters.edit(one, changed)
     for line in _described(replace(stored, identity="", traits=(), topics=())):
@@ -265,10 +260,7 @@ async def set_(
 
 
 @command(app)
-async def pause(
-    name: Name,
-    until: Annotated[str, typer.Option(metavar="DATE", help=EXPECTED)] = "",
-) -> None:
+async def pause(name: Name, until: Annotated[str, typer.Option(metavar="DATE", help=EXPECTED)] = "") -> None:
     """Pause a character: a chapter that is locked meanwhile has it away until the end, or until resume."""
     end = read_end(until)
     async with running_catalog(await unlocked()) as catalog:

@@ -1,11 +1,16 @@
 """Resolves an argument of the library's commands: a file, standard input or a name."""
 
 import os
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from core.exchange.library.library_files import ENDINGS, read_file
-from core.library.refusal import FileRefusedError
+import typer
+
+from core.exchange.library.library_files import ENDINGS, NO_FILE, read_file
+from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.cli.asking import read_standard_input
+from storyengine_tui.cli.exit_codes import ExitCode
+from storyengine_tui.cli.words import say, say_error
 
 PASTE = "-"
 
@@ -25,3 +30,30 @@ def named_file(name: str) -> Path | None:
     path = Path(name)
     is_path = os.sep in name or path.suffix.lower() in ENDINGS
     return path if is_path or path.exists() else None
+
+
+ImportOne = Callable[[bytes, str], Awaitable[tuple[str, tuple[str, ...], bool]]]
+"""Stores a file; returns the name in the library, the lines of the report, and whether it is new."""
+
+
+async def import_each(files: Sequence[Path], import_one: ImportOne) -> None:
+    """Import the files and say what became of each; raise typer.Exit when one was refused.
+
+    One that is refused does not keep the others from being imported.
+    """
+    refused = 0
+    for file in files:
+        try:
+            content = await read_any(file, LARGEST_FILE)
+            name, lines, is_new = await import_one(content, "The text" if str(file) == PASTE else file.name)
+        except FileRefusedError as error:
+            say_error(error)
+            refused += 1
+            continue
+        say(f"{file}: {'imported' if is_new else 'not imported again'}, “{name}”.")
+        for line in lines:
+            say(f"  {line}")
+    if not files:
+        say(NO_FILE)
+    if refused:
+        raise typer.Exit(ExitCode.BAD_FILE)

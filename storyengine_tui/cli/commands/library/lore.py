@@ -28,8 +28,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     find_session,
     lore_line,
 )
-from storyengine_tui.cli.commands.library.files import PASTE, named_file
-from storyengine_tui.cli.commands.library.importing import import_each
+from storyengine_tui.cli.commands.library.files import PASTE, import_each, named_file
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import command, one_of, print_bytes, print_rows
 from storyengine_tui.cli.words import console, say
@@ -74,9 +73,7 @@ async def new_(name: Annotated[str, typer.Argument(help="What it is called in th
 
 
 @command(app)
-async def show(
-    file: NameOrFile,
-) -> None:
+async def show(file: NameOrFile) -> None:
     """Show the entries of a lorebook: name, keys, whether each is on, and its order."""
     lore_file = await _found(file)
     entries = lore_file.book.entries

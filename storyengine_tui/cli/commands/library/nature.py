@@ -7,15 +7,7 @@ import typer
 
 from core.domain.errors import IllegalCommandError
 from core.library.characters.character import Topic, Trait
-from core.library.characters.nature import (
-    Nature,
-    called,
-    items_of,
-    kind_of,
-    typed,
-    with_item,
-    without_item,
-)
+from core.library.characters.nature import Nature, called, items_of, kind_of, typed, with_item, without_item
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.library.cast import Name, item_line
 from storyengine_tui.cli.gate import unlocked

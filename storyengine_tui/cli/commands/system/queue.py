@@ -20,7 +20,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     standard_input,
 )
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command, print_bytes
+from storyengine_tui.cli.running import command, echo_rows, print_bytes
 from storyengine_tui.cli.words import console, say, shown
 from storyengine_tui.screens.calls.queue.queue_rows import NOTHING_WAITS, purpose_of, state_of, totals_of
 
@@ -44,9 +44,7 @@ async def list_(
         print_bytes(_json(entries, is_paused=queue.is_paused))
         return
     if not console.is_terminal:
-        for entry in entries:
-            # Not through rich, which would turn the tabs into blanks.
-            typer.echo("\t".join((str(entry.request.id), *map(shown, _cells(entry)))))
+        echo_rows((str(entry.request.id), *map(shown, _cells(entry))) for entry in entries)
     elif entries:
         _print_table(entries)
     if queue.is_paused or entries:

@@ -22,8 +22,7 @@ from core.gateway.embedding_records import EMBEDDING_VERSION
 from core.ledger.sums import Entry, agent_name, sum_of
 from core.ledger.words import total_text
 from core.text.cleaning import clean, clean_line
-from storyengine_tui.screens.calls.inputs.lore_passages import passages_of_lore
-from storyengine_tui.screens.calls.inputs.window_passages import passages_of_window
+from storyengine_tui.screens.calls.inputs.passages import passages_of_lore, passages_of_window
 from storyengine_tui.widgets.elapsed import elapsed_text
 from storyengine_tui.widgets.reading.memory_outline import Passage
 

@@ -28,11 +28,7 @@ class CallScreen(TextScreen):
         super().__init__()
         self._session = session
         self._call = call
-
-    @property
-    def heading(self) -> str:
-        """The number of the call, and the agent."""
-        return f"Call {self._call.number:,}, agent {agent_of(self._call, self._session.snapshot.session)}"
+        self.heading = f"Call {call.number:,}, agent {agent_of(call, session.snapshot.session)}"
 
     async def passages(self) -> Sequence[Passage]:
         """Return facts, output and input."""

@@ -9,7 +9,7 @@ from core.context.segments import Context
 from core.context.window import parts_of, window_text
 from core.context.working_memory import working_memory_text
 from core.text.cleaning import clean, clean_line
-from storyengine_tui.screens.calls.inputs.lore_passages import passages_of_lore
+from storyengine_tui.screens.calls.inputs.passages import passages_of_lore
 from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
@@ -28,14 +28,9 @@ class NextInputScreen(TextScreen):
     def __init__(self, name: str, make: Callable[[], Awaitable[Context]], choice: ModelConfig) -> None:
         """Show what `make` returns: the input for the character called `name`, as `choice` says."""
         super().__init__()
-        self._character = name
+        self.heading = f"What {clean_line(name)} is given next"
         self._make = make
         self._choice = choice
-
-    @property
-    def heading(self) -> str:
-        """Title, with the name of the character."""
-        return f"What {clean_line(self._character)} is given next"
 
     async def passages(self) -> Sequence[Passage]:
         """Return the parts of the input."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from core.context.lore import NOTE_ROLE
@@ -9,9 +10,8 @@ from core.context.window import WINDOW_NOTES, kept_share, read_notes
 from core.domain.requests.request import ReplyRequest
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.calls.inputs.call_rows import CallRow, Segment, segments_of
+from storyengine_tui.screens.calls.inputs.passages import window_parts
 from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
-from storyengine_tui.screens.calls.inputs.window_passages import window_parts
-from storyengine_tui.widgets.plot import plot_lines
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
 MOST_CALLS: Final = 500
@@ -44,11 +44,7 @@ class PlotScreen(TextScreen):
         self._session = session
         replies = (call for call in calls if isinstance(call.request, ReplyRequest) and call.artifact.call)
         self._calls = [call for call, _ in zip(replies, range(MOST_CALLS), strict=False)][::-1]
-
-    @property
-    def heading(self) -> str:
-        """Title, with the number of calls."""
-        return f"Inputs over time, {len(self._calls):,} calls"
+        self.heading = f"Inputs over time, {len(self._calls):,} calls"
 
     async def passages(self) -> Sequence[Passage]:
         """Return the plots."""
@@ -91,3 +87,38 @@ def passages_of_plot(lengths: Sequence[InputLength]) -> list[Passage]:
         Passage("\n".join((TOKENS, *plot_lines(tokens), summed)), len(TOKENS)),
         Passage("\n".join((LEFT, *(plot_lines(kept, 100, " %") if shorter else ()), said)), len(LEFT)),
     ]
+
+
+WIDTH: Final = 50
+"""Columns of a plot, at most."""
+HEIGHT: Final = 6
+"""Lines of a plot."""
+_BLOCKS: Final = " ▁▂▃▄▅▆▇█"
+_LABEL: Final = 9
+"""Cells beside it for the labels of the top and the bottom."""
+
+
+def plot_lines(values: Sequence[float], top: float | None = None, unit: str = "") -> list[str]:
+    """Return a plot of `values`, oldest first, from 0 to the largest of them, or to `top`.
+
+    Where there are more values than columns, each column shows the largest of its share, so that no peak
+    is lost. Without values there are no lines.
+    """
+    if not values:
+        return []
+    columns = _largest_of_each(values)
+    most = max(*columns, 1e-9) if top is None else top
+    # The top of a value that is there is never below the lowest block.
+    heights = [max(int(value > 0), round(value / most * HEIGHT * 8)) for value in columns]
+    lines = []
+    for row in reversed(range(HEIGHT)):
+        label = f"{most:,.0f}{unit}" if row == HEIGHT - 1 else "0" if row == 0 else ""
+        cells = "".join(_BLOCKS[min(8, max(0, height - 8 * row))] for height in heights)
+        lines.append(f"{label:>{_LABEL}} │{cells}".rstrip())
+    return lines
+
+
+def _largest_of_each(values: Sequence[float]) -> list[float]:
+    count = min(WIDTH, len(values))
+    edges = [len(values) * number // count for number in range(count + 1)]
+    return [max(values[first:last]) for first, last in pairwise(edges)]

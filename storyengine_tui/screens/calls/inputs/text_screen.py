@@ -26,10 +26,8 @@ class TextScreen(OverlayScreen[None]):
         Binding("escape,f7", "close", "Back"),
     ]
 
-    @property
-    @abstractmethod
-    def heading(self) -> str:
-        """The line above the text."""
+    heading: str
+    """The line above the text."""
 
     @abstractmethod
     async def passages(self) -> Sequence[Passage]:

@@ -8,15 +8,6 @@ from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
 class PromptModal(StoredTextModal):
     """Edits the text of a waiting prompt; one that has begun meanwhile is refused with the reason."""
 
+    heading = "Edit the prompt that waits"
     EFFECT: ClassVar[str] = "The prompt keeps its place in the queue."
     LOSS: ClassVar[tuple[str, str]] = ("Leave the prompt as it was?", "Your changes will be lost.")
-
-    @property
-    def heading(self) -> str:
-        """The title of the dialog."""
-        return "Edit the prompt that waits"
-
-    @property
-    def has_changes(self) -> bool:
-        """Whether the text is another one."""
-        return self._area.text != self._begun

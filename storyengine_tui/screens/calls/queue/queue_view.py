@@ -17,8 +17,9 @@ from core.engine.queue.entries import QueueEntry
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.text.cleaning import clean_line
-from storyengine_tui.screens.calls.calls_view import CallsView, cut, right
+from storyengine_tui.screens.calls.calls_view import CallsView, right
 from storyengine_tui.screens.calls.queue.queue_rows import NOTHING_WAITS, purpose_of, state_of, totals_of
+from storyengine_tui.screens.shared.list_screen import cut
 
 OTHER_COLUMNS: Final = 5 + 14 + 14 + 4
 """Cells of the number, the chapter and the model, and between the columns."""

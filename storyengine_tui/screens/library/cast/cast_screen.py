@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -18,13 +19,13 @@ from core.library.characters.pause import pause_text, read_end
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.library.cast.details_modal import DetailsModal, PauseModal
-from storyengine_tui.screens.library.cast.identity_modal import IdentityModal
+from storyengine_tui.screens.library.cast.character_modals import DetailsModal, IdentityModal, PauseModal
 from storyengine_tui.screens.library.cast.nature_screen import NatureScreen
 from storyengine_tui.screens.library.proposals.proposals_screen import ProposalsScreen
 from storyengine_tui.screens.library.proposals.proposing import answered
 from storyengine_tui.screens.library.shelf.kept_shelf import KeptShelf
 from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.screens.shared.list_screen import cut
 
 if TYPE_CHECKING:
     from core.engine.services.library.characters import CharacterLibrary
@@ -73,11 +74,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         about = row.short_description or clean_line(head(row.identity, _SHOWN))
         proposed = f"{count:,} proposed (c)" if (count := self._proposed[row.id]) else ""
         about = " · ".join(filter(None, (pause_text(row, utc_now()), proposed, about)))
-        return (
-            Text(row.name, no_wrap=True, overflow="ellipsis"),
-            Text(row.group, no_wrap=True, overflow="ellipsis"),
-            Text(about, no_wrap=True, overflow="ellipsis"),
-        )
+        return (cut(row.name), cut(row.group), cut(about))
 
     def words_of(self, row: LibraryCharacter) -> str:
         """Return names, group and description."""
@@ -130,20 +127,15 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         row = self.chosen
         if row is None or self._shows_archived:
             return
-
         self.do(self._edit_identity(row.id))
 
     async def _edit_identity(self, character_id: CharacterId) -> None:
         """Edit the identity as it is stored now; what was typed before the program ended is there again."""
-
-        def reload(_: bool | None) -> None:
-            self.do(self.reload())
-
         now = await self._characters.by_id(character_id)
         if not self.is_active:  # Enter came twice.
             return
         kept = KeptText.identity_of(character_id, self._workspace.paths.data)
-        self.app.push_screen(IdentityModal(self._characters, now, kept), reload)
+        self.app.push_screen(IdentityModal(self._characters, now, kept), self.reload_after)
 
     def action_details(self) -> None:
         """Edit what is told of the character under the cursor, its other names and groups."""
@@ -162,27 +154,18 @@ class CastScreen(KeptShelf[LibraryCharacter]):
 
     def action_nature(self) -> None:
         """Edit the traits and topics of the character under the cursor."""
-
-        def reload(_: None) -> None:
-            self.do(self.reload())
-
         if self.chosen is not None:
-            self.app.push_screen(NatureScreen(self._characters, self.chosen), reload)
+            self.app.push_screen(NatureScreen(self._characters, self.chosen), self.reload_after)
 
     def action_pause(self) -> None:
         """Pause the character under the cursor, after asking until when; resume one that is paused."""
         row = self.chosen
         if row is None:
             return
-
-        def pause(typed: str | None) -> None:
-            if typed is not None:
-                self.do(self._pause(row, typed), then_reloads=True)
-
         if row.is_paused_at(utc_now()):
             self.do(self._resume(row), then_reloads=True)
         else:
-            self.app.push_screen(PauseModal(""), pause)
+            self.ask(PauseModal(""), partial(self._pause, row))
 
     async def _pause(self, row: LibraryCharacter, typed: str) -> None:
         paused = await self._characters.pause(row, read_end(typed))
@@ -201,11 +184,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
 
     def _show_proposals(self, row: LibraryCharacter) -> None:
         library = self._workspace.require_engine().library.proposals
-
-        def reload(_: None) -> None:
-            self.do(self.reload())
-
-        self.app.push_screen(ProposalsScreen(library, row.id, row.name), reload)
+        self.app.push_screen(ProposalsScreen(library, row.id, row.name), self.reload_after)
 
     def action_gaps(self) -> None:
         """Ask a model what the character under the cursor lacks; the open chapter records the call."""

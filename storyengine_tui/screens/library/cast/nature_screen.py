@@ -1,5 +1,6 @@
 """The traits and topics of one character of the library: added, edited and deleted."""
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -9,7 +10,9 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
+from core.domain.session.limits import LONGEST_NAME
 from core.library.characters.character import LibraryCharacter, Topic, Trait
+from core.library.characters.checks import BOUNDS, LONGEST_TEXT
 from core.library.characters.nature import (
     TITLES,
     Nature,
@@ -17,17 +20,60 @@ from core.library.characters.nature import (
     items_of,
     kind_of,
     texts_of,
+    typed,
     with_item,
     without_item,
 )
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
-from storyengine_tui.screens.library.cast.nature_modal import NatureModal
-from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
+from storyengine_tui.widgets.fields.one_line import LineField
 
 if TYPE_CHECKING:
     from core.engine.services.library.characters import CharacterLibrary
+
+_LONGEST_NUMBER = 24
+
+
+class NatureModal(FormModal[bool, dict[str, str]]):
+    """Ends with True once what was typed is stored."""
+
+    AUTO_FOCUS = "LineField"
+    HELP = (
+        "Sentiment says how the character feels about it, from -1 to 1. Strength says how strong a trait is, "
+        "exposure how much a topic is talked about: now, and as much as you want it; each from 0 to 1. "
+        "Exposure moves with play, by proposals that you take."
+    )
+
+    def __init__(self, item: Nature, store: Callable[[Nature], Awaitable[None]], *, is_new: bool) -> None:
+        super().__init__()
+        self._item = item
+        self._store = store
+        kind = kind_of(item)
+        self.heading = f"A new {kind}" if is_new else f"The {kind} “{item.name}”"
+
+    def compose_fields(self) -> ComposeResult:
+        """Compose a line for each field, and the bounds."""
+        item = self._item
+        for name, text in texts_of(item).items():
+            limit = LONGEST_NAME if name == "name" else LONGEST_TEXT
+            limit = _LONGEST_NUMBER if is_number(item, name) else limit
+            yield field_row(TITLES[name], LineField(clean_line(text), limit=limit, id=name))
+        yield Static(Content(BOUNDS[type(item)]), classes="dialog--muted")
+
+    @property
+    def typed(self) -> dict[str, str]:
+        """The texts of the fields, by their names."""
+        return {name: self.query_one(f"#{name}", LineField).text for name in texts_of(self._item)}
+
+    async def store(self, texts: dict[str, str]) -> bool:
+        """Store what was edited; a text of several lines is shown on one, and otherwise stays as it is."""
+        changed = {name: text for name, text in texts.items() if text != self.begun[name]}
+        await self._store(typed(self._item, changed))
+        return True
+
 
 NONE_YET = "No traits or topics yet; n writes a trait, t a topic."
 _SHOWN = 200
@@ -101,17 +147,10 @@ class NatureScreen(ListScreen[None, Nature]):
         row = self.chosen
         if row is None:
             return
-
-        def delete(is_confirmed: bool | None) -> None:
-            if is_confirmed:
-                self.do(self._delete(row), then_reloads=True)
-
         text = f"“{row.name}” of “{self._character.name}” is deleted from the library."
         question = ConfirmModal(f"Delete this {kind_of(row)}?", text, confirm="Delete", is_destructive=True)
-        self.app.push_screen(question, delete)
-
-    async def _delete(self, row: Nature) -> None:
-        await self._library.change(self._character.id, lambda one: without_item(one, row))
+        change = self._library.change
+        self.ask(question, lambda _: change(self._character.id, lambda one: without_item(one, row)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
@@ -131,7 +170,7 @@ def _cells_of(row: Nature) -> tuple[Text, ...]:
         if text and name != "name" and not is_number(row, name)
     )
     cells = (kind_of(row), row.name, numbers, about)
-    return tuple(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells)
+    return tuple(cut(cell) for cell in cells)
 
 
 _SHORT = {"strength": "str", "sentiment": "sent", "exposure_now": "exp", "exposure_desired": "of"}

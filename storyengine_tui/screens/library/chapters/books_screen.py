@@ -16,6 +16,8 @@ from core.domain.session.session import SessionSummary
 from core.library.book import Book
 from storyengine_tui.screens.library.chapters.chapter_shelf import ChapterShelf
 from storyengine_tui.screens.library.chapters.chapters_screen import chapter_cells, is_open_in
+from storyengine_tui.screens.library.shelf.title_modal import NameModal
+from storyengine_tui.screens.shared.list_screen import cut
 
 if TYPE_CHECKING:
     from core.engine.services.library.books import BookLibrary
@@ -107,10 +109,10 @@ class BooksScreen(ChapterShelf[BookRow]):
         """Return the cells of a book, or of a chapter with its number."""
         book, chapter = row.book, row.chapter
         if chapter is None:
-            title = Text(book.title, style="bold", no_wrap=True, overflow="ellipsis")
+            title = cut(book.title, style="bold")
             count = len(book.chapters)
             about = f"{count} chapter{'' if count == 1 else 's'}"
-            return title, Text(about), Text(), Text(book.author, no_wrap=True, overflow="ellipsis")
+            return title, Text(about), Text(), cut(book.author)
         number = f"  {book.number_of(chapter.id)}. "
         is_open = is_open_in(self._workspace, chapter)
         title, *others = chapter_cells(chapter, self._room - len(number), is_open=is_open)
@@ -131,7 +133,7 @@ class BooksScreen(ChapterShelf[BookRow]):
 
     def action_new(self) -> None:
         """Ask for the title of a new book."""
-        self.ask_for_name("", self._make)
+        self.ask(NameModal(""), self._make)
 
     async def _make(self, title: str) -> None:
         book = await self._books.create(title)
@@ -145,10 +147,8 @@ class BooksScreen(ChapterShelf[BookRow]):
         if row.chapter is not None:
             self.retitle_chapter()
         else:
-            self.ask_for_name(row.book.title, partial(self._retitle, row.book))
-
-    async def _retitle(self, book: Book, title: str) -> None:
-        await self._books.save(replace(book, title=title))
+            store = self._books.save
+            self.ask(NameModal(row.book.title), lambda title: store(replace(row.book, title=title)))
 
     def action_archive(self) -> None:
         """Archive the chapter or the book under the cursor."""
@@ -167,10 +167,7 @@ class BooksScreen(ChapterShelf[BookRow]):
     def action_restore(self) -> None:
         """Bring the book under the cursor back."""
         if self.chosen is not None:
-            self.do(self._restore(self.chosen.book), then_reloads=True)
-
-    async def _restore(self, book: Book) -> None:
-        await self._books.restore(book)
+            self.do(self._books.restore(self.chosen.book), then_reloads=True)
 
     def action_purge(self) -> None:
         """Delete the book under the cursor for good, if the GM confirms it."""

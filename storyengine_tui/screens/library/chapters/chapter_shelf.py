@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Awaitable
+from functools import partial
 from typing import ClassVar, Final, TypeVar
 
 from textual.binding import Binding, BindingType
@@ -61,14 +62,8 @@ class ChapterShelf(ShelfScreen[Row]):
     def retitle_chapter(self) -> None:
         """Ask for another title."""
         chosen = self.chapter
-        if chosen is None or not self.is_readable():
-            return
-
-        def retitle(title: str | None) -> None:
-            if title is not None:
-                self.do(self._workspace.retitle(chosen.id, title), then_reloads=True)
-
-        self.app.push_screen(TitleModal(chosen.title), retitle)
+        if chosen is not None and self.is_readable():
+            self.ask(TitleModal(chosen.title), partial(self._workspace.retitle, chosen.id))
 
     def archive_chapter(self) -> None:
         """Take the chapter under the cursor off the list."""
@@ -103,14 +98,8 @@ class ChapterShelf(ShelfScreen[Row]):
     def action_put_into_book(self) -> None:
         """Ask for the book that the chapter under the cursor belongs to."""
         chosen = self.chapter
-        if chosen is None or not self.is_readable():
-            return
-
-        def put(title: str | None) -> None:
-            if title is not None:
-                self.do(self._put(chosen.id, title), then_reloads=True)
-
-        self.app.push_screen(BookModal(self.book_of(chosen.id)), put)
+        if chosen is not None and self.is_readable():
+            self.ask(BookModal(self.book_of(chosen.id)), partial(self._put, chosen.id))
 
     def book_of(self, session_id: SessionId) -> str:
         """Return the title of the book of a chapter; empty for one that is in none."""

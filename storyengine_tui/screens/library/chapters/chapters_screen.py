@@ -14,6 +14,7 @@ from core.domain.session.session import SessionSummary
 from core.storage.library_store import LibraryCounts
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.chapters.chapter_shelf import UNREADABLE, ChapterShelf
+from storyengine_tui.screens.shared.list_screen import cut
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
 
 LISTED = "Your chapters, last played first"
@@ -28,7 +29,7 @@ NONE_ARCHIVED = "No chapter is archived."
 def chapter_cells(summary: SessionSummary, room: int, *, is_open: bool) -> tuple[Text, Text, Text, Text]:
     """Return the cells of a chapter: its title in `room` cells, its state, its prompts and its time."""
     if not summary.is_readable:
-        return Text(summary.title, no_wrap=True, overflow="ellipsis"), Text(UNREADABLE), Text(), Text()
+        return cut(summary.title), Text(UNREADABLE), Text(), Text()
     state = STATE_LABELS[summary.state]
     return (
         Text(shortened_title(summary.title, room), style="bold" if is_open else "", no_wrap=True),

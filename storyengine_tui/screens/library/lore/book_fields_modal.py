@@ -82,11 +82,7 @@ class BookFieldsModal(FormModal[TypedBook, TypedBook]):
         self._kept = kept
         self._shown = shown
         self._can_write = can_write
-
-    @property
-    def heading(self) -> str:
-        """Name the book."""
-        return self._kept.name
+        self.heading = kept.name
 
     def compose_fields(self) -> ComposeResult:
         """Compose the fields."""

@@ -18,7 +18,7 @@ from core.engine.decisions.lore_commands import LoreCopy
 from core.engine.session.session_handle import SessionHandle
 from core.library.lore.kept import KeptLorebook
 from core.library.names import name_key
-from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 
 if TYPE_CHECKING:
     from core.engine.services.library.lorebooks import LoreLibrary
@@ -119,10 +119,10 @@ class ChapterLoreScreen(ListScreen[None, LoreRow]):
 
     def _cells_of(self, row: LoreRow) -> tuple[Text, ...]:
         return (
-            Text(row.name, no_wrap=True, overflow="ellipsis"),
+            cut(row.name),
             Text(f"{row.about.entry_count:,}", justify="right"),
-            Text(self._groups_of(row), no_wrap=True, overflow="ellipsis"),
-            Text(self._said(row), no_wrap=True, overflow="ellipsis"),
+            cut(self._groups_of(row)),
+            cut(self._said(row)),
         )
 
     def _groups_of(self, row: LoreRow) -> str:

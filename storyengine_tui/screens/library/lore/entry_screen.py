@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import ClassVar, Final
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
@@ -60,20 +60,17 @@ class EntryScreen(LorebookEditorScreen):
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
 
+    _text = getters.query_one("#content", CappedTextArea)
+
     def __init__(self, workspace: Workspace, editor: LorebookEditor, uid: str) -> None:
         super().__init__(workspace)
-        self._editor = editor
+        self._editor = self.editor = editor
         editor.editing = uid
         self._begun = self._entry
         """The entry as it was when the fields were filled: what is typed is read beside it."""
         self._shown = TypedEntry.of(self._begun)
         self._is_long = len(self._begun.content) > LONGEST_CONTENT
         self._is_open = False
-
-    @property
-    def editor(self) -> LorebookEditor:
-        """The book."""
-        return self._editor
 
     @property
     def _entry(self) -> LoreEntry:
@@ -189,10 +186,6 @@ class EntryScreen(LorebookEditorScreen):
     @property
     def _rows(self) -> int:
         return max(5, self.app.size.height - _OTHER_ROWS)
-
-    @property
-    def _text(self) -> CappedTextArea:
-        return self.query_one("#content", CappedTextArea)
 
     @property
     def _typed(self) -> TypedEntry:

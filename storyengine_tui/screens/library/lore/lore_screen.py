@@ -13,6 +13,7 @@ from core.library.lore.kept import KeptLorebook
 from storyengine_tui.screens.library.lore.lorebook_screen import LorebookScreen
 from storyengine_tui.screens.library.shelf.kept_shelf import KeptShelf
 from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.screens.shared.list_screen import cut
 
 if TYPE_CHECKING:
     from core.engine.services.library.lorebooks import LoreLibrary
@@ -41,10 +42,10 @@ class LoreScreen(KeptShelf[KeptLorebook]):
     def cells_of(self, row: KeptLorebook) -> tuple[Text, Text, Text, Text]:
         """Return name, number of entries, format and groups."""
         return (
-            Text(row.name, no_wrap=True, overflow="ellipsis"),
+            cut(row.name),
             Text(f"{row.entry_count:,}", justify="right"),
-            Text(row.format, no_wrap=True, overflow="ellipsis"),
-            Text(", ".join(row.groups) or GENERAL, no_wrap=True, overflow="ellipsis"),
+            cut(row.format),
+            cut(", ".join(row.groups) or GENERAL),
         )
 
     def words_of(self, row: KeptLorebook) -> str:
@@ -93,4 +94,4 @@ class LoreScreen(KeptShelf[KeptLorebook]):
         """Edit the entries of the lorebook under the cursor."""
         row = self.chosen
         if row is not None and not self._shows_archived and self.is_active:
-            self.app.push_screen(LorebookScreen(self._workspace, row), lambda _: self.do(self.reload()))
+            self.app.push_screen(LorebookScreen(self._workspace, row), self.reload_after)

@@ -28,10 +28,7 @@ class LorebookEditorScreen(OverlayScreen[None]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self.workspace = workspace
-
-    @property
-    @abstractmethod
-    def editor(self) -> LorebookEditor | None:
+        self.editor: LorebookEditor | None = None
         """The book, once it is read."""
 
     @abstractmethod

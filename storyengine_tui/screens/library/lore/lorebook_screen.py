@@ -65,17 +65,11 @@ class LorebookScreen(LorebookEditorScreen):
     def __init__(self, workspace: Workspace, kept: KeptLorebook) -> None:
         super().__init__(workspace)
         self._kept = kept
-        self._editor: LorebookEditor | None = None
         self._text: WindowText | None = None
         self._note = ""
         """Outcome of the last command, shown once behind the heading."""
         self._words: tuple[object, list[str]] = (None, [])
         """Searchable texts of the entries, and the entries that these were made from."""
-
-    @property
-    def editor(self) -> LorebookEditor | None:
-        """The book, once it is read."""
-        return self._editor
 
     @property
     def _library(self) -> "LoreLibrary":
@@ -99,10 +93,10 @@ class LorebookScreen(LorebookEditorScreen):
 
     async def on_unmount(self) -> None:
         """Stop storing."""
-        if self._editor is not None:
-            if self.workspace.store_editor == self._editor.flush:
+        if self.editor is not None:
+            if self.workspace.store_editor == self.editor.flush:
                 self.workspace.store_editor = None
-            await self._editor.autosave.stop()
+            await self.editor.autosave.stop()
         if self._text is not None:
             self._text.close()
 
@@ -120,9 +114,7 @@ class LorebookScreen(LorebookEditorScreen):
         typed = self._text = await asyncio.to_thread(WindowText.of, self._kept.id, self.workspace.paths.data)
         # The version first: what is stored in between is then noticed.
         kept = await self._library.by_id(self._kept.id)
-        editor = self._editor = LorebookEditor(
-            self._library, kept, await self._library.read(kept), typed.kept
-        )
+        editor = self.editor = LorebookEditor(self._library, kept, await self._library.read(kept), typed.kept)
         editor.autosave.start()
         self.workspace.store_editor = editor.flush
         found = editor.recover()
@@ -134,7 +126,7 @@ class LorebookScreen(LorebookEditorScreen):
 
     def show_again(self) -> None:
         """Show the book as it was edited."""
-        editor = self._editor
+        editor = self.editor
         if editor is None:
             return
         entries = editor.book.entries
@@ -147,14 +139,14 @@ class LorebookScreen(LorebookEditorScreen):
         self._show_rows()
 
     def _show_rows(self, cursor: int | None = None) -> None:
-        if self._editor is None:
+        if self.editor is None:
             return
-        shown = self._found(self._editor.book.entries)
+        shown = self._found(self.editor.book.entries)
         self._list.show_rows(shown, self._columns, cursor)
         header = self.query_one("#columns", Static)
         header.update(f" {self._list.header()}")
         is_empty = self.query_one("#empty", Static)
-        is_empty.update(FOUND_NOTHING if self._field.display and self._editor.book.entries else NONE_YET)
+        is_empty.update(FOUND_NOTHING if self._field.display and self.editor.book.entries else NONE_YET)
         is_empty.display = not shown
         self._list.display = header.display = bool(shown)
         self.refresh_bindings()
@@ -212,33 +204,33 @@ class LorebookScreen(LorebookEditorScreen):
             self._edit(entry)
 
     def _edit(self, entry: LoreEntry) -> None:
-        if self._editor is not None:
-            self.app.push_screen(EntryScreen(self.workspace, self._editor, entry.uid))
+        if self.editor is not None:
+            self.app.push_screen(EntryScreen(self.workspace, self.editor, entry.uid))
 
     def action_add(self) -> None:
         """Begin an entry, and edit it."""
-        if self._editor is None:
+        if self.editor is None:
             return
         try:
-            entry = self._editor.add()
+            entry = self.editor.add()
         except StoryEngineError as error:
             self.say_unsaved(error)
             return
         self._hide_field()
-        self._show_rows(len(self._editor.book.entries) - 1)
+        self._show_rows(len(self.editor.book.entries) - 1)
         self._edit(entry)
 
     def action_switch(self) -> None:
         """Switch the entry under the cursor on or off."""
         entry = self._list.chosen
-        if entry is not None and self._editor is not None:
-            self._editor.put(replace(entry, is_enabled=not entry.is_enabled))
+        if entry is not None and self.editor is not None:
+            self.editor.put(replace(entry, is_enabled=not entry.is_enabled))
             self.say_state("storing …")
             self.show_again()
 
     def action_drop(self) -> None:
         """Delete the entry under the cursor, after a question."""
-        entry, editor = self._list.chosen, self._editor
+        entry, editor = self._list.chosen, self.editor
         if entry is None or editor is None:
             return
 
@@ -262,12 +254,12 @@ class LorebookScreen(LorebookEditorScreen):
         """Try a text on the book."""
         from storyengine_tui.screens.library.lore.try_screen import TryScreen
 
-        if self._editor is not None:
-            self.app.push_screen(TryScreen(self.workspace, self._editor))
+        if self.editor is not None:
+            self.app.push_screen(TryScreen(self.workspace, self.editor))
 
     def action_fields(self) -> None:
         """Edit what holds for the whole book."""
-        editor = self._editor
+        editor = self.editor
         if editor is None:
             return
 
@@ -286,19 +278,19 @@ class LorebookScreen(LorebookEditorScreen):
 
     def action_convert(self) -> None:
         """Make a book that can be edited of one that can be read alone, after a question."""
-        if self._editor is None:
+        if self.editor is None:
             return
 
         def convert(is_wanted: bool | None) -> None:
             if is_wanted:
                 self.do(self._convert())
 
-        question = f"Convert this lorebook from {self._editor.kept.format}?"
+        question = f"Convert this lorebook from {self.editor.kept.format}?"
         self.app.push_screen(ConfirmModal(question, CONVERTS, confirm="Convert"), convert)
 
     async def _convert(self) -> None:
-        if self._editor is not None:
-            await self._editor.convert()
+        if self.editor is not None:
+            await self.editor.convert()
             self.say_saved()
             self.show_again()
 
@@ -318,7 +310,7 @@ class LorebookScreen(LorebookEditorScreen):
             self.run_worker(self._close(), group="close", exclusive=True, exit_on_error=False)
 
     async def _close(self) -> None:
-        editor = self._editor
+        editor = self.editor
         if editor is None:
             self.dismiss()
             return
@@ -334,8 +326,8 @@ class LorebookScreen(LorebookEditorScreen):
             self.dismiss()
 
     def _leave(self, is_sure: bool | None) -> None:
-        if is_sure and self._editor is not None:
-            self._editor.forget()
+        if is_sure and self.editor is not None:
+            self.editor.forget()
             self.dismiss()
 
     @on(RowList.Moved)
@@ -346,14 +338,14 @@ class LorebookScreen(LorebookEditorScreen):
         """Tell the footer what is possible."""
         if action in ("close", "find"):
             return True
-        if self._editor is None:
+        if self.editor is None:
             return action not in ("open", "switch", "add", "drop", "try", "fields", "convert")
         if action == "convert":
-            return not self._editor.can_write
+            return not self.editor.can_write
         if action in ("switch", "drop") or action == "open":
-            return self._list.chosen is not None and (action == "open" or self._editor.can_write)
+            return self._list.chosen is not None and (action == "open" or self.editor.can_write)
         if action == "add":
-            return self._editor.can_write
+            return self.editor.can_write
         return True
 
 

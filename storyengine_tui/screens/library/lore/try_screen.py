@@ -54,14 +54,9 @@ class TryScreen(LorebookEditorScreen):
 
     def __init__(self, workspace: Workspace, editor: LorebookEditor) -> None:
         super().__init__(workspace)
-        self._editor = editor
+        self._editor = self.editor = editor
         self._trials = LoreTrials()
         self._asked = asyncio.Event()
-
-    @property
-    def editor(self) -> LorebookEditor:
-        """The book."""
-        return self._editor
 
     def compose(self) -> ComposeResult:
         """Compose the text and its numbers over the outcome."""
@@ -148,12 +143,7 @@ class TryScreen(LorebookEditorScreen):
     def _columns(self) -> Sequence[Column]:
         room = max(40, self.size.width - 16)
         name = max(14, room // 3)
-        return (
-            Column("", 3),
-            Column("", name),
-            Column("", room - name),
-            Column("", 7, is_number=True),
-        )
+        return (Column("", 3), Column("", name), Column("", room - name), Column("", 7, is_number=True))
 
     def on_resize(self) -> None:
         """Adapt the widths of the columns."""

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
@@ -38,6 +38,8 @@ class BlockScreen(AutosavedScreen):
         "An empty condition always holds; all conditions that are set must hold. Names have commas between "
         "them. A lower order comes first. Your text is saved automatically, and used from the next call on."
     )
+
+    _text = getters.query_one("#text", CappedTextArea)
 
     def __init__(self, workspace: Workspace, session: SessionHandle, block_id: int) -> None:
         super().__init__(workspace, session)
@@ -91,10 +93,6 @@ class BlockScreen(AutosavedScreen):
         for field in self.query(".line Input, .line Select"):
             field.disabled = not is_editable
         self._text.focus()
-
-    @property
-    def _text(self) -> CappedTextArea:
-        return self.query_one("#text", CappedTextArea)
 
     @property
     def _typed(self) -> TypedBlock:

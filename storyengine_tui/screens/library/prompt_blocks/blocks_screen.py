@@ -3,33 +3,98 @@
 from dataclasses import replace
 from typing import ClassVar
 
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import DataTable, Select, Static
 
-from core.domain.session.prompt_block import (
-    DEFAULT_VARIANT,
-    LONGEST_PROMPT_BLOCKS,
-    PromptBlock,
-    PromptBlocks,
-)
+from core.agents.sections.prompt_blocks import PromptOutline
+from core.domain.agent_role import AGENT_NAMES, AgentRole
+from core.domain.session.prompt_block import DEFAULT_VARIANT, LONGEST_PROMPT_BLOCKS, PromptBlock, PromptBlocks
+from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
+from core.domain.slot import Slot
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import PromptBlocksChanged, WriterChanged
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.prompt_blocks.block_screen import BlockScreen
 from storyengine_tui.screens.library.prompt_blocks.conditions import used_for
-from storyengine_tui.screens.library.prompt_blocks.outline_view import OutlineView
-from storyengine_tui.screens.library.prompt_blocks.variant_modal import VariantModal
-from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.screens.library.shelf.title_modal import VariantModal
+from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.key_line import KeyLine
+
+Agent = tuple[AgentRole, Slot | None]
+"""An agent: its role and, for a character, its slot."""
+
+
+def agents_of(session: Session) -> list[tuple[Content, Agent]]:
+    """Return the agents of a chapter by their names, the characters first."""
+    characters = [
+        (Content(f"{slot.value} {name}"), (AgentRole.CHARACTER, slot)) for slot, name in session.roster
+    ]
+    return [*characters, *((Content(name), (role, None)) for role, name in AGENT_NAMES.items())]
+
+
+def outline_lines(outline: PromptOutline, width: int) -> list[str]:
+    """Return a line for each part, its tokens at the right, and one for all of them together."""
+    lines = [_line(part.name, part.tokens, width, is_own=part.block is not None) for part in outline.parts]
+    share = f"In all, of {outline.budget:,}"
+    return [*lines, "─" * width, _line(share, outline.tokens, width, is_own=False)]
+
+
+def _line(name: str, tokens: int, width: int, *, is_own: bool) -> str:
+    count = f"{tokens:,}"
+    room = max(1, width - len(count) - 1)
+    name = f"+ {name}" if is_own else name
+    name = name if cell_len(name) <= room else f"{set_cell_size(name, room - 1)}…"
+    return f"{set_cell_size(name, room)} {count}"
+
+
+class OutlineView(Vertical):
+    """The choice of the agent over its outline."""
+
+    HELP = (
+        "On the right is the beginning of every input of the chosen agent, with its approximate tokens: "
+        "the built-in prompt, which stays, and behind + your blocks."
+    )
+
+    def __init__(self, session: SessionHandle) -> None:
+        super().__init__(id="outline")
+        self._session = session
+
+    def compose(self) -> ComposeResult:
+        """Compose the choice and the outline."""
+        agents = agents_of(self._session.snapshot.session)
+        yield GuardedSelect[Agent](agents, value=agents[0][1], allow_blank=False, compact=True, id="agent")
+        with VerticalScroll(can_focus=False):
+            yield Static("", id="parts", markup=False)
+
+    @on(Select.Changed, "#agent")
+    def _handle_agent(self, event: Select.Changed) -> None:
+        event.stop()
+        self.show()
+
+    def on_resize(self) -> None:
+        """Give the names the room there is."""
+        self.show()
+
+    def show(self) -> None:
+        """Show what the inputs of the chosen agent begin with now."""
+        chosen = self.query_one("#agent", Select).value
+        if not isinstance(chosen, tuple):
+            return
+        role, slot = chosen
+        width = max(20, self.size.width - 3)
+        lines = outline_lines(self._session.edits.outline(role, slot), width)
+        self.query_one("#parts", Static).update(Content("\n".join(lines)))
+
 
 NONE_YET = (
     "This chapter has no prompt blocks: every agent is given the built-in rules alone.\n\n"
@@ -125,8 +190,8 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
         return (
             Text(f"{block.order:,}", justify="right"),
             Text(("on" if is_used else OF_ANOTHER) if block.is_on else "off"),
-            _cut(block.name),
-            _cut(used_for(block, self._session.snapshot.session)),
+            cut(block.name),
+            cut(used_for(block, self._session.snapshot.session)),
         )
 
     def _store(self, blocks: PromptBlocks) -> None:
@@ -211,7 +276,3 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
         if action == "drop_variant":
             return self._blocks.variant != DEFAULT_VARIANT
         return True
-
-
-def _cut(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ellipsis")

@@ -104,11 +104,7 @@ def called(session: Session) -> dict[Slot, str]:
 
 
 def _listed(
-    text: str,
-    known: Mapping[str, T],
-    what: str,
-    problems: list[str],
-    numbers: Mapping[str, T] | None = None,
+    text: str, known: Mapping[str, T], what: str, problems: list[str], numbers: Mapping[str, T] | None = None
 ) -> tuple[T, ...] | None:
     """Return the values named in `text`; None, with a problem noted, where a part has no value."""
     by_name = {name.casefold(): value for name, value in {**known, **(numbers or {})}.items()}

@@ -13,7 +13,7 @@ from textual.widgets import DataTable, Static
 from core.domain.ids import CharacterId, SessionId
 from core.library.proposals.words import about, origin, proposed, there
 from core.text.cleaning import clean_line
-from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -97,7 +97,7 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
     def _cells_of(self, row: "Offered") -> list[Text]:
         cells = [] if self._character_id is not None else [row.character.name]
         cells += [about(row.proposal), origin(row.proposal), OUTDATED if row.is_outdated else ""]
-        return [Text(clean_line(cell), no_wrap=True, overflow="ellipsis") for cell in cells]
+        return [cut(clean_line(cell)) for cell in cells]
 
     @on(DataTable.RowHighlighted)
     def _show_sides(self) -> None:
@@ -138,13 +138,9 @@ class ProposalsScreen(ListScreen[None, "Offered"]):
     def action_take_all(self) -> None:
         """Take all that fit, after a question."""
         rows = list(self.rows)
-
-        def answered(is_confirmed: bool | None) -> None:
-            if is_confirmed:
-                self.do(self._accept_all(rows), then_reloads=True)
-
         text = "Those that are outdated stay in the list. Each can be undone, the last one first."
-        self.app.push_screen(ConfirmModal(f"Take all {len(rows):,}?", text, confirm="Take all"), answered)
+        question = ConfirmModal(f"Take all {len(rows):,}?", text, confirm="Take all")
+        self.ask(question, lambda _: self._accept_all(rows))
 
     async def _accept_all(self, rows: "list[Offered]") -> None:
         count, outdated = await self._library.accept_all([row.proposal for row in rows])

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,24 +29,17 @@ _NAMED: Final = 20
 """Files that are named in the question, of many."""
 
 
+@dataclass(eq=False)
 class DropImport:
     """Offers what is dropped on a list, or pasted into it, and imports it after a question."""
 
-    def __init__(
-        self,
-        screen: ListScreen[None, Any],
-        workspace: Workspace,
-        shelf: str,
-        *,
-        say: Callable[[str], None],
-        show: Callable[[str, str], None],
-    ) -> None:
-        """Make it for the list `shelf`; `show` shows a list, with the last outcome above it."""
-        self._screen = screen
-        self._workspace = workspace
-        self._shelf = shelf
-        self._say = say
-        self._show = show
+    _screen: ListScreen[None, Any]
+    _workspace: Workspace
+    _shelf: str
+    """The name of the list."""
+    _say: Callable[[str], None]
+    _show: Callable[[str, str], None]
+    """Shows a list, with the last outcome above it."""
 
     async def look_at(self, text: str) -> None:
         """Check a paste for files; a terminal pastes the paths of files that are dropped on it."""

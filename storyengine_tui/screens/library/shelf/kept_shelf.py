@@ -20,7 +20,7 @@ from core.library.lore.kept import KeptLorebook
 from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.screens.library.shelf.arriving import outcome_of
 from storyengine_tui.screens.library.shelf.shelf_screen import ShelfScreen
-from storyengine_tui.screens.library.shelf.title_modal import ExportModal, FileModal
+from storyengine_tui.screens.library.shelf.title_modal import ExportModal, FileModal, NameModal
 
 Kept = TypeVar("Kept", LibraryCharacter, KeptLorebook)
 
@@ -122,7 +122,7 @@ class KeptShelf(ShelfScreen[Kept]):
             if name.strip():
                 self._outcome = await self.make(name)
 
-        self.ask_for_name("", make)
+        self.ask(NameModal(""), make)
 
     def action_import(self) -> None:
         """Ask for a file or a folder, and import it."""
@@ -170,7 +170,7 @@ class KeptShelf(ShelfScreen[Kept]):
     def action_retitle(self) -> None:
         """Ask for another name."""
         if self.chosen is not None:
-            self.ask_for_name(self.chosen.name, partial(self.rename, self.chosen))
+            self.ask(NameModal(self.chosen.name), partial(self.rename, self.chosen))
 
     def action_archive(self) -> None:
         """Take the row under the cursor off the list."""

@@ -17,7 +17,6 @@ from textual.widgets import DataTable, Input, Static
 from core.storage.library_store import LibraryCounts
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.shelf.arriving import DropImport
-from storyengine_tui.screens.library.shelf.title_modal import NameModal
 from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import EntryField
@@ -51,7 +50,7 @@ class ShelfScreen(ListScreen[None, Row]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
-        self._drops = DropImport(self, workspace, self.SHELF, say=self.say, show=self.show_shelf)
+        self._drops = DropImport(self, workspace, self.SHELF, self.say, self.show_shelf)
         self._shows_archived = False
         self._outcome = ""
         """Outcome of the last command, shown once in place of the heading."""
@@ -183,24 +182,10 @@ class ShelfScreen(ListScreen[None, Row]):
     def cells_of(self, row: Row) -> Sequence[Text]:
         """Return the cells of a row."""
 
-    def ask_for_name(self, name: str, store: Callable[[str], Awaitable[None]]) -> None:
-        """Ask for a name, which begins as `name`, and have it stored; Esc changes nothing."""
-
-        def answer(typed: str | None) -> None:
-            if typed is not None:
-                self.do(store(typed), then_reloads=True)
-
-        self.app.push_screen(NameModal(name), answer)
-
     def ask_to_delete(self, title: str, text: str, work: Callable[[], Awaitable[None]]) -> None:
         """Ask before something archived is deleted for good."""
-
-        def purge(is_confirmed: bool | None) -> None:
-            if is_confirmed:
-                self.do(work(), then_reloads=True)
-
         question = ConfirmModal(title, text, confirm="Purge", is_destructive=True)
-        self.app.push_screen(question, purge)
+        self.ask(question, lambda _: work())
 
     @on(DataTable.RowHighlighted)
     def _update_footer(self) -> None:

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from core.domain.session.limits import LONGEST_NAME
+from core.domain.session.prompt_block import LONGEST_VARIANT
 from core.domain.story.save_point import LONGEST_LABEL
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 
@@ -62,3 +63,12 @@ class ExportModal(LineModal):
     NOTE = "The ending says the format. Nothing is written over."
     LIMIT = 1_000
     SAVE = "Export"
+
+
+class VariantModal(TitleModal):
+    """Ends with the name of a variant; Esc ends with None."""
+
+    HEADING = "A variant of this chapter"
+    PLACEHOLDER = "Its name, such as grim"
+    NOTE = "Letters, digits, spaces, - and _. It becomes the active one."
+    LIMIT = LONGEST_VARIANT

@@ -64,8 +64,7 @@ class AccountDraft:
             first = error.errors(include_input=False)[0]
             field = str(first["loc"][0]).replace("_", " ")
             raise StoryEngineError(
-                ErrorCode.ILLEGAL_COMMAND,
-                f"The {field} of the account is not valid: {first['msg'].lower()}.",
+                ErrorCode.ILLEGAL_COMMAND, f"The {field} of the account is not valid: {first['msg'].lower()}."
             ) from None
 
     def _values(self) -> dict[str, object]:

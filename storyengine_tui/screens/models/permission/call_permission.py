@@ -114,9 +114,7 @@ async def ask(
 
     address = normalise_base_url(account.base_url)
     models = models_named(
-        choices,
-        {slot: f"character {slot.value} {slot.name.capitalize()}" for slot in Slot},
-        account.name,
+        choices, {slot: f"character {slot.value} {slot.name.capitalize()}" for slot in Slot}, account.name
     )
     models = ", ".join(filter(None, (models, also)))
     if not await app.push_screen_wait(ConsentModal(address, models, partial(describe_key, account, key))):

@@ -46,20 +46,14 @@ class CorrectionModal(StoredTextModal):
     """
 
     HELP = f"A correction of canon. {EFFECT}"
+    heading = "Correct memory"
     EFFECT = EFFECT
     PLACEHOLDER = "The correct fact, such as: Jonas holds the lamp, not Mira."
     ADD = "Add"
-    LOSS = (
-        "Discard the correction?",
-        "Your text is not part of the chapter yet, and will be deleted.",
-    )
+    LOSS = ("Discard the correction?", "Your text is not part of the chapter yet, and will be deleted.")
 
     def __init__(
-        self,
-        store: Store,
-        room: int,
-        kept: KeptText | None = None,
-        roster: Sequence[tuple[Slot, str]] = (),
+        self, store: Store, room: int, kept: KeptText | None = None, roster: Sequence[tuple[Slot, str]] = ()
     ) -> None:
         super().__init__(
             self._store_for_chosen, min(LONGEST_CORRECTION, room), kept.read() if kept is not None else ""
@@ -67,11 +61,6 @@ class CorrectionModal(StoredTextModal):
         self._store_for = store
         self._kept = kept
         self._roster = roster
-
-    @property
-    def heading(self) -> str:
-        """The title of the dialog."""
-        return "Correct memory"
 
     @property
     def effect(self) -> str:

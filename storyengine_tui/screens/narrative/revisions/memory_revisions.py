@@ -141,11 +141,7 @@ class MemoryRevisions:
     def _ask_for_model(self, what: str, rebuild: Callable[[str], Awaitable[object]]) -> None:
         from storyengine_tui.screens.narrative.revisions.revision_modals import RebuildModal
 
-        def begin(model: str | None) -> None:
-            if model is not None:
-                self._page.do(rebuild(model.strip()), group="rebuild")
-
-        self._page.ask(RebuildModal(what), begin)
+        self._page.ask_for(RebuildModal(what), lambda model: rebuild(model.strip()), group="rebuild")
 
     def _ask_about_stale(self, session: "SessionHandle") -> str:
         stale = self._reader.stale
@@ -183,9 +179,8 @@ class MemoryRevisions:
     def _edit(self, session: "SessionHandle", block: MemoryBlock) -> None:
         from storyengine_tui.screens.narrative.revisions.revision_modals import BlockModal
 
-        self._page.ask(
-            BlockModal(block, partial(session.takes.edit_block, block.last, ordinal=block.ordinal)), _nothing
-        )
+        edit = partial(session.takes.edit_block, block.last, ordinal=block.ordinal)
+        self._page.ask(BlockModal(block, edit))
 
     async def _compare(self, session: "SessionHandle", block: MemoryBlock) -> None:
         from storyengine_tui.screens.narrative.revisions.comparison_screen import ComparisonScreen
@@ -194,7 +189,7 @@ class MemoryRevisions:
         if not self._page.shows(session):
             return
         if len(revisions) > 1:
-            self._page.ask(ComparisonScreen(revisions, block), _nothing)
+            self._page.ask(ComparisonScreen(revisions, block))
         else:
             text = f"There is one revision of {_named(block)} so far; nothing to compare."
             self._page.notify(text, severity="warning", markup=False)
@@ -223,7 +218,3 @@ class MemoryRevisions:
 def _named(block: MemoryBlock) -> str:
     title = title_of(block)
     return title[:1].lower() + title[1:]
-
-
-def _nothing(_: object) -> None:
-    """Ignore the result of a dialog that has done its work itself."""

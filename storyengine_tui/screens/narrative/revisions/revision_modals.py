@@ -27,12 +27,7 @@ class RebuildModal(LineModal):
 
     def __init__(self, what: str) -> None:
         super().__init__("")
-        self._what = what
-
-    @property
-    def heading(self) -> str:
-        """Say what is made again."""
-        return f"Rebuild {self._what}"
+        self.heading = f"Rebuild {what}"
 
 
 class BlockModal(StoredTextModal):
@@ -47,12 +42,7 @@ class BlockModal(StoredTextModal):
 
     def __init__(self, block: MemoryBlock, store: Callable[[str], Awaitable[None]]) -> None:
         super().__init__(store, LONGEST_BLOCK, clean(json.dumps(block.payload, indent=2, ensure_ascii=False)))
-        self._block = block
-
-    @property
-    def heading(self) -> str:
-        """Say which block it is."""
-        return f"Edit memory: {title_of(self._block)}"
+        self.heading = f"Edit memory: {title_of(block)}"
 
     @property
     def has_changes(self) -> bool:

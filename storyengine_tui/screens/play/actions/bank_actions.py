@@ -75,7 +75,4 @@ class BankActions(PageActions):
 
         area = self.composer.shown
         if area is not None:
-            self.page.ask(SheetModal(self.session, area.slot), self._leave_sheet)
-
-    def _leave_sheet(self, _: None) -> None:
-        self.page.on_tab_shown()
+            self.page.ask(SheetModal(self.session, area.slot), lambda _: self.page.on_tab_shown())

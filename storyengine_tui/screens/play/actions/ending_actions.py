@@ -1,6 +1,5 @@
 """The action of tab 2 that ends the chapter."""
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from storyengine_tui.screens.play.actions.page_actions import PageActions
@@ -39,12 +38,8 @@ class EndingActions(PageActions):
         waiting = [area.slot for area in self.composer if not area.is_blank]
         chapter = session.snapshot.session
         if not (waiting or new_items or has_short_chunk(chapter)):
-            self._end(session, is_confirmed=True)
+            self.page.do(session.end_chapter())
             return
         text = ending_consequences(chapter, waiting, new_items)
         question = ConfirmModal("End the chapter?", text, confirm="End Chapter")
-        self.page.ask(question, partial(self._end, session))
-
-    def _end(self, session: "SessionHandle", is_confirmed: bool | None) -> None:
-        if is_confirmed:
-            self.page.do(session.end_chapter())
+        self.page.ask_for(question, lambda _: session.end_chapter())

@@ -40,10 +40,8 @@ class PlaceActions(PageActions):
         if all(event.ordinal != ordinal for event in played):
             self.page.notify(NOT_PLAYED.format(prompt_index), severity="warning", markup=False)
         else:
-            self.page.ask(PromptScreen(session.snapshot.session, played, ordinal, words), self._leave)
-
-    def _leave(self, _: None) -> None:
-        self.page.on_tab_shown()
+            screen = PromptScreen(session.snapshot.session, played, ordinal, words)
+            self.page.ask(screen, lambda _: self.page.on_tab_shown())
 
 
 class PromptScreen(TextScreen):
@@ -64,12 +62,8 @@ class PromptScreen(TextScreen):
         self._events = in_order(events)
         self._ordinal = ordinal
         self._words = words
-
-    @property
-    def heading(self) -> str:
-        """The number of the prompt."""
         number = self._events[0].prompt_index
-        return f"Prompt {number:,}" if number else "Before the first prompt"
+        self.heading = f"Prompt {number:,}" if number else "Before the first prompt"
 
     async def passages(self) -> Sequence[Passage]:
         """Return a passage for each event."""

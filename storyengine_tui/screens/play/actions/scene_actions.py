@@ -25,9 +25,8 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
     from core.engine.session.session_handle import SessionHandle
-    from storyengine_tui.screens.play.scene.adders_modal import Adders
-    from storyengine_tui.screens.play.scene.hearers_modal import Hearers
     from storyengine_tui.screens.play.scene.line_modals import NarrationModal
+    from storyengine_tui.screens.play.scene.slot_modals import Adders, Hearers
 
 USUAL_DICE = "d20"
 
@@ -62,7 +61,7 @@ class SceneActions(PageActions):
 
     def action_choose_hearers(self) -> None:
         """Choose who hears the next prompt from this panel, or who is in the scene from now on."""
-        from storyengine_tui.screens.play.scene.hearers_modal import HearersModal
+        from storyengine_tui.screens.play.scene.slot_modals import HearersModal
 
         area = self.composer.shown
         if area is not None:
@@ -87,7 +86,7 @@ class SceneActions(PageActions):
 
     def action_choose_called(self) -> None:
         """Choose who answers the next prompt from this panel after its character."""
-        from storyengine_tui.screens.play.scene.called_modal import CalledModal
+        from storyengine_tui.screens.play.scene.slot_modals import CalledModal
 
         area = self.composer.shown
         if area is not None:
@@ -101,7 +100,7 @@ class SceneActions(PageActions):
 
     def action_let_add(self) -> None:
         """Choose which characters may add something unasked."""
-        from storyengine_tui.screens.play.scene.adders_modal import AddersModal
+        from storyengine_tui.screens.play.scene.slot_modals import AddersModal
 
         dialog = AddersModal(self.session.snapshot.session, self.session.afterthoughts.most)
         self.page.ask(dialog, partial(self._let_add, self.session))
@@ -162,24 +161,20 @@ class SceneActions(PageActions):
         """Choose who leaves the scene for a while, or is back."""
         from storyengine_tui.screens.play.scene.stage_modals import AwayModal
 
-        self.page.ask(AwayModal(self.session), lambda _: None)
+        self.page.ask(AwayModal(self.session))
 
     def action_let_be_silent(self) -> None:
         """Choose who may act without words or say nothing."""
         from storyengine_tui.screens.play.scene.stage_modals import SilenceModal
 
-        self.page.ask(SilenceModal(self.session), lambda _: None)
+        self.page.ask(SilenceModal(self.session))
 
     def action_hint_after(self) -> None:
         """Choose after how many prompts a silent character is pointed out."""
         from storyengine_tui.screens.play.scene.stage_modals import HintModal
 
         now = self.session.snapshot.session.hint_after
-        self.page.ask(HintModal(str(now) if now else ""), partial(self._hint_after, self.session))
-
-    def _hint_after(self, session: "SessionHandle", typed: str | None) -> None:
-        if typed is not None:
-            self.page.do(set_hint(session, typed))
+        self.page.ask_for(HintModal(str(now) if now else ""), partial(set_hint, self.session))
 
     def look_for_hints(self, snapshot: Snapshot) -> None:
         """Look again who was silent for long, if anything has changed on which that depends."""
@@ -203,7 +198,7 @@ class SceneActions(PageActions):
         reply = self.reading.reasoned
         if reply is not None:
             line = render_event(reply, self.session.snapshot.session)
-            self.page.ask(ReasonModal(line, reply.reason), lambda _: None)
+            self.page.ask(ReasonModal(line, reply.reason))
 
     def action_why_here(self) -> None:
         """Do the same by a key of the transcript."""

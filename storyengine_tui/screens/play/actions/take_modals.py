@@ -25,13 +25,8 @@ class BranchModal(LineModal):
 
     def __init__(self, at: int, last: int) -> None:
         super().__init__(str(at))
-        self._last = last
-
-    @property
-    def note(self) -> str:
-        """Say what a branch is."""
-        which = "1" if self._last == 1 else f"1 to {self._last:,}"
-        return (
+        which = "1" if last == 1 else f"1 to {last:,}"
+        self.note = (
             f"The last prompt that the new chapter has, {which}. It begins with the same cast, story and "
             "memory up to there, and opens at once. This chapter stays as it is."
         )
@@ -42,12 +37,8 @@ class ReplyModal(StoredTextModal):
 
     EFFECT = "Your text becomes another take, and counts from now on. The model's own take stays."
     HELP = f"The newest reply, corrected by hand. {EFFECT}"
+    heading = "Correct the reply"
     LOSS = ("Discard the correction?", "The reply stays as it was, and your text will be lost.")
-
-    @property
-    def heading(self) -> str:
-        """The title of the dialog."""
-        return "Correct the reply"
 
     @property
     def has_changes(self) -> bool:

@@ -1,6 +1,7 @@
 """The bottom cell of tab 2: one panel for each character, of which one shows (design 10)."""
 
 import asyncio
+import json
 from collections.abc import Iterator, Mapping
 
 from textual import getters, on
@@ -15,7 +16,6 @@ from core.domain.slot import Slot, slot_after
 from storyengine_tui.screens.play.composer.prompt_area import PromptArea, Send
 from storyengine_tui.screens.play.play_view import PlayView, numbered
 from storyengine_tui.screens.play.scene.hearing_view import USUAL, Delivery, hearers_text, joined
-from storyengine_tui.screens.play.scene.kept_hearers import as_text, read_hearers
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher, SlotEntries
@@ -151,7 +151,7 @@ class Composer(Vertical):
         chosen = {slot: area.heard_by for slot, area in self._areas.items() if area.heard_by is not None}
         if self._kept is not None and chosen != self._chosen:
             self._chosen = chosen
-            self._kept.keep(as_text(chosen))
+            self._kept.keep(hearers_as_text(chosen))
         view = self.view
         if view is None:
             return
@@ -223,3 +223,20 @@ class Composer(Vertical):
     @on(SlotEntries.Entered)
     def _enter(self) -> None:
         self.show(self.slot, takes_focus=True)
+
+
+def hearers_as_text(chosen: Mapping[Slot, Audience]) -> str:
+    """Return the choices of the panels as JSON; empty without any."""
+    rows = {str(int(slot)): [int(hearer) for hearer in audience] for slot, audience in chosen.items()}
+    return json.dumps(rows) if rows else ""
+
+
+def read_hearers(text: str) -> dict[Slot, Audience]:
+    """Return the choices in a kept text; what cannot be read has none."""
+    try:
+        rows = json.loads(text)
+        return {
+            Slot(int(slot)): Audience.of(Slot(hearer) for hearer in hearers) for slot, hearers in rows.items()
+        }
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return {}

@@ -148,12 +148,7 @@ class PromptSender:
         self._page.run_worker(work, group="send", exit_on_error=False)
 
     async def _settle(
-        self,
-        session: "SessionHandle",
-        slot: Slot,
-        text: str,
-        delivery: Delivery,
-        command: Awaitable[object],
+        self, session: "SessionHandle", slot: Slot, text: str, delivery: Delivery, command: Awaitable[object]
     ) -> None:
         """Wait until the engine has accepted the text; put a refused text back into its panel."""
         composer = self._composer

@@ -18,7 +18,7 @@ from core.domain.story.secret import Secret, label_of
 from core.engine.session.session_handle import SessionHandle
 from core.text.cleaning import clean_line
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, run_binding_now
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
@@ -28,7 +28,7 @@ LONGEST_TITLE = 58
 """Characters of a secret in the list."""
 
 
-class AddedLineModal(OverlayModal[str]):
+class AddedLineModal(BoxModal[str]):
     """Stores a line itself, and ends with `kept` of it; the reason of a refusal is shown here.
 
     Nothing that was typed is lost by a refusal. Esc ends it as well.
@@ -38,7 +38,6 @@ class AddedLineModal(OverlayModal[str]):
     NOTE: ClassVar[str]
     STORE: ClassVar[str]
     WHO: ClassVar = "Who witnesses it:"
-    CSS_PATH = "../../../widgets/dialogs/dialog.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
 
     _checks = getters.query_one(SlotChecks)
@@ -74,9 +73,9 @@ class AddedLineModal(OverlayModal[str]):
         """Store the line; raises StoryEngineError when it is refused."""
 
     @property
-    @abstractmethod
     def typed(self) -> str:
-        """The typed text; the dialog begins with it the next time, if that is useful."""
+        """The typed text, if a text is typed; the dialog begins with it the next time, if that is useful."""
+        return ""
 
     def kept(self, *, is_stored: bool) -> str:
         """Return the initial text of the next such dialog."""
@@ -106,7 +105,6 @@ class AddedLineModal(OverlayModal[str]):
         finally:
             self._is_storing = False
 
-    @on(Button.Pressed, "#cancel")
     def action_cancel(self) -> None:
         """Store nothing."""
         self.dismiss(self.kept(is_stored=False))
@@ -283,8 +281,3 @@ class RevealModal(AddedLineModal):
         if not hearers or self._list.highlighted is None:
             raise IllegalCommandError("Tick those who learn it.")
         await self._session.scene.reveal(self._secrets[self._list.highlighted].number, hearers)
-
-    @property
-    def typed(self) -> str:
-        """Nothing is typed."""
-        return ""

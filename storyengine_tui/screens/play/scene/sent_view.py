@@ -5,12 +5,7 @@ from typing import Final
 
 from core.domain.ids import LogPlace
 from core.domain.session.session import Session
-from core.domain.story.context_status import (
-    ContextStatus,
-    Statuses,
-    place_of,
-    status_of,
-)
+from core.domain.story.context_status import ContextStatus, Statuses, place_of, status_of
 from core.domain.story.event import Event
 from core.domain.story.transcript import Window
 from storyengine_tui.screens.play.scene.hearing_view import mark_of

@@ -15,7 +15,7 @@ from core.domain.slot import Slot
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.play.scene.line_modals import AddedLineModal
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
-from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
 from storyengine_tui.widgets.fields.one_line import LineField
 
 _LONGEST_NUMBER = 9
@@ -80,11 +80,6 @@ class SilenceModal(AddedLineModal):
         """Store those who may."""
         await self._session.scene.set_silence(hearers)
 
-    @property
-    def typed(self) -> str:
-        """Nothing is typed."""
-        return ""
-
 
 class HintModal(LineModal):
     """Ends with after how many prompts a silent character is pointed out, as it was typed."""
@@ -98,10 +93,9 @@ class HintModal(LineModal):
     LIMIT = _LONGEST_NUMBER
 
 
-class ReasonModal(OverlayModal[None]):
+class ReasonModal(BoxModal[None]):
     """Shows why a character has no words; any key of its own closes it."""
 
-    CSS_PATH = "../../../widgets/dialogs/dialog.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,w", "close", "Close")]
 
     def __init__(self, line: str, reason: str) -> None:

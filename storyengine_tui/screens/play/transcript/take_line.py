@@ -14,8 +14,11 @@ from storyengine_tui.screens.play.play_view import PlayView
 from storyengine_tui.screens.play.takes_view import TakeButton
 
 
-class TakeLine(Horizontal):
-    """Takes no room, and has no widgets, while there is one take and nothing is undone."""
+class TakeLine(Horizontal, can_focus_children=False):
+    """Takes no room, and has no widgets, while there is one take and nothing is undone.
+
+    Each button has a key, so none is on the way from a panel to the transcript.
+    """
 
     view: var[PlayView | None] = var(None, init=False)
     content: reactive[tuple[str, tuple[TakeButton, ...]]] = reactive(("", ()), recompose=True)

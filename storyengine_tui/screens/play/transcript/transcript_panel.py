@@ -1,6 +1,7 @@
 """The top cell of tab 2: the transcript, who is writing, and how full the window is (design 9)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from textual import events, getters, on
 from textual.app import ComposeResult
@@ -15,6 +16,7 @@ from core.domain.session.limits import Limits
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
+from core.domain.story.silence import before_marks
 from core.domain.story.transcript import Window, collapse_blank_lines
 from core.storage.snapshot import Snapshot
 from storyengine_tui.screens.play.play_view import PlayView, numbered, progress_text
@@ -23,13 +25,37 @@ from storyengine_tui.screens.play.scene.sent_view import marks_of
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
 from storyengine_tui.screens.play.transcript.quote_marks import QuoteMarks
-from storyengine_tui.screens.play.transcript.streamed_reply import StreamedReply
 from storyengine_tui.screens.play.transcript.take_line import TakeLine
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.reading.transcript_lines import SourcePos
 from storyengine_tui.widgets.reading.transcript_view import NO_MARKS, TranscriptView
 from storyengine_tui.widgets.text_line import show_line
+
+
+@dataclass(slots=True)
+class StreamedReply:
+    """The request of a reply, and what has come of it."""
+
+    request: ReplyRequest | BackgroundRequest
+    has_marks: bool
+    """Whether it may be a reply without words: its marks and its reason are not shown."""
+    text: str = ""
+
+    @classmethod
+    def of(cls, request: ReplyRequest | BackgroundRequest, session: Session) -> "StreamedReply":
+        """Return a reply of which nothing has come yet."""
+        may_be_silent = isinstance(request, ReplyRequest) and not request.continues
+        return cls(request, may_be_silent and request.slot in session.may_be_silent)
+
+    def add(self, text: str) -> str:
+        """Add what has come, and return what of it is shown."""
+        if not self.has_marks:
+            self.text += text
+            return text
+        before = before_marks(self.text)
+        self.text += text
+        return before_marks(self.text)[len(before) :]
 
 
 class MoreBelow(Static):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from core.engine.services.library.characters import CharacterLibrary
     from core.engine.services.library.service import Library
 
+
 PAUSED = "“{}” is {} in the library: once the chapter is locked it is away until that is over."
 MODEL = "“{}” is meant for the model {}: F6 says whether that answers here, and can set another."
 NOTHING_MORE = "The card of “{}” has nothing else that a chapter could take."

@@ -19,7 +19,7 @@ from core.library.characters.character import LibraryCharacter
 from core.library.characters.in_chapter import Compared, SharedField, compared, with_field
 from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
-from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
@@ -92,17 +92,7 @@ class ShortenModal(StoredTextModal):
         self, store: Callable[[str], Awaitable[None]], limit: int, begun: str = "", what: str = "identity"
     ) -> None:
         super().__init__(store, limit, begun)
-        self._what = what
-
-    @property
-    def heading(self) -> str:
-        """The title of the dialog."""
-        return f"Shorten the {self._what}"
-
-    @property
-    def has_changes(self) -> bool:
-        """Whether the GM changed anything."""
-        return self._area.text != self._begun
+        self.heading = f"Shorten the {what}"
 
 
 class CompareScreen(ListScreen[None, Compared]):
@@ -239,6 +229,6 @@ def _cells_of(row: Compared) -> tuple[Text, Text, Text, Text]:
     def shown(text: str) -> Text:
         told = ", ".join(text.splitlines()) if row.field.is_list else text
         line = EMPTY if is_blank(told) else clean_line(head(told, _SHOWN))
-        return Text(line, no_wrap=True, overflow="ellipsis")
+        return cut(line)
 
     return Text(LABELS[row.field]), shown(row.chapter), shown(row.library), Text(SAME if row.is_same else "")

@@ -21,7 +21,7 @@ from core.library.characters.offers import Offer, block_of, with_offer, with_tex
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from storyengine_tui.screens.setup.casting.compare_screen import ShortenModal, SlotTexts
-from storyengine_tui.screens.shared.list_screen import ListScreen
+from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
@@ -116,7 +116,7 @@ class OffersScreen(ListScreen[None, OfferRow]):
             Text(row.title),
             Text(_PLACES[row.place]),
             Text(TAKEN if self._is_taken(row) else ""),
-            Text(clean_line(head(row.text, _SHOWN)), no_wrap=True, overflow="ellipsis"),
+            cut(clean_line(head(row.text, _SHOWN))),
         )
 
     @on(DataTable.RowHighlighted)

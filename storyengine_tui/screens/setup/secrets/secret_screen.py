@@ -1,6 +1,6 @@
 """One secret as it is edited: its text, who knows it, and its reveal (design 13)."""
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -50,6 +50,8 @@ class SecretScreen(AutosavedScreen):
         "know it. Where characters have groups, a choice below their names adds those who see one at the "
         "lock; chosen once more, it takes them out."
     )
+
+    _text = getters.query_one("#text", CappedTextArea)
 
     def __init__(self, workspace: EditorHost, session: SessionHandle, number: int) -> None:
         super().__init__(workspace, session)
@@ -125,10 +127,6 @@ class SecretScreen(AutosavedScreen):
     @property
     def _is_editable(self) -> bool:
         return self._session.can(Command.EDIT_SECRETS)
-
-    @property
-    def _text(self) -> CappedTextArea:
-        return self.query_one("#text", CappedTextArea)
 
     @property
     def _typed(self) -> TypedSecret:

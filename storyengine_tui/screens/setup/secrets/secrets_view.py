@@ -56,12 +56,7 @@ class TypedSecret:
         else:
             at, to = read_count(self.reveal_at), self.reveal_to if self.reveal_to.slots else None
         made = Secret(
-            number=number,
-            text=text,
-            known_by=self.known_by,
-            groups=self.groups,
-            reveal_at=at,
-            reveal_to=to,
+            number=number, text=text, known_by=self.known_by, groups=self.groups, reveal_at=at, reveal_to=to
         )
         secrets = (*snapshot.secrets[: number - 1], made, *snapshot.secrets[number:])
         return secrets, "".join(problems[:1])

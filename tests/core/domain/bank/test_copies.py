@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from core.domain.bank.copies import bank_at
 from core.domain.bank.item import ItemOrigin, Validation
+from core.exchange.session_copy import bank_at
 from tests.core.values.bank import NOW, fact
 
 TAKES = {1: 1, 2: 2, 3: 1}

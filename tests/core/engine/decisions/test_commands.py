@@ -47,6 +47,15 @@ def test_a_text_that_is_too_long_is_refused_and_never_cut(change: Tab1Edit, fiel
         tab1_commands.edit_tab1(Simulation().snapshot, change, Simulation().now)
 
 
+def test_two_characters_cannot_have_one_name_in_two_ways_of_writing_its_accents() -> None:
+    """What an earlier chapter told one of them would be told to the other."""
+    simulation = Simulation()
+    edit(simulation, Tab1Edit(names={Slot.RED: "Zo\u00e9"}))
+    for name in ("Zo\u00e9", "Zoe\u0301", "ZOE\u0301"):
+        with pytest.raises(IllegalCommandError, match="cannot both be called"):
+            edit(simulation, Tab1Edit(names={Slot.ORANGE: name}))
+
+
 def test_what_a_slot_has_of_a_character_is_cleaned_and_an_empty_profile_is_none() -> None:
     simulation = Simulation()
     told = Profile(short_description=" The\x1b[31m keeper\nof lamps ", aliases=("Kay", "", "KAY"), group=" ")

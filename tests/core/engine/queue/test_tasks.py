@@ -14,9 +14,8 @@ from core.engine.queue.worker import RequestWorker
 from core.engine.recall.reading import BankReader
 from core.engine.services.save_points.auto_save import AutoSaver
 from core.engine.services.save_points.service import SavePoints
-from core.engine.sync.follower import Follower
-from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import WriterChanged
+from core.engine.sync.session_tasks import Follower, LeaseWatch
 from core.gateway.embedding_service import EmbeddingService
 from core.gateway.model_gateway import ModelGateway
 from core.providers.scripted.provider import ScriptedProvider
@@ -87,7 +86,7 @@ async def test_a_window_that_changes_between_writing_and_reading_starts_its_task
 async def test_the_loss_of_the_lock_is_told_as_soon_as_another_window_writes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("core.engine.sync.lease_watch.POLL_SECONDS", 0.0)
+    monkeypatch.setattr("core.engine.sync.session_tasks.POLL_SECONDS", 0.0)
     scene = Scene()
     watch = LeaseWatch(scene.store, scene.writer)
     watch.start()

@@ -121,6 +121,10 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
             'agent 2: name = "AGENT RED" is already the name of agent 1.',
         ),
         (
+            SETTING + '[[agent]]\nname = "Zo\\u00e9"\n[[agent]]\nname = "Zoe\\u0301"',
+            'agent 2: name = "Zoe\u0301" is already the name of agent 1.',
+        ),
+        (
             with_prompts('text = "Go."\nzzz = 1'),
             'prompt 1: "zzz" is not a known key; the keys here are to, then, text, takes, undo, branch_at, '
             "branch_title, away, present, heard_by, whisper, scene, line, roll.",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from core.domain.errors import ErrorCode
 from core.providers.base import MAX_TOKENS, ProviderError
-from core.providers.embedding.answer import read_embedding
 from core.providers.embedding.base import MOST_DIMENSIONS, Embedding, shortened
+from core.providers.embedding.service import read_embedding
 
 
 def item(*numbers: object, **changes: object) -> dict[str, object]:

@@ -149,3 +149,9 @@ def test_what_the_service_said_is_quoted_except_of_a_key_and_of_a_move() -> None
 @pytest.mark.parametrize("status", [423, 401, 413])
 def test_only_the_statuses_that_withhold_are_looked_at_for_withheld_words(status: int) -> None:
     assert code_of(fault(status, "flagged by moderation")) is code_of(fault(status))
+
+
+@pytest.mark.parametrize(("said", "shown"), [("Slow down", "“Slow down”."), ("Slow down!", "“Slow down!”")])
+def test_the_words_of_a_service_end_as_a_sentence(said: str, shown: str) -> None:
+    message = provider_error(fault(429, said), RedactedValues("key")).message
+    assert message.endswith(f"The service said: {shown}")

@@ -64,3 +64,17 @@ async def test_a_narrative_that_is_being_written_is_stopped_only_after_a_questio
         assert made == (2 if go is another else 0), "no chapter is made before the answer"
         await pilot.press("enter")
         await until(pilot, lambda: app.session not in (None, session))
+
+
+async def test_a_chapter_that_is_reset_while_it_is_written_is_replaced_without_another_question(
+    desktop: Desktop,
+) -> None:
+    desktop.script = HELD
+    async with desktop.window(make_ended) as (pilot, app):
+        session = app.session
+        assert session is not None
+        await session.build_narrative()
+        await until(pilot, lambda: is_writing(app))
+        await session.reset()
+        await until(pilot, lambda: app.session not in (None, session))
+        assert app.screen is app.chapter

@@ -9,7 +9,7 @@ from core.domain.slot import Slot
 from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
-from storyengine_tui.screens.play.scene.called_modal import CalledModal
+from storyengine_tui.screens.play.scene.slot_modals import CalledModal
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop, screen_text
 from tests.tui.rooms.chapter_page import SCRIPT, chapter_page, make_ended

@@ -18,7 +18,7 @@ from core.engine.engine import Engine
 from core.engine.session.session_reader import SessionReader
 from core.providers.scripted.script import Fault
 from storyengine_tui.screens.narrative.definition_cell import DEFAULT_DEFINITION, typed_definition
-from storyengine_tui.screens.narrative.draft_view import LiveDraft
+from storyengine_tui.screens.narrative.draft_cell import LiveDraft
 from storyengine_tui.screens.narrative.narrative_view import NOTHING_PLAYED, READ_ONLY, why_no_build
 from tests.core.values.sessions import session as sample_session
 from tests.tui.engine_app import Desktop, make_active, make_draft, screen_text, until

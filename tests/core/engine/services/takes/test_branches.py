@@ -1,5 +1,7 @@
 """Branches of a session, and chapter scripts that re-roll and undo, on a store in memory (design 12)."""
 
+from dataclasses import replace
+
 import pytest
 
 from core.config.models.assignments import defaults_for
@@ -9,6 +11,7 @@ from core.domain.story.event import Role
 from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
 from core.engine.scripts.player import ScriptPlayer
+from core.engine.services.takes.branch import branch_at
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.scripts.chapter_script import ChapterScriptError, parse_chapter_script
 from core.exchange.session_export import read_body, to_json
@@ -71,6 +74,20 @@ async def test_a_branch_has_canon_and_memory_up_to_its_prompt_and_says_where_it_
         await engine.branch(session.id, 6)
     await session.aclose()
     await engine.aclose()
+
+
+@pytest.mark.parametrize(
+    "marker", ["\u00b2)", "9" * 5_000 + ")", "3)"], ids=["no decimal", "too long", "a number"]
+)
+async def test_a_chapter_is_branched_whatever_a_file_says_of_when_a_correction_was_made(marker: str) -> None:
+    async with room().opened() as session:
+        await play(session, *map(str, range(CHUNK)))
+        await session.edits.correct_canon("The gate is open.")
+        *blocks, correction = await session.reads.memory_blocks()
+        odd = replace(correction, payload={**correction.payload, "made_after": marker})
+        events = await session.reads.canon()
+        body = branch_at(session.snapshot, events, (*blocks, odd), CHUNK, session.snapshot.session.updated_at)
+        assert body.blocks[-1].payload == odd.payload
 
 
 async def played(scene: Room) -> SessionHandle:

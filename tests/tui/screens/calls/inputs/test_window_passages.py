@@ -7,7 +7,7 @@ from core.context.lore import NOTE_ROLE
 from core.context.window import WINDOW_NOTES, notes_of, parts_of
 from core.text.delimiters import SegmentName
 from storyengine_tui.screens.calls.inputs.call_rows import Segment, calls_of, passages_of_call
-from storyengine_tui.screens.calls.inputs.window_passages import window_parts
+from storyengine_tui.screens.calls.inputs.passages import window_parts
 from tests.core.values.sessions import choices, known, memory, play, session
 from tests.tui.screens.calls.test_calls_screen import artifact
 

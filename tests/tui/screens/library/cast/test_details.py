@@ -10,7 +10,7 @@ from textual.widgets import Static
 from core.engine.engine import Engine
 from core.library.characters.character import LibraryCharacter
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
-from storyengine_tui.screens.library.cast.details_modal import DetailsModal, PauseModal
+from storyengine_tui.screens.library.cast.character_modals import DetailsModal, PauseModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal

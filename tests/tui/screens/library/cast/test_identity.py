@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
-from storyengine_tui.screens.library.cast.identity_modal import BEGUN, OTHER, IdentityModal
+from storyengine_tui.screens.library.cast.character_modals import BEGUN, OTHER, IdentityModal
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea

@@ -13,8 +13,7 @@ from core.domain.ids import CharacterId
 from core.engine.engine import Engine
 from core.library.characters.character import Topic, Trait
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
-from storyengine_tui.screens.library.cast.nature_modal import NatureModal
-from storyengine_tui.screens.library.cast.nature_screen import NatureScreen
+from storyengine_tui.screens.library.cast.nature_screen import NatureModal, NatureScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.one_line import LineField
 from tests.tui.conftest import PicturesMatch

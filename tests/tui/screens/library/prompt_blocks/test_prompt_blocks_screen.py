@@ -15,8 +15,7 @@ from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session.session_handle import SessionHandle
 from storyengine_tui.screens.library.prompt_blocks.block_screen import BlockScreen
-from storyengine_tui.screens.library.prompt_blocks.blocks_screen import PromptBlocksScreen
-from storyengine_tui.screens.library.prompt_blocks.outline_view import OutlineView
+from storyengine_tui.screens.library.prompt_blocks.blocks_screen import OutlineView, PromptBlocksScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea

@@ -15,7 +15,7 @@ from core.domain.errors import ErrorCode, StorageError
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
-from storyengine_tui.screens.library.cast.identity_modal import IdentityModal
+from storyengine_tui.screens.library.cast.character_modals import IdentityModal
 from storyengine_tui.screens.library.chapters.books_screen import BooksScreen
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.lore.lore_screen import LoreScreen

@@ -5,19 +5,17 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
-from textual.widgets import Button, Static
+from textual.widgets import Button
 
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from storyengine_tui.screens.play.actions.take_modals import ModelOnceModal, ReplyModal
+from storyengine_tui.screens.play.actions.take_modals import ModelOnceModal
 from storyengine_tui.screens.play.transcript.played_events import PlayedEvents
 from storyengine_tui.screens.play.transcript.take_line import TakeLine
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.banner import Banner
-from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.engine_app import Desktop
 from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
 from tests.tui.rooms.play_table import gate as gate
@@ -129,6 +127,12 @@ async def test_left_while_marking_moves_the_cursor_of_the_transcript(desktop: De
         await table.pilot.press("v", "left")
         await table.pilot.pause()
         assert said(table) == "Take 2 of 2"
+
+
+async def test_no_button_about_takes_is_between_a_panel_and_the_transcript(desktop: Desktop) -> None:
+    async with at_two_takes(desktop) as table:
+        await table.pilot.press("shift+tab")
+        await table.until(lambda: table.app.focused is table.transcript)
 
 
 async def test_a_button_chooses_a_take(desktop: Desktop) -> None:
@@ -299,46 +303,6 @@ async def test_another_model_is_named_for_one_take(desktop: Desktop) -> None:
         asked = await table.session._store.requests(table.session.id)
         models = [one.model for one in asked if isinstance(one, ReplyRequest)]
         assert sorted(models) == ["", "other"]
-
-
-async def test_a_reply_is_corrected_by_hand(desktop: Desktop) -> None:
-    async with at_window(desktop, prompts=1) as table:
-        table.pane.takes.action_correct_reply()
-        await table.until(lambda: isinstance(table.app.screen, ReplyModal))
-        dialog = table.app.screen
-        assert dialog.query_one("#add", Button).disabled
-        await table.type(" Now.")
-        await table.until(lambda: not dialog.query_one("#add", Button).disabled)
-        dialog.query_one("#add", Button).press()
-        await table.until(lambda: said(table) == "Take 2 of 2")
-        assert table.transcript.text.endswith("Now.")
-
-
-async def test_a_correction_of_a_reply_is_asked_about_before_escape_discards_it(desktop: Desktop) -> None:
-    async with at_table(desktop, prompts=1) as table:
-        table.pane.takes.action_correct_reply()
-        await table.until(lambda: isinstance(table.app.screen, ReplyModal))
-        await table.type(" Now.")
-        await table.pilot.press("escape")
-        await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
-        await table.pilot.press("escape")
-        await table.until(lambda: isinstance(table.app.screen, ReplyModal))
-        assert table.app.screen.query_one(CappedTextArea).text.endswith(" Now.")
-
-
-async def test_a_correction_of_a_reply_stays_in_its_field_when_it_is_not_stored(desktop: Desktop) -> None:
-    async with at_table(desktop, prompts=1) as table:
-        table.pane.takes.action_correct_reply()
-        await table.until(lambda: isinstance(table.app.screen, ReplyModal))
-        dialog = table.app.screen
-        await table.type(" Now.")
-        newer = await table.session.submit_prompt(table.stored.next_slot, "And you?")
-        await table.session.wait(newer)
-        dialog.query_one("#add", Button).press()
-        refused = dialog.query_one("#text-refused", Static)
-        await table.until(lambda: "The newest reply is another one now" in str(refused.content))
-        assert dialog.query_one(CappedTextArea).text.endswith(" Now.")
-        assert not any(event.text.endswith(" Now.") for event in await table.events())
 
 
 async def test_a_reply_is_continued(desktop: Desktop) -> None:

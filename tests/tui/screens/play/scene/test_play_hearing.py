@@ -10,9 +10,9 @@ from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from storyengine_tui.screens.calls.inputs.call_rows import segments_of
-from storyengine_tui.screens.play.scene.hearers_modal import HearersModal
+from storyengine_tui.screens.play.composer.composer import hearers_as_text, read_hearers
 from storyengine_tui.screens.play.scene.hearing_view import choice_of, hearers_text, mark_of, narrower
-from storyengine_tui.screens.play.scene.kept_hearers import as_text, read_hearers
+from storyengine_tui.screens.play.scene.slot_modals import HearersModal
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from tests.store.in_memory.memory_store import MemoryStore
 from tests.tui.chapters import chapter
@@ -240,8 +240,8 @@ def test_kept_choices_that_cannot_be_read_are_none(text: str) -> None:
 
 def test_kept_choices_are_read_as_they_were() -> None:
     chosen = {RED: NOBODY, ORANGE: RED_AND_YELLOW, YELLOW: EVERYONE}
-    assert read_hearers(as_text(chosen)) == chosen
-    assert as_text({}) == ""
+    assert read_hearers(hearers_as_text(chosen)) == chosen
+    assert hearers_as_text({}) == ""
 
 
 async def test_a_queued_whisper_that_is_taken_back_is_one_again(desktop: Desktop, gate: Gate) -> None:

@@ -14,7 +14,6 @@ from core.domain.story.secret import Secret
 from core.domain.story.transcript import PieceKind
 from storyengine_tui.screens.play.actions.scene_actions import last_dice
 from storyengine_tui.screens.play.actions.take_modals import ReplyModal
-from storyengine_tui.screens.play.scene.hearers_modal import HearersModal
 from storyengine_tui.screens.play.scene.line_modals import (
     AddedLineModal,
     DiceModal,
@@ -22,6 +21,7 @@ from storyengine_tui.screens.play.scene.line_modals import (
     RevealModal,
     SceneModal,
 )
+from storyengine_tui.screens.play.scene.slot_modals import HearersModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea

@@ -8,7 +8,7 @@ import pytest
 from core.domain.audience import Audience
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Script, ScriptMatch
-from storyengine_tui.screens.play.scene.adders_modal import AddersModal
+from storyengine_tui.screens.play.scene.slot_modals import AddersModal
 from tests.core.rooms.idle_hours import IdleHours
 from tests.tui.engine_app import Desktop
 from tests.tui.rooms.play_table import SCRIPT, Gate, Table, at_table

@@ -9,8 +9,8 @@ from core.domain.slot import Slot
 from core.domain.story.context_status import ContextStatus
 from core.domain.story.secret import Secret
 from storyengine_tui.screens.calls.inputs.next_input_screen import NextInputScreen
-from storyengine_tui.screens.play.scene.hearers_modal import HearersModal
 from storyengine_tui.screens.play.scene.line_modals import AddedLineModal
+from storyengine_tui.screens.play.scene.slot_modals import HearersModal
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.engine_app import Desktop, make_active

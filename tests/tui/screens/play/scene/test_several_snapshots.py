@@ -4,8 +4,7 @@ import pytest
 
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from storyengine_tui.screens.play.scene.adders_modal import AddersModal
-from storyengine_tui.screens.play.scene.called_modal import CalledModal
+from storyengine_tui.screens.play.scene.slot_modals import AddersModal, CalledModal
 from tests.tui.engine_app import Desktop, make_active
 from tests.tui.rooms.play_table import SCRIPT, Table
 from tests.tui.screens.play.conftest import Act, TableMatches

@@ -1,18 +1,98 @@
-"""Fields of a character's data for chapters besides name and identity, and of the end of a pause."""
+"""Dialogs about a character of the library: its identity, its names and groups, and a pause."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
+from core.domain.errors import ChangedElsewhereError
 from core.domain.session.limits import LONGEST_NAME
 from core.domain.session.profile import LONGEST_MODEL, LONGEST_SHORT_DESCRIPTION, MOST_ALIASES, MOST_GROUPS
 from core.library.characters.character import LibraryCharacter
+from core.library.characters.checks import LONGEST_IDENTITY
 from core.text.name_list import shown_names, typed_names
+from storyengine_tui.screens.library.shelf.kept_shelf import COPIES_STAY
+from storyengine_tui.screens.setup.cast_panels import IDENTITY_PLACEHOLDER
+from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
+from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
 from storyengine_tui.widgets.fields.one_line import LineField
+
+if TYPE_CHECKING:
+    from core.engine.services.library.characters import CharacterLibrary
+
+BEGUN = "You wrote this before, and did not store it. Cancel and discard it to see the stored identity."
+OTHER = "The identity was changed in another window"
+OTHER_TEXT = (
+    "Your text is still here. Store it over the other one, or read yours again first. The other one is:\n\n"
+)
+
+
+class IdentityModal(StoredTextModal):
+    """Ends with True once the identity was stored.
+
+    What else of the character was changed meanwhile stays; where the identity itself was, the GM is asked.
+    `kept` holds what is typed until it is stored or discarded, for the program may be killed.
+    """
+
+    HELP = f"The identity of a character in the library. {COPIES_STAY}"
+    EFFECT = f"{COPIES_STAY} A chapter has room for 5,000 characters."
+    PLACEHOLDER = IDENTITY_PLACEHOLDER
+    LOSS = ("Discard the changes?", "Your changes of the identity are not stored, and will be lost.")
+
+    def __init__(self, library: "CharacterLibrary", character: LibraryCharacter, kept: KeptText) -> None:
+        typed = kept.read()
+        super().__init__(self._store_identity, LONGEST_IDENTITY, typed or character.identity)
+        self._library = library
+        self._character = character
+        self._kept = kept
+        self._was_typed = bool(typed) and typed != character.identity
+        self.heading = f"Who {character.name} is"
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether the text differs from the stored one."""
+        return self._area.text != self._character.identity
+
+    @property
+    def notes(self) -> Iterable[tuple[str, bool]]:
+        """Say that the text was begun before."""
+        if self._was_typed:
+            yield BEGUN, True
+
+    async def _store_identity(self, text: str) -> None:
+        begun = self._character
+        try:
+            await self._library.edit(begun, replace(begun, identity=text))
+        except ChangedElsewhereError:
+            now = await self._library.by_id(begun.id)
+            if now.identity != begun.identity:
+                self._ask(now)
+            raise
+
+    def _ask(self, now: LibraryCharacter) -> None:
+        """Ask what holds, the other identity or this one."""
+
+        def store(is_over: bool | None) -> None:
+            if is_over:
+                self._character = now
+                self._add()
+
+        self.app.push_screen(
+            ConfirmModal(OTHER, OTHER_TEXT + now.identity, confirm="Store mine", cancel="Look again"), store
+        )
+
+    def _keep(self, text: str) -> None:
+        # As it is stored, there is nothing to keep.
+        self._kept.keep("" if text == self._character.identity else text)
+
+    def _forget(self) -> None:
+        self._kept.forget()
+
 
 CHANGED_BY = (("you, and proposals that you take", False), ("you alone", True))
 
@@ -42,13 +122,9 @@ class DetailsModal(FormModal[bool, LibraryCharacter]):
         self, character: LibraryCharacter, store: Callable[[LibraryCharacter], Awaitable[None]]
     ) -> None:
         super().__init__()
+        self.heading = f"What is told of {character.name}"
         self._character = character
         self._store = store
-
-    @property
-    def heading(self) -> str:
-        """Name the character."""
-        return f"What is told of {self._character.name}"
 
     def compose_fields(self) -> ComposeResult:
         """Compose a line for each field."""

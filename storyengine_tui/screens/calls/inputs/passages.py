@@ -1,10 +1,10 @@
-"""Passages of F7 on the window of a stored call: the share of each part (design 16)."""
+"""Passages of F7 on the window of a call, and on lore and the memory bank: what was in or out, and why."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from core.config.models.model_config import PromptStyle
-from core.context.lore import NOTE_ROLE
+from core.context.lore import BANK, NOTE_ROLE, LoreNote
 from core.context.tokens import TOKENS_PER_MESSAGE, estimate_tokens
 from core.context.window import WINDOW_NOTES, WindowPart, read_notes, read_places, window_text
 from core.domain.requests.request import Artifact
@@ -41,3 +41,32 @@ def window_parts(prompt_version: str, parts: Sequence[StoredPart]) -> list[Windo
         for role, name, text in parts
         if role != NOTE_ROLE
     ]
+
+
+LORE_TITLE: Final = "Lore"
+
+
+def passages_of_lore(notes: Sequence[LoreNote]) -> list[Passage]:
+    """Return titles, and a passage for each included or omitted entry; nothing without notes."""
+    lore = [note for note in notes if note.book != BANK]
+    recalled = [note for note in notes if note.book == BANK]
+    return [
+        *_passages(LORE_TITLE, "Matched, and left out", lore),
+        *_passages(BANK, "Found, and left out", recalled),
+    ]
+
+
+def _passages(title: str, left_out: str, notes: Sequence[LoreNote]) -> list[Passage]:
+    if not notes:
+        return []
+    found = [Passage(title, len(title), is_title=True)]
+    for heading, is_in in (("In the input", True), (left_out, False)):
+        lines = [_line(note) for note in notes if note.is_in is is_in]
+        if lines:
+            found.append(Passage("\n".join((heading, *lines)), len(heading)))
+    return found
+
+
+def _line(note: LoreNote) -> str:
+    book = "" if note.book == BANK else f"{clean_line(note.book)}, "
+    return f"{book}“{clean_line(note.entry)}”: {clean_line(note.why)}"

@@ -1,9 +1,15 @@
-"""The book of a chapter script: what its chapter takes over, and where it is put (design 14)."""
+"""The book and the lorebooks of a chapter script (design 14)."""
+
+from typing import TYPE_CHECKING
 
 from core.domain.ids import SessionId
-from core.domain.session.carry_over import NOTHING_CARRIED
+from core.domain.session.carry_over import NOTHING_CARRIED, person_key
 from core.engine.catalog import SessionCatalog
+from core.engine.session.session_handle import SessionHandle
 from core.exchange.scripts.chapter_script import ChapterScript
+
+if TYPE_CHECKING:
+    from core.engine.services.library.service import Library
 
 
 async def first_session(
@@ -30,3 +36,14 @@ async def join_book(catalog: SessionCatalog, book_title: str, session_id: Sessio
     if await catalog.library.books.of(session_id) is None:
         book = await catalog.library.books.find_or_create(book_title)
         await catalog.library.books.add(book, session_id)
+
+
+async def attach_lore_of(script: ChapterScript, session: SessionHandle, library: "Library") -> None:
+    """Attach the lorebooks of a script that its chapter does not have yet; the others stay as they are.
+
+    Raises StoryEngineError for one that the library does not have, before any is attached.
+    """
+    present = {book.key for book in session.snapshot.lore}
+    wanted = [await library.lore.find(name) for name in script.lore if person_key(name) not in present]
+    for book in wanted:
+        await session.edits.attach_lore(await library.lore.copy_of(book))
