@@ -55,8 +55,9 @@ class HistoryView(CallsView):
 
     def show(self) -> None:
         """Show the rows."""
-        first = max(BATCH, self.table.cursor_row + 1)
         self._runs = call_runs.runs_of(self._calls, self._opened)
+        came = len(self._runs) - len(self._keys) if self._keys else 0
+        first = max(BATCH, self.table.cursor_row + 1 + came)
         rows = map(self._cells, self._runs[:first])
         keys = [run.number for run in self._runs]
         self.fill(call_rows.totals_of(self._calls), self._columns(), rows, keys)
@@ -109,6 +110,7 @@ class HistoryView(CallsView):
             self.app.push_screen(CallScreen(self._session, run.calls[0]))
         else:
             self._opened |= {run.number}
+            self._keys = ()  # The cursor stays at the newest of its calls.
             self.show()
 
     def action_plot(self) -> None:

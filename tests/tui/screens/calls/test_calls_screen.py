@@ -18,7 +18,7 @@ from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
-from storyengine_tui.screens.calls.history_view import BATCH
+from storyengine_tui.screens.calls.history_view import BATCH, HistoryView
 from storyengine_tui.screens.calls.inputs.call_rows import (
     calls_of,
     outcome_of,
@@ -197,6 +197,9 @@ async def test_a_long_list_is_filled_as_the_cursor_goes(
             await pilot.press("ctrl+end")
         assert table.row_count == BATCH * 3
         assert rows(screen)[-1][0] == "1"
+        many.append(artifact(BATCH * 3))
+        await screen.query_one(HistoryView).reload()
+        assert table.get_row_at(table.cursor_row)[0].plain.strip() == "1", "the cursor stays on its call"
 
 
 @pytest.fixture
