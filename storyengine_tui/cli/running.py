@@ -1,6 +1,7 @@
 """Runs commands: an error that the GM can fix becomes a sentence and a hint, a bug a log entry."""
 
 import asyncio
+import errno
 import logging
 import os
 import signal
@@ -100,7 +101,7 @@ def _tell(error: BaseException, paths: Paths) -> ExitCode:
         case KeyboardInterrupt() | asyncio.CancelledError() | typer.Abort():
             say_wrong("Stopped. Everything stored so far is safe; run the same command again.")
             return ExitCode.INTERRUPTED
-        case OSError() if _is_output_broken():
+        case OSError() if _is_output_broken(error):
             return _tell(_cannot_print(error), paths)
         case _:
             log.error("a command failed because of a bug", exc_info=error)
@@ -166,8 +167,13 @@ def _flush_output() -> None:
         sys.stdout.flush()
 
 
-def _is_output_broken() -> bool:
-    """Whether standard output cannot be written: what is still buffered fails again."""
+def _is_output_broken(error: OSError) -> bool:
+    """Whether standard output cannot be written: what is still buffered fails again.
+
+    Without a buffer (PYTHONUNBUFFERED) there is nothing left; an error of a file would have its name.
+    """
+    if error.filename is None and error.errno in (errno.ENOSPC, errno.EIO):
+        return True
     try:
         _flush_output()
     except OSError:

@@ -309,6 +309,13 @@ def test_output_that_cannot_be_written_is_a_sentence(played: Machine, command: s
     assert said == "The output cannot be written: No space left on device. Stored data is safe.\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_output_without_a_buffer_that_cannot_be_written_is_a_sentence(played: Machine) -> None:
+    full = shell(played, "PYTHONUNBUFFERED=1 $P sessions >/dev/full")
+    assert full.returncode == ExitCode.STORAGE_FAILED
+    assert full.stderr == "The output cannot be written: No space left on device. Stored data is safe.\n"
+
+
 @pytest.mark.parametrize("command", ["sessions", "export last"])
 def test_a_standard_output_that_is_closed_is_no_fault(played: Machine, command: str) -> None:
     closed = shell(played, f"$P {command} >&-")
