@@ -101,6 +101,7 @@ class SessionWriter:
     def __post_init__(self) -> None:
         self.waiters = CompletionWaiters()
         self._mutex = asyncio.Lock()
+        self._waiting = 0
         self._trouble: StorageError | None = None
         """The error for which the holder of the mutex waits."""
         self._is_troubled = asyncio.Event()
@@ -265,10 +266,15 @@ class SessionWriter:
         Impatient callers fail at once while the current holder waits for an unreachable store: an outage may
         be long, and the GM must be told and be able to quit.
         """
-        if is_patient:
-            await self._mutex.acquire()
-        else:
-            await self._lock_unless_store_down()
+        is_free = not self._mutex.locked() and not self._waiting  # then nothing comes between
+        self._waiting += 1
+        try:
+            if is_patient or is_free:
+                await self._mutex.acquire()
+            else:
+                await self._lock_unless_store_down()
+        finally:
+            self._waiting -= 1
         try:
             yield
         finally:

@@ -369,3 +369,11 @@ async def test_one_who_comes_between_two_turns_does_not_wait_for_a_store_that_is
             await reader
     await scene.writer.aclose(IllegalCommandError("The chapter is closed."))
     await asyncio.wait({paid})
+
+
+async def test_what_the_gm_does_is_not_overtaken_while_nothing_else_is_stored(scene: Scene) -> None:
+    """A summary that was due at the same moment came first, and the end of the chapter was refused."""
+    reader = asyncio.create_task(scene.writer.know_memory(is_patient=False))
+    await asyncio.sleep(0)
+    assert scene.writer._mutex.locked() or reader.done()
+    await reader
