@@ -56,12 +56,20 @@ class Paths:
         return self.config / "consent.json"
 
 
+def expanded(path: Path) -> Path:
+    """Return a path with its `~` replaced; that of a user who does not exist stays, as in a shell."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
 def find_paths() -> Paths:
     """Return the platform's directories; `STORYENGINE_DATA_DIR` and `STORYENGINE_CONFIG_DIR` override."""
     dirs = PlatformDirs(APP, appauthor=False)
     data_override = os.environ.get("STORYENGINE_DATA_DIR")
-    data = Path(data_override).expanduser().absolute() if data_override else dirs.user_data_path
+    data = expanded(Path(data_override)).absolute() if data_override else dirs.user_data_path
     config_override = os.environ.get("STORYENGINE_CONFIG_DIR")
-    config = Path(config_override).expanduser().absolute() if config_override else dirs.user_config_path
+    config = expanded(Path(config_override)).absolute() if config_override else dirs.user_config_path
     logs = data / "logs" if data_override else dirs.user_log_path
     return Paths(data=data, config=config, logs=logs, downloads=dirs.user_downloads_path)

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
+from core.config.files.paths import expanded
 from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.cards.card_file import CardFormat
 from core.library.cards.writing import WrittenCard
@@ -129,7 +130,7 @@ class KeptShelf(ShelfScreen[Kept]):
 
         def answered(path: str | None) -> None:
             if path is not None and path.strip():
-                self.do(self._import(_path_of(path)), then_reloads=True)
+                self.do(self._import(expanded(Path(path.strip()))), then_reloads=True)
 
         self.app.push_screen(FileModal(""), answered)
 
@@ -154,7 +155,7 @@ class KeptShelf(ShelfScreen[Kept]):
 
         def write(path: str | None) -> None:
             if path is not None and path.strip():
-                self.do(self._export(row, _path_of(path)), then_reloads=True)
+                self.do(self._export(row, expanded(Path(path.strip()))), then_reloads=True)
 
         self.app.push_screen(ExportModal(""), write)
 
@@ -200,12 +201,3 @@ class KeptShelf(ShelfScreen[Kept]):
         if action in ("import", "new"):
             return not self._shows_archived
         return super().check_action(action, parameters)
-
-
-def _path_of(typed: str) -> Path:
-    """Return the path that was typed; a `~` of a user that does not exist stays, as in a shell."""
-    path = Path(typed.strip())
-    try:
-        return path.expanduser()
-    except RuntimeError:
-        return path

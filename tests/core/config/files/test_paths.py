@@ -52,3 +52,16 @@ def test_a_directory_may_be_named_from_home_or_from_here(
     for written, meant in (("~/tales", tmp_path / "home" / "tales"), ("tales", tmp_path / "tales")):
         monkeypatch.setenv(name, written)
         assert meant in (find_paths().data, find_paths().config)
+
+
+def test_the_home_of_an_unknown_user_is_a_directory_of_that_name_as_in_a_shell(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STORYENGINE_DATA_DIR", "~no-such-user/story")
+    monkeypatch.setenv("STORYENGINE_CONFIG_DIR", "~no-such-user/settings")
+    paths = find_paths()
+    assert (paths.data, paths.config) == (
+        tmp_path / "~no-such-user/story",
+        tmp_path / "~no-such-user/settings",
+    )
