@@ -149,10 +149,9 @@ class SavePoints:
         chains = known.chains if known else Chains(version=LINKS)
         before, seen_lines = (known.session.prompt_index, known.lines) if known else (0, 0)
         events, takes = chains.events, dict(known.takes) if known else {}
-        lines = reached = 0
+        lines = 0
         async for batch in _batches(self._store.canon, session_id, before, session.prompt_index):
             lines = lines_after(batch, session.prompt_index)
-            reached = batch[-1].prompt_index if batch else reached
             if known:
                 # Of the last prompt of the earlier save point only what was added since is new.
                 earlier = [event for event in batch if event.prompt_index == before]
@@ -160,8 +159,6 @@ class SavePoints:
                 batch = (*later, *(event for event in batch if event.prompt_index > before))
             events = await asyncio.to_thread(chained, events, batch)
             takes |= {event.prompt_index: event.take for event in batch if event.take > 1}
-        if reached < session.prompt_index:  # undone meanwhile
-            raise changes_too_fast("stored")
         place = (
             (known.session.boundary, known.corrections) if known and known.session.tab1_locked else (-1, 0)
         )
@@ -172,6 +169,9 @@ class SavePoints:
         if (seen := known.draft_count if known else 0) < snapshot.draft_count:
             new = (await self._drafts(session_id, snapshot.draft_count))[seen:]
             drafts = await asyncio.to_thread(chained, drafts, new)
+        # What was read one after the other is of one state only while canon grows at its end.
+        if (await self._store.load(session_id)).session.canon_version != session.canon_version:
+            raise changes_too_fast("stored")
         return SavePointContent(
             session=session,
             tab1=snapshot.tab1,

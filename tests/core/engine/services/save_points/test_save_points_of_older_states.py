@@ -1,9 +1,13 @@
 """Save points of a state that the chapter has left behind by the time they are made."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from core.domain.clock import utc_now
 from core.domain.errors import StorageError
+from core.domain.story.event import Event
 from core.engine.services.save_points.service import SavePoints
 from tests.core.rooms.takes_model import CHUNK, play, room
 
@@ -32,4 +36,25 @@ async def test_a_state_whose_last_prompt_was_undone_meanwhile_has_no_save_point(
         with pytest.raises(StorageError, match="changes faster"):
             await points.create(session.id, "late", state=older)
         assert "late" not in [slot.label for slot in await points.listed(session.id)]
+        assert await points.damages(session.id) == []
+
+
+async def test_no_save_point_is_made_of_two_states_when_its_last_prompt_is_undone_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = room()
+    async with scene.opened() as session:
+        await play(session, *map(str, range(CHUNK)))
+        read = scene.store.canon
+
+        async def read_before_undo(*arguments: Any, **options: Any) -> Sequence[Event]:
+            events = await read(*arguments, **options)
+            monkeypatch.undo()
+            await session.takes.undo()
+            return events
+
+        monkeypatch.setattr(scene.store, "canon", read_before_undo)
+        points = SavePoints(scene.store, utc_now)
+        with pytest.raises(StorageError, match="changes faster"):
+            await points.keep(session.id, "Mine")
         assert await points.damages(session.id) == []
