@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from core.config.models.assignments import ModelAssignments
 from core.domain.clock import Clock
 from core.domain.errors import RowRefusedError
-from core.domain.ids import SessionId, new_uuid
+from core.domain.ids import ArtifactId, SessionId, new_uuid
 from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.profile import without_models
 from core.domain.session.session import SessionSummary
@@ -132,19 +132,21 @@ class SessionCatalog:
     async def ledger(self, session_id: SessionId | None = None) -> tuple[list[Entry], int]:
         """Return every call of a chapter, or of all chapters, archived ones included, oldest chapter first.
 
+        A call that an imported copy of a chapter has too is the older chapter's.
         The second value is how many chapters cannot be read, and are left out.
         """
         listed = [*await self.sessions(), *await self.sessions(is_archived=True)]
         if session_id is not None:
             listed = [one for one in listed if one.id == session_id]
         titles = Counter(one.title for one in listed)
-        entries: list[Entry] = []
+        entries: dict[ArtifactId, Entry] = {}
         for one in sorted((one for one in listed if one.is_readable), key=lambda one: one.id):
             title = one.title if titles[one.title] == 1 else f"{one.title} ({one.id})"
             reader = self.reader(one.id)
             artifacts, requests = await reader.artifacts(), await reader.requests()
-            entries += entries_of(title, (await reader.load()).session, artifacts, requests)
-        return entries, sum(not one.is_readable for one in listed)
+            for entry in entries_of(title, (await reader.load()).session, artifacts, requests):
+                entries.setdefault(entry.artifact.id, entry)
+        return list(entries.values()), sum(not one.is_readable for one in listed)
 
     async def export(self, session_id: SessionId) -> bytes:
         """Return all data of a session as a JSON document."""

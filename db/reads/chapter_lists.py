@@ -131,16 +131,20 @@ def _of_canon(query: Select[Any], session_id: SessionId) -> Select[Any]:
 def spent_by(
     session_id: SessionId | None = None, since: datetime | None = None, but_for: Collection[ArtifactId] = ()
 ) -> Select[Any]:
-    """Return the query for the sum of calls' costs; it reads only those that cost something."""
-    total = func.coalesce(func.sum(LLM_ARTIFACT.c.cost), literal(0, Numeric))
-    query = select(total).where(LLM_ARTIFACT.c.cost > 0)
-    if session_id is not None:
-        query = query.where(LLM_ARTIFACT.c.session_id == session_id)
+    """Return the query for the sum of calls' costs; it reads only those that cost something.
+
+    A copy of a chapter that was imported has the calls of the first one, with their ids: of all chapters
+    each is counted once.
+    """
+    calls = select(func.max(LLM_ARTIFACT.c.cost).label("cost")).where(LLM_ARTIFACT.c.cost > 0)
     if since is not None:
-        query = query.where(LLM_ARTIFACT.c.created_at >= since)
+        calls = calls.where(LLM_ARTIFACT.c.created_at >= since)
     if but_for:
-        query = query.where(LLM_ARTIFACT.c.artifact_id.not_in(list(but_for)))
-    return query
+        calls = calls.where(LLM_ARTIFACT.c.artifact_id.not_in(list(but_for)))
+    if session_id is not None:
+        calls = calls.where(LLM_ARTIFACT.c.session_id == session_id)
+    each = calls.group_by(LLM_ARTIFACT.c.artifact_id).subquery("each")
+    return select(func.coalesce(func.sum(each.c.cost), literal(0, Numeric)))
 
 
 _TITLE_CHARS: Final = 500

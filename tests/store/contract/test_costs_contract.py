@@ -6,8 +6,15 @@ from decimal import Decimal
 
 import pytest
 
+from core.config.models.assignments import defaults_for
+from core.domain.clock import utc_now
+from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.cost import LOCAL, PROVIDER, Cost, UnitPrices
 from core.domain.session.session import Session
+from core.engine.catalog import SessionCatalog
+from core.exchange.session_copy import as_new_session
+from core.exchange.session_export import read_records
+from core.ledger.sums import sum_of
 from core.storage.session_store import Lease, SessionStore
 from tests.store import chapters
 
@@ -53,6 +60,27 @@ async def test_what_was_spent_is_summed_to_the_last_digit(
     assert await store.spent(session.id, but_for=[artifacts[1].id]) == total - Decimal("0.1")
     assert await store.spent(since=chapters.NOW) == total
     assert await store.spent(since=chapters.NOW + timedelta(seconds=1)) == 0
+
+
+async def test_a_call_of_a_copy_is_counted_once_in_what_all_chapters_cost(
+    store: SessionStore, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    await played(store, session, lease)
+    copy = SessionId(new_uuid())
+    body = await read_records(store, await store.load(session.id))
+    texts = await store.contents_after(session.id, "", most=100)
+    await store.create(as_new_session(replace(body, contents=tuple(texts)), copy))
+    spent = Decimal("0.311500000000000001")
+    assert await store.spent(session.id) == await store.spent(copy) == spent
+    assert await store.spent() == await store.spent(since=chapters.NOW) == spent
+    catalog = SessionCatalog(store, defaults_for("scripted"), label="here", clock=utc_now)
+    entries, _ = await catalog.ledger()
+    assert {(entry.artifact.session_id, entry.number) for entry in entries} == {
+        (session.id, number) for number in range(1, len(COSTS) + 1)
+    }
+    copied, _ = await catalog.ledger(copy)
+    assert sum_of(copied).amount == sum_of(entries).amount == spent
 
 
 async def test_the_snapshot_knows_what_was_spent_without_reading_again(

@@ -252,11 +252,11 @@ class MemoryStore:
     ) -> Decimal:
         await give_way()
         chosen = [rows for id, rows in self.database.sessions.items() if session_id in (None, id)]
-        artifacts = [artifact for rows in chosen for artifact in rows.artifacts.values()]
+        artifacts = {artifact.id: artifact for rows in chosen for artifact in rows.artifacts.values()}
         return total_cost(
             [
                 artifact
-                for artifact in artifacts
+                for artifact in artifacts.values()
                 if artifact.id not in but_for and (since is None or artifact.created_at >= since)
             ]
         )
