@@ -73,8 +73,6 @@ PAGES = (
     ("f2", "World"),
     ("f3", "The chapter has ended"),
     ("f4", "How to write it"),
-    ("f7", "Calls"),
-    ("f5", "Chapters"),
 )
 
 
@@ -137,13 +135,34 @@ def seen_at_full_screen(text: str) -> bytes:
                 window.press(key)
                 window.wait_for(shown)
                 window.press("pagedown", "pageup")
-                if key in ("f7", "f5"):
-                    window.press("enter" if key == "f7" else "escape")
-                    window.press("escape", "escape")
+            see_calls(window)
+            see_chapters(window)
             see_prompt_blocks(window)
             see_found_models(window)
             window.leave()
             return bytes(window.received)
+
+
+def see_calls(window: GameMaster) -> None:
+    """Look at the calls that were made, and at one of them."""
+    window.press("f7")
+    window.wait_for("Outcome")
+    window.press("pagedown", "pageup")
+    window.press("enter")
+    window.wait_while("Outcome")
+    window.press("escape")
+    window.wait_for("Outcome")
+    window.press("escape")
+    window.wait_while("3 Money")
+
+
+def see_chapters(window: GameMaster) -> None:
+    """Look at the list of chapters."""
+    window.press("f5")
+    window.wait_for("Your chapters")
+    window.press("pagedown", "pageup")
+    window.press("escape")
+    window.wait_while("Your chapters")
 
 
 def see_prompt_blocks(window: GameMaster) -> None:
