@@ -4,7 +4,7 @@ Matching the rules of one text area, with its eight component classes, takes fou
 of tab asks for it six times. Uses private parts of Textual's style sheet (`Part.STYLE_CACHE`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, cast
 from weakref import WeakKeyDictionary
@@ -26,6 +26,16 @@ OF_PLACE: Final = frozenset(
     {"first-of-type", "last-of-type", "first-child", "last-child", "odd", "even", "empty"}
 )
 """Pseudo classes that depend on sibling or child widgets; where a rule does, nothing is cached."""
+
+_OF_APP: Final = frozenset({"dark", "light", "inline", "ansi", "nocolor"})
+"""Pseudo classes that all widgets of an app have alike."""
+_OF_WIDGET: Final[Mapping[str, Callable[[Widget], bool]]] = {
+    **{name: check for name, check in Widget._PSEUDO_CLASSES.items() if name not in _OF_APP},
+    "disabled": lambda widget: widget.disabled,
+    "enabled": lambda widget: not widget.disabled,
+}
+"""Tests of a widget alone: the states of the app and of its ancestors say the rest, and Textual asks all of
+them again for each widget."""
 
 _STATES: Final = ("states",)
 """The key of the states in the cache that Textual has for widgets which are styled at once."""
@@ -267,11 +277,13 @@ class CachingStylesheet(Stylesheet):
         return known
 
     def _holding(self, node: DOMNode, pseudo_classes: tuple[str, ...]) -> State:
-        """Return those that hold for a widget; widgets of many types are asked for the same ones."""
+        """Return those that hold for a node alone; widgets of many types are asked for the same ones."""
         known = None if self._states is None else self._states.get((node, pseudo_classes))
         if known is None:
-            checks = node._PSEUDO_CLASSES
-            known = tuple(name for name in pseudo_classes if name in checks and checks[name](node))  # type: ignore[arg-type]  # every node here is a widget
+            checks: Mapping[str, Callable[[Any], bool]] = (
+                _OF_WIDGET if isinstance(node, Widget) else node._PSEUDO_CLASSES
+            )
+            known = tuple(name for name in pseudo_classes if name in checks and checks[name](node))
             if self._states is not None:
                 self._states[node, pseudo_classes] = known
         return known

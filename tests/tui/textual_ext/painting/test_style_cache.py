@@ -36,6 +36,7 @@ class Fields(App[None]):
     TextArea:focus .text-area--placeholder { color: blue; }
     .line:first-child { color: green; }
     #named { color: yellow; }
+    TextArea:disabled { tint: rgb(1,2,3); }
     .veiled { background: blue; color: red; }
     .loud .text-area--placeholder { color: green; }
     """
@@ -89,6 +90,11 @@ async def test_widgets_look_as_they_do_without_a_memory() -> None:
             line.disabled = not line.disabled
             await pilot.pause()
             assert not wrongly_styled(app)
+        for is_disabled in (True, False):
+            app.query(".cell").first().disabled = is_disabled  # and with it the field in it
+            await pilot.pause()
+            assert not wrongly_styled(app)
+            assert (text.styles.tint.rgb == (1, 2, 3)) is is_disabled
         await app.query_one("#lines").mount(Static("before the first", classes="line"), before=0)
         await pilot.pause()
         assert not wrongly_styled(app)
