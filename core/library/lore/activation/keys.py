@@ -2,7 +2,8 @@
 
 A whole word ends where no letter, digit or underscore of any script follows. SillyTavern takes ASCII alone
 for letters, so that there “caf” is a word in “café”; here it is not. Scripts without spaces have no
-boundaries, so in them every place is one, as there.
+boundaries, so in them every place is one, as there. Whether a letter and its accent are one character or two
+does not count, in keys and in texts.
 """
 
 import re
@@ -12,6 +13,7 @@ from typing import Any, Final
 import regex
 
 from core.text.analysis.repetition import UNSPACED
+from core.text.graphemes import composed
 
 SECONDS: Final = 0.05
 """The time limit of one expression on one text."""
@@ -71,7 +73,7 @@ def read_key(
     key in slashes that is no valid expression is a plain text, and an expression that is a plain text is
     looked for as one.
     """
-    key = key.strip()
+    key = composed(key).strip()
     if not key:
         return None
     parts = _slashed(key) or ((key.replace("[^]", _EVERYTHING), "") if uses_regex else None)

@@ -11,6 +11,7 @@ from typing import Final
 
 from core.library.lore.activation.keys import Expression, Term, is_in, place_of
 from core.text.analysis.repetition import UNSPACED
+from core.text.graphemes import composed
 
 PIECES: Final = (6, 3)
 """Lengths of marks; a term has one of the first length that fits into it."""
@@ -22,7 +23,7 @@ _FEW_NEW: Final = 64
 
 
 class SearchedText:
-    """A text and what was found in it.
+    """A text, composed (NFC), and what was found in it.
 
     `hits` are the numbers of its terms; `expressions` has what `matches` found, by whether the text is the
     last one and by the expression as its author wrote it.
@@ -31,8 +32,8 @@ class SearchedText:
     __slots__ = ("expressions", "found_up_to", "hits", "lowered", "raw")
 
     def __init__(self, raw: str) -> None:
-        self.raw = raw
-        self.lowered = raw.lower()
+        self.raw = composed(raw)
+        self.lowered = self.raw.lower()
         self.hits: set[int] = set()
         self.found_up_to = 0
         self.expressions: tuple[dict[str, bool], dict[str, bool]] = ({}, {})
