@@ -37,7 +37,8 @@ _EVERYTHING: Final = r"[\s\S]"
 _LITERAL = re.compile(r"[^\\^$.|?*+()\[\]{}\x00-\x1f]+\Z")
 _LINE_END = re.compile(r"\\[snrvf]|\n")
 _FLAGS: Final = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
-_PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|\{\d+(?:,\d*)?\}|.", re.DOTALL)
+# A class without an end reaches to that of the text, so that each of its letters is read once.
+_PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]])*+(?:\]|\Z)|\{\d+(?:,\d*)?\}|.", re.DOTALL)
 _TOKENS = re.compile(r"\((?:\?(?:<?[=!]|:|P?<\w+>))?|" + _PARTS.pattern, re.DOTALL)
 # What could match the mark between two messages, or tell the edge of a message from that of all.
 _CROSSING = re.compile(r"\[\^|\\[SWDBAzZGKXRxucpPN0-9]|\^|\$|\(\?(?!:)|\x01|&&|--")

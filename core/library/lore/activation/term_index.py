@@ -15,6 +15,8 @@ from core.text.graphemes import composed
 
 PIECES: Final = (6, 3)
 """Lengths of marks; a term has one of the first length that fits into it."""
+_MARKED: Final = 200
+"""Letters at the beginning of a term among which its mark is."""
 MOST_TEXTS: Final = 4_096
 # A word of ASCII ends also at a letter of a script without spaces, as a term does.
 _WORD = re.compile(rf"(?:(?!{UNSPACED})\w)+")
@@ -120,7 +122,7 @@ class _Group:
             self._short.append(number)
             return
         marks = self._marks[length]
-        mark = min(_pieces(term.text, length), key=lambda piece: len(marks.get(piece, ())))
+        mark = min(_pieces(term.text[:_MARKED], length), key=lambda piece: len(marks.get(piece, ())))
         marks.setdefault(mark, []).append(number)
 
     def words_in(self, text: str) -> list[int]:
