@@ -162,3 +162,20 @@ def test_version_2_gets_lore_without_decorators_and_version_3_with_them() -> Non
     older = in_version(file.card, CardVersion.V2).value["data"]["character_book"]["entries"][0]
     assert older["content"] == "It is old."
     assert in_version(file.card, CardVersion.V3).text.encode() == text_of(card)
+
+
+@pytest.mark.parametrize(
+    "assets",
+    [
+        [],
+        [{"type": "background", "uri": "ccdefault:", "name": "main", "ext": "png"}],
+        [{"type": "icon", "uri": "__asset:0", "name": "main", "ext": "png"}, None],
+    ],
+)
+def test_a_picture_is_found_in_an_archive_whatever_else_its_card_names(assets: list[Any]) -> None:
+    before = picture(t_ext("ccv3", packed({**V3, "data": {**V3["data"], "assets": assets}})))
+    file = read_card(before, "")
+    again = read_card(write_card(file, file.card, CardFormat.CHARX).content, "")
+    assert again.picture is not None
+    assert image_data(again.picture) == image_data(before)
+    assert again.card.document.get("data", "assets")[: len(assets)] == assets

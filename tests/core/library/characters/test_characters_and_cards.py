@@ -84,6 +84,13 @@ def test_what_was_not_taken_of_a_card_stays_in_it_when_something_else_is_changed
     assert regrouped.extensions[EXTENSION] == {**found, "group": "Harbour"}
 
 
+@pytest.mark.parametrize("empty", [[], "", None])
+def test_what_the_gm_adds_is_exported_with_a_card_whose_extensions_are_empty(empty: object) -> None:
+    plain = card({**V2, "data": {**V2["data"], "extensions": empty}})
+    after = card_with(replace(made(plain), short_description="A shade."), plain)
+    assert made(after).short_description == "A shade."
+
+
 def test_a_card_is_reported_with_what_it_says_of_itself() -> None:
     assert brought_by(card(SPY)) == (
         "It is also called Shade.",

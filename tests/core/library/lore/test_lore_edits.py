@@ -166,6 +166,13 @@ def test_an_edited_file_keeps_every_other_byte() -> None:
     assert made == content.replace(b'"Old."', b'"Older."')
 
 
+def test_a_book_of_a_card_whose_name_is_a_number_keeps_it() -> None:
+    content = text_of(in_card(V2, {"name": 5, "entries": [{"keys": ["lamp"], "content": "Old."}]}))
+    file = read_lore_file(content, "It")
+    made = rewritten(content, file, with_entry(file.book, replace(file.book.entries[0], content="Older.")))
+    assert made == content.replace(b'"Old."', b'"Older."')
+
+
 def test_a_file_in_another_encoding_stays_in_it() -> None:
     for encoding in ("utf-16", "utf-8-sig"):
         content = json.dumps({**WORLD, "name": "Ä"}, ensure_ascii=False).encode(encoding)
