@@ -58,3 +58,11 @@ def test_an_event_that_takes_years_in_the_story_is_exported_and_read_again() -> 
     lasting["details"]["duration_ms"] = LONGEST_MS
     body = from_json(signed(plain))
     assert from_json(to_json(body)) == body
+
+
+def test_an_item_whose_name_lost_a_lone_quotation_mark_is_exported_and_read_again() -> None:
+    plain = json.loads(WITH_BANK.read_bytes())["body"]
+    for item in plain["items"]:
+        item["name"] = "Elle dit  bonjour"  # as earlier versions named what began with “Elle dit « bonjour”
+    body = from_json(signed(plain))
+    assert from_json(to_json(body)) == body
