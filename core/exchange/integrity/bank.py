@@ -53,7 +53,8 @@ def problems_of_bank(
         yield "a quote proves an item that is missing"
     if not all(0 < one.access_count < _MOST_COUNTED and one.last_accessed > 0 for one in accesses):
         yield "an item was recalled less than once"
-    if any(one.last_accessed > max(session.prompt_index, *(index for index, _ in takes)) for one in accesses):
+    last = max((session.prompt_index, *(index for index, _ in takes)))
+    if any(one.last_accessed > last for one in accesses):
         yield "an item was recalled at a prompt that was not played"
 
 

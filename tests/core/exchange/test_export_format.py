@@ -7,15 +7,18 @@ from pathlib import Path
 import pytest
 
 from core.domain.bank.details import LONGEST_MS
+from core.domain.bank.item import ItemAccess
 from core.domain.errors import StorageError
-from core.domain.ids import SessionId
+from core.domain.ids import ItemId, SessionId, new_uuid
 from core.domain.slot import Slot
 from core.engine.decisions import commands
+from core.exchange.integrity.bank import problems_of_bank
 from core.exchange.session_export import VERSION, ImportRefusedError, from_json, read_body, to_json
 from core.text.canonical_json import canonical, checksum
 from tests.core.exchange.test_export_refusals import signed
 from tests.core.rooms.faulty_store import FaultyStore
 from tests.core.rooms.simulation import active
+from tests.core.values.sessions import session
 
 pytestmark = pytest.mark.anyio
 
@@ -66,3 +69,11 @@ def test_an_item_whose_name_lost_a_lone_quotation_mark_is_exported_and_read_agai
         item["name"] = "Elle dit  bonjour"  # as earlier versions named what began with “Elle dit « bonjour”
     body = from_json(signed(plain))
     assert from_json(to_json(body)) == body
+
+
+def test_a_recall_in_a_chapter_without_play_is_refused_in_a_sentence() -> None:
+    access = ItemAccess(item_id=ItemId(new_uuid()), access_count=1, last_accessed=1)
+    empty = session()
+    assert list(problems_of_bank(empty, (), (access,), ())) == [
+        "an item was recalled at a prompt that was not played"
+    ]
