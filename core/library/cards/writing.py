@@ -195,7 +195,7 @@ def _with_icon(document: JsonDocument) -> JsonDocument:
         if isinstance(asset, dict) and asset.get("type") == "icon"
     ]
     for number, asset in icons:
-        if asset.get("uri") == "ccdefault:":
+        if asset.get("uri") in ("ccdefault:", uri):
             return document.with_value(("data", "assets", number, "uri"), uri)
     has_main = any(asset.get("name") == "main" for _, asset in icons)
     icon = {"type": "icon", "uri": uri, "name": "picture" if has_main else "main", "ext": "png"}

@@ -179,3 +179,13 @@ def test_a_picture_is_found_in_an_archive_whatever_else_its_card_names(assets: l
     assert again.picture is not None
     assert image_data(again.picture) == image_data(before)
     assert again.card.document.get("data", "assets")[: len(assets)] == assets
+
+
+def test_a_card_names_its_picture_once_however_often_it_goes_into_an_archive_and_out() -> None:
+    first = read_card(picture(t_ext("ccv3", packed(V3))), "")
+    named = []
+    for _ in range(2):
+        archived = read_card(write_card(first, first.card, CardFormat.CHARX).content, "")
+        named.append(archived.card.document.get("data", "assets"))
+        first = read_card(write_card(archived, archived.card, CardFormat.PNG).content, "")
+    assert named[0] == named[1]
