@@ -20,7 +20,7 @@ from core.domain.ids import BlockId
 from core.domain.session.carry_over import LONGEST_LINE, CarriedLine, CarryKind, CarryOver, person_key
 from core.domain.session.session import Session
 from core.domain.story.memory import BlockType, MemoryBlock, compact_json, lock_key
-from core.text.cleaning import clean_line
+from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
 
 MOST_TOKENS: Final = 1_200
@@ -168,11 +168,12 @@ def _of_delta(
         pair = (frozenset(map(person_key, between)), block.audience)
         if pair not in pairs and (change := _line(shift.get("change"))):
             pairs.add(pair)
-            yield CarryKind.RELATION, f"{' and '.join(between)}: {change}", block.audience, False
+            yield CarryKind.RELATION, _line(f"{' and '.join(between)}: {change}"), block.audience, False
     for thing in _records(block, "items_clues_discovered"):
         what = _joined(thing.get("thing"), thing.get("why_it_matters"))
         who = _line(thing.get("who_found"))
-        yield CarryKind.KNOWLEDGE, f"{what} (found by {who})" if what and who else what, block.audience, False
+        told = _line(f"{what} (found by {who})") if what and who else what
+        yield CarryKind.KNOWLEDGE, told, block.audience, False
     if not block.audience.is_everyone:
         for event in _records(block, "major_events"):
             yield CarryKind.KNOWLEDGE, _joined(event.get("event"), event.get("effect")), block.audience, False
@@ -236,4 +237,5 @@ def _joined(what: object, why: object) -> str:
 
 
 def _line(value: object) -> str:
-    return head(clean_line(value), LONGEST_LINE) if isinstance(value, str) else ""
+    line = head(clean_line(value), LONGEST_LINE).strip() if isinstance(value, str) else ""
+    return "" if is_blank(line) else line

@@ -12,14 +12,15 @@ from typing import Any, Final
 MAX_VALUES: Final = 4_000_000
 """A chapter of ten thousand prompts with all their calls has fewer than one million."""
 MAX_ENTRIES: Final = 1_000
-"""Keys of an object or entries of a list in a record; memory and metadata have no such limit."""
+"""Keys of an object or entries of a list in a record; free-form values have no such limit."""
 MAX_DEPTH: Final = 150
 MAX_NUMBER: Final = 2**31 - 1
-"""Numbers in records are stored in four bytes; those in memory and metadata have no such limit."""
+"""Numbers in records are stored in four bytes; those in free-form values have no such limit."""
 
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _ENTRIES_OF_RECORDS = ("block_ids", "left_out")
-_FREE_FORM = ("payload", "metadata")
+_FREE_FORM = ("payload", "metadata", "details")
+"""Values that are stored as JSON. Times in details of items pass four bytes; `bank.checks` bounds them."""
 
 
 class BoundExceededError(Exception):

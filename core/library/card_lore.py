@@ -13,6 +13,7 @@ from core.library.cards.writing import rewritten_card
 from core.library.json_document import JsonDocument, encoded_within, parse_json
 from core.library.lore.book import Lorebook, LoreEntry, LoreFormat
 from core.library.lore.decorators import strip_decorators
+from core.library.lore.fields import text_of
 from core.library.lore.readers import book_at, read_lorebook
 from core.library.lore.writers import WRITTEN, changed_in, write_lorebook
 from core.library.refusal import LARGEST_FILE, FileRefusedError
@@ -121,8 +122,7 @@ def rewritten(content: bytes, file: LoreFile, book: Lorebook) -> bytes:
 
 
 def _own_name(card: Card) -> str:
-    name = card.document.get(*(card.book_path or ()), "name")
-    return clean_line(name) if isinstance(name, str) else ""
+    return clean_line(text_of(card.document.get(*(card.book_path or ()), "name")) or "")
 
 
 def _built(book: Lorebook) -> object:

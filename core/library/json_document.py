@@ -7,7 +7,7 @@ the standard library.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -73,12 +73,9 @@ class JsonDocument:
             for step in above:
                 node = node.setdefault(step, {})
             node[last] = _New(value)
-        splices = sorted(_splices(self.text, _space(self.text, 0), len(self.text), tree))
-        parts, at = [], 0
-        for start, end, new in splices:
-            parts += [self.text[at:start], new]
-            at = end
-        return JsonDocument("".join([*parts, self.text[at:]]))
+        return JsonDocument(
+            _spliced(self.text, _splices(self.text, _space(self.text, 0), len(self.text), tree))
+        )
 
     def with_item(self, path: Path, value: Any) -> "JsonDocument":
         """Return the document with `value` at the end of the list at `path`; raise KeyError without one."""
@@ -86,7 +83,7 @@ class JsonDocument:
         if span is None or self.text[span[0]] != "[":
             raise KeyError(path)
         members = list(_members(self.text, span[0]))
-        return JsonDocument(_splice(self.text, *_added(self.text, *span, members, [_written(value)])))
+        return JsonDocument(_spliced(self.text, [_added(self.text, *span, members, [_written(value)])]))
 
     def without(self, path: Path) -> "JsonDocument":
         """Return the document without the value at `path`; unchanged if there is no such value."""
@@ -95,15 +92,17 @@ class JsonDocument:
         *above, last = path
         start, _ = _find(self.text, tuple(above)) or (0, 0)
         members = list(_members(self.text, start))
-        number = max(at for at, member in enumerate(members) if member.name == last)
-        begin, end = members[number].start, members[number].end
-        if number + 1 < len(members):
-            end = members[number + 1].start
-        elif number:
-            begin = members[number - 1].end
-        rest = JsonDocument(_splice(self.text, begin, end, ""))
-        # A name may be there twice.
-        return rest.without(path) if isinstance(last, str) else rest
+        # A name may be there several times.
+        gone = [number for number, member in enumerate(members) if member.name == last]
+        splices = []
+        end = len(members)
+        while gone and gone[-1] == end - 1:
+            end = gone.pop()
+        if end < len(members):
+            begin = members[end - 1].end if end else members[0].start
+            splices.append((begin, members[-1].end, ""))
+        splices += [(members[number].start, members[number + 1].start, "") for number in gone]
+        return JsonDocument(_spliced(self.text, splices))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +227,13 @@ def _written(value: Any) -> str:
     return text
 
 
-def _splice(text: str, start: int, end: int, new: str) -> str:
-    return text[:start] + new + text[end:]
+def _spliced(text: str, splices: Iterable[tuple[int, int, str]]) -> str:
+    """Return the text with each of these spans, which do not overlap, replaced."""
+    parts, at = [], 0
+    for start, end, new in sorted(splices):
+        parts += [text[at:start], new]
+        at = end
+    return "".join([*parts, text[at:]])
 
 
 def _find(text: str, path: Sequence[str | int]) -> tuple[int, int] | None:

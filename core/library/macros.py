@@ -1,7 +1,7 @@
 """Macros in the texts of cards and lorebooks: `{{char}}`, `{{user}}`, `{{random:a,b}}` and their kin.
 
 A text is expanded once, from the inside out, and what was put in is never read again: a name or a reply that
-contains a macro stays as it is. A macro that is not known is left alone.
+contains a macro stays as it is. A macro that is not known is left alone, and so is one within too many.
 """
 
 import hashlib
@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+MOST_NESTED: Final = 20
+"""Macros that one may be in. Each reads all of its text, so their work grows with its square otherwise."""
 MOST_DICE: Final = 100
 MOST_SIDES: Final = 100_000
 
@@ -59,13 +61,16 @@ def expand(text: str, names: MacroNames, draws: Draws, *, shows_hidden: bool = F
         return text
     expansion = _Expansion(names, draws, shows_hidden)
     frames: list[_Pieces] = [[]]
-    at = 0
+    at = too_deep = 0
     for mark in _MARKS.finditer(text):
         if mark.start() < at:
             continue
+        token = mark.group()
+        if (token == "{{" and len(frames) > MOST_NESTED) or (token == "}}" and too_deep):
+            too_deep += 1 if token == "{{" else -1
+            continue
         frames[-1].append(_Piece(text[at : mark.start()], True))
         at = mark.end()
-        token = mark.group()
         if token == "{{":
             frames.append([])
         elif token != "}}":

@@ -1,11 +1,11 @@
 """Names in the library, and how what someone typed finds one: without regard to case and spaces."""
 
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 from uuid import UUID
 
 from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.session.carry_over import person_key
 from core.domain.session.limits import LONGEST_NAME
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
@@ -22,7 +22,7 @@ def already_here(name: str) -> str:
 
 def name_key(name: str) -> str:
     """Return what two spellings of the same name have in common."""
-    return unicodedata.normalize("NFC", clean_line(unicodedata.normalize("NFC", name)).casefold())
+    return person_key(name)
 
 
 def free_name(wanted: str, taken: Iterable[str]) -> str:

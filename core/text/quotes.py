@@ -9,10 +9,10 @@ _PAIRED: Final = ('"', "“”„‟", "«»", "「」", "『』")
 
 
 def without_half_pairs(name: str) -> str:
-    """Return a name without a quotation mark whose other half it does not have; apostrophes stay."""
+    """Return a name on one line, without a mark whose other half it does not have; apostrophes stay."""
     for kind in _PAIRED:
         places = [place for place, char in enumerate(name) if char in kind]
         if len(places) % 2:
             half = places[0] if places[0] == 0 else places[-1]
             name = name[:half] + name[half + 1 :]
-    return name.strip()
+    return " ".join(name.split())  # in French there are spaces around a mark

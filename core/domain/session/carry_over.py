@@ -4,7 +4,6 @@ A line names the characters who know it, rather than their slots: in another cha
 character, and a character that joins the book later knows nothing of earlier play.
 """
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -13,6 +12,7 @@ from typing import Final
 
 from core.domain.errors import IllegalCommandError
 from core.text.cleaning import clean, clean_line, is_blank
+from core.text.graphemes import composed
 
 MOST_LINES: Final = 500
 LONGEST_LINE: Final = 2_000
@@ -110,4 +110,5 @@ def marked(before: CarryOver, after: CarryOver | None) -> CarryOver:
 @lru_cache(maxsize=4_096)
 def person_key(name: str) -> str:
     """Return what two spellings of the name of a character have in common."""
-    return unicodedata.normalize("NFC", clean_line(name)).casefold()
+    # A composed letter may not be one in another case: “ΐ” has three signs there.
+    return composed(composed(clean_line(name)).casefold())

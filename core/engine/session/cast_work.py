@@ -4,6 +4,7 @@ Each question is a request of its own in the queue of the chapter, so that work 
 where it was. What needs no model is proposed in the transaction that begins it.
 """
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from core.engine.queue.background import BackgroundWorker
 from core.engine.session.session_reader import SessionReader
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
-from core.library.characters.character import LibraryCharacter
+from core.library.characters.character import LibraryCharacter, Topic
 from core.library.names import name_key
 from core.library.proposals.exposure import neglected
 from core.library.proposals.of_chapter import of_exposure, of_fading, of_merging
@@ -107,9 +108,12 @@ class CastWork:
                 continue
             texts = [event.text for event in await reader.witnessed_by(slot) if event.slot is slot]
             known = await self._store.library.proposals(character.id, is_open=False)
-            proposals += _without_model(character, texts, known, session, now, with_ceremony=with_ceremony)
+            found = _without_model(character, texts, known, session, now, with_ceremony=with_ceremony)
+            proposals += await asyncio.to_thread(list, found)  # it reads all texts for each topic
             requests.append(self._asking(Work(Question.CHANGES, character.id), slot))
-            topics = neglected(character, texts, _touched(known), now) if with_ceremony else ()
+            topics: Sequence[Topic] = ()
+            if with_ceremony:
+                topics = await asyncio.to_thread(neglected, character, texts, _touched(known), now)
             if topics:
                 names = tuple(topic.name for topic in topics)
                 requests.append(self._asking(Work(Question.QUESTIONS, character.id, names), slot))

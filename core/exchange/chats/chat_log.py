@@ -87,10 +87,11 @@ def _message(record: Mapping[str, Any], number: int) -> Message | None:
         raise FileRefusedError(f"{_NO_CHAT}the message of line {number:,} is not a text.")
     text = clean(text).strip()
     # The text was edited after the swipe was stored, or swipes are missing: what the chat shows counts.
-    if isinstance(chosen, int) and 0 <= chosen < len(texts):
-        texts[chosen] = text
-    elif text not in texts:
-        texts.append(text)
+    if text not in texts:
+        if isinstance(chosen, int) and 0 <= chosen < len(texts):
+            texts[chosen] = text
+        else:
+            texts.append(text)
     if is_blank(text):
         return None
     if any(len(one) > LONGEST_MESSAGE for one in texts):

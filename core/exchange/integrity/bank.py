@@ -12,7 +12,7 @@ from core.domain.ids import ItemId, LogPlace
 from core.domain.session.limits import is_storable_time
 from core.domain.session.session import Session
 from core.domain.story.event import Event
-from core.text.cleaning import clean_line
+from core.text.cleaning import clean_line, has_controls
 from core.text.graphemes import head
 
 MOST_VERSIONS: Final = 200_000
@@ -45,7 +45,7 @@ def problems_of_bank(
         newest[item_id] = history[-1]
         for item in history:
             yield from (f"an item of its memory bank: {problem}" for problem in problems_of(item))
-            if clean_line(item.name) != item.name or not _is_proved(item, log, takes):
+            if has_controls(item.name) or not _is_proved(item, log, takes):
                 yield f"the item “{head(clean_line(item.name), _SHOWN)}” is not proved by the story"
     if not all(_targets(item, newest) for item in newest.values()) or _has_circle(newest):
         yield "an item goes on in one that is missing, or replaces itself"
@@ -53,7 +53,8 @@ def problems_of_bank(
         yield "a quote proves an item that is missing"
     if not all(0 < one.access_count < _MOST_COUNTED and one.last_accessed > 0 for one in accesses):
         yield "an item was recalled less than once"
-    if any(one.last_accessed > max(session.prompt_index, *(index for index, _ in takes)) for one in accesses):
+    last = max((session.prompt_index, *(index for index, _ in takes)))
+    if any(one.last_accessed > last for one in accesses):
         yield "an item was recalled at a prompt that was not played"
 
 

@@ -249,6 +249,7 @@ def _edited(document: JsonDocument, field: str, value: str | list[str]) -> JsonD
 def _extended(document: JsonDocument, name: str, value: Mapping[str, Any]) -> JsonDocument:
     path: Path = ("data", "extensions") if version_of(document.value) > CardVersion.V1 else ("extensions",)
     before = document.get(*path)
-    if before is not None and not isinstance(before, dict):
-        return document
-    return document.with_value((*path, name), value)
+    if isinstance(before, dict):
+        return document.with_value((*path, name), value)
+    # An empty list or text says as little as none: some programs write an empty object so.
+    return document if before else document.with_value(path, {name: value})

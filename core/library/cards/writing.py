@@ -186,12 +186,19 @@ def _charx(file: CardFile, card: Card) -> WrittenCard:
 
 
 def _with_icon(document: JsonDocument) -> JsonDocument:
+    """Return the document with the picture at `ICON_PATH` among its icons, where it is found again."""
     uri = f"embeded://{ICON_PATH}"
     assets = document.get("data", "assets")
-    icon = {"type": "icon", "uri": uri, "name": "main", "ext": "png"}
+    icons = [
+        (number, asset)
+        for number, asset in enumerate(assets if isinstance(assets, list) else ())
+        if isinstance(asset, dict) and asset.get("type") == "icon"
+    ]
+    for number, asset in icons:
+        if asset.get("uri") in ("ccdefault:", uri):
+            return document.with_value(("data", "assets", number, "uri"), uri)
+    has_main = any(asset.get("name") == "main" for _, asset in icons)
+    icon = {"type": "icon", "uri": uri, "name": "picture" if has_main else "main", "ext": "png"}
     if not isinstance(assets, list):
         return document.with_value(("data", "assets"), [icon])
-    for number, asset in enumerate(assets):
-        if isinstance(asset, dict) and asset.get("uri") == "ccdefault:":
-            return document.with_value(("data", "assets", number, "uri"), uri)
-    return document
+    return document.with_item(("data", "assets"), icon)

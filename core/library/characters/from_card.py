@@ -138,6 +138,9 @@ def card_with(character: LibraryCharacter, card: Card | None) -> Card:
         # What the GM did not change stays as the card says it, also what was not taken from it.
         changed = {name: value for name, value in _written(character).items() if value != before.get(name)}
         card = card.with_extension(EXTENSION, {**(there if isinstance(there, dict) else {}), **changed})
+        called = name_key(card.text("nickname"))
+        if called in map(name_key, before["aliases"]) and called not in map(name_key, character.names):
+            card = card.with_field("nickname", "")
     return card
 
 

@@ -8,7 +8,7 @@ from core.library.json_document import JsonDocument, Path
 
 MOST_ENTRIES: Final = 50_000
 MOST_KEYS: Final = 1_000
-"""Keys of one entry."""
+"""Keys of one entry that are typed; in a file it may have more."""
 MOST_KEYS_OF_BOOK: Final = 200_000
 MOST_EXPRESSIONS: Final = 20_000
 """Regular expressions of one book."""

@@ -1,6 +1,5 @@
 """Edits of a lorebook by its entries, each named by its uid. The same object stays what was not edited."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from core.library.lore.book import MOST_ENTRIES, Lorebook, LoreEntry
@@ -32,11 +31,13 @@ def without_entry(book: Lorebook, uid: str) -> Lorebook:
 
 def free_uid(book: Lorebook) -> str:
     """Return the number behind the greatest that is taken, as an entry's uid or as its place in the file."""
-    taken: Iterable[str] = (entry.uid for entry in book.entries)
-    if book.source is not None:
-        taken = (*taken, *map(str, book.source.places.values()))
-    numbers = (int(one) for one in taken if one.isascii() and one.isdecimal() and len(one) < 9)
+    numbers = (int(one) for one in _taken(book) if one.isascii() and one.isdecimal() and len(one) < 9)
     return str(max(numbers, default=-1) + 1)
+
+
+def _taken(book: Lorebook) -> set[str]:
+    places = () if book.source is None else book.source.places.values()
+    return {*(entry.uid for entry in book.entries), *map(str, places)}
 
 
 def with_known(book: Lorebook, known: Lorebook) -> Lorebook:
@@ -59,7 +60,7 @@ def with_changes(book: Lorebook, before: Lorebook, after: Lorebook) -> Lorebook:
         if began is entry or began == entry:
             continue
         there = found.get(entry.uid)
-        is_it = there is None if began is None else _is_same(there, began)
+        is_it = entry.uid not in _taken(book) if began is None else _is_same(there, began)
         book = with_entry(book, entry if is_it else replace(entry, uid=free_uid(book)))
     gone = known.keys() - {entry.uid for entry in after.entries}
     gone = {uid for uid in gone if found.get(uid) == known[uid]}

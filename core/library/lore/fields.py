@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Any, Final, TypeVar
 
 from core.library.json_document import Path
-from core.library.lore.book import GREATEST_DEPTH, MOST_KEYS, Logic, LoreEntry, Position, Role
+from core.library.lore.book import GREATEST_DEPTH, MOST_KEYS_OF_BOOK, Logic, LoreEntry, Position, Role
 from core.text.cleaning import clean
 from core.text.numbers import number_of
 
@@ -43,7 +43,8 @@ def texts_of(value: object) -> tuple[str, ...] | None:
         value = value.split(",")
     if not isinstance(value, list):
         return None
-    found = (text_of(one) for one in value[:MOST_KEYS])
+    # A book with more is refused; none is left out, because an edit writes the whole list again.
+    found = (text_of(one) for one in value[: MOST_KEYS_OF_BOOK + 1])
     return tuple(text.strip() for text in found if text and text.strip())
 
 

@@ -6,6 +6,7 @@ both have, over the runs of both, is at least 0.85. Neither needs a model; it fi
 same meaning.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from itertools import combinations
@@ -22,22 +23,21 @@ _LEAST: Final = 20
 _TEXTS: Final = ("description", "perspective", "approach", "personal_stake")
 _HIGHEST: Final = ("strength", "exposure_now", "exposure_desired")
 Item = TypeVar("Item", Trait, Topic)
+_Signs = tuple[set[str], set[str]]
 
 
 def similarity(one: Trait | Topic, other: Trait | Topic) -> float:
     """Return how similar two traits or two topics are, from 0 to 1."""
-    names = set(words_of(one.name)), set(words_of(other.name))
-    if names[0] and names[0] == names[1]:
-        return 1.0
-    runs, others = _runs(one), _runs(other)
-    return 2 * len(runs & others) / (len(runs) + len(others)) if runs and others else 0.0
+    return _similarity(_signs(one), _signs(other))
 
 
 def duplicates(items: Sequence[Item]) -> Iterator[tuple[Item, Item]]:
     """Yield the pairs that say the same, each item in one pair at most and in the order of the list."""
     gone: set[str] = set()
+    signs = {item.name: _signs(item) for item in items}
     for one, other in combinations(items, 2):
-        if not {one.name, other.name} & gone and similarity(one, other) >= SAME_FROM:
+        is_free = not {one.name, other.name} & gone
+        if is_free and _similarity(signs[one.name], signs[other.name]) >= SAME_FROM:
             gone |= {one.name, other.name}
             yield one, other
 
@@ -60,12 +60,26 @@ def merged(one: Item, other: Item) -> Item | None:
 
 
 def _joined(first: str, second: str) -> str:
-    if second.strip() in first:
+    if _has(first, second):
         return first
-    return second if first.strip() in second else f"{first}\n{second}"
+    return second if _has(second, first) else f"{first}\n{second}"
 
 
-def _runs(item: Trait | Topic) -> set[str]:
+def _has(text: str, part: str) -> bool:
+    """Whether a text has another one in it, and not only within a word: “kind” is not in “unkind”."""
+    part = part.strip()
+    return not part or re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text) is not None
+
+
+def _signs(item: Trait | Topic) -> _Signs:
+    """Return the words of the name, and the runs of all texts."""
     text = " ".join(words_of(" ".join([item.name, *(getattr(item, name, "") for name in _TEXTS)])))
     runs = range(len(text) - _RUN + 1) if len(text) >= _LEAST else ()
-    return {text[start : start + _RUN] for start in runs}
+    return set(words_of(item.name)), {text[start : start + _RUN] for start in runs}
+
+
+def _similarity(one: _Signs, other: _Signs) -> float:
+    if one[0] and one[0] == other[0]:
+        return 1.0
+    runs, others = one[1], other[1]
+    return 2 * len(runs & others) / (len(runs) + len(others)) if runs and others else 0.0

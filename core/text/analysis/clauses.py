@@ -18,13 +18,15 @@ _AROUND: Final = " \t\"'“”„’»«(),;:.!?…–—-"
 def clauses_of(text: str) -> tuple[str, ...]:
     """Return the clauses of a text, of at least three words each unless it has only one."""
     clauses: list[str] = []
-    for part in _ENDS.split(text):
-        part = part.strip(_AROUND)
-        is_short = clauses and min(len(part.split()), len(clauses[-1].split())) < FEWEST_WORDS
-        if part and is_short:
+    before = 0  # words of the last clause
+    for part in filter(None, (part.strip(_AROUND) for part in _ENDS.split(text))):
+        words = len(part.split())
+        if clauses and min(words, before) < FEWEST_WORDS:
             clauses[-1] = f"{clauses[-1]}, {part}"
-        elif part:
+            before += words
+        else:
             clauses.append(part)
+            before = words
     return tuple(clauses)
 
 

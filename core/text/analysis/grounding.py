@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
+from core.text.graphemes import composed
+
 _WORD: Final = re.compile(r"[^\W\d_][^\W\d_]*(?:['’-][^\W\d_]+)*")
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _BEGINS: Final = re.compile(r"(?:^|[.!?:;…\n]|[—–]\s)[\s\"'“”‘’«»(]*$")
@@ -46,7 +48,7 @@ class Vocabulary:
         """Return the vocabulary of these texts."""
         words: set[str] = set()
         numbers: set[str] = set()
-        for text in texts:
+        for text in map(composed, texts):
             found = [_key(word[0]) for word in _WORD.finditer(text)]
             words.update(found, *(word.split("-") for word in found))
             numbers.update(_NUMBER.findall(text), *map(_numbers_in, found))
@@ -57,6 +59,7 @@ class Vocabulary:
 
         In a name every word counts. A paraphrase may begin a sentence with any word.
         """
+        text = composed(text)
         for number in _NUMBER.findall(text):
             if number not in self.numbers:
                 yield number

@@ -63,7 +63,7 @@ def test_a_number_of_a_record_fits_its_column(sign: int) -> None:
         parse(document([sign * (MAX_NUMBER + 1)]))
 
 
-@pytest.mark.parametrize("key", ["payload", "metadata"])
+@pytest.mark.parametrize("key", ["payload", "metadata", "details"])
 def test_what_a_model_wrote_keeps_its_numbers_and_lists(key: str) -> None:
     free: Any = {"body": {"blocks": [{key: {"deep": {"n": 10**30, "list": TOO_LONG}}}]}}
     assert parse(document(free)) == free

@@ -100,3 +100,11 @@ def test_what_is_empty_is_said_to_be(text: str) -> None:
 def test_what_is_no_json_is_refused_with_its_name(text: str) -> None:
     with pytest.raises(FileRefusedError, match=r"^The file is not valid JSON: line \d+ cannot be read\.$"):
         parse_json(text, "The file")
+
+
+@pytest.mark.parametrize("others", ["", '"b": 1, ', '"b": 1, "c": {"a": 2}, '])
+def test_a_name_is_removed_as_often_as_it_is_there(others: str) -> None:
+    thousands = ", ".join(['"a": [1]'] * 3_000)
+    for text in (f"{others}{thousands}", f"{thousands}, {others}{thousands}", f'"a": 0, {others}"a": 1'):
+        document = parse_json(f"{{ {text} }}", "It")
+        assert document.without(("a",)).value == json.loads(f"{{{others.removesuffix(', ')}}}")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.library.macros import Draws, MacroNames, drawn, expand
+from core.library.macros import MOST_NESTED, Draws, MacroNames, drawn, expand
 
 NAMES = MacroNames(char="Kara", user="Tom", values={"original": "The rules."})
 DRAWS = Draws("story", "7")
@@ -90,3 +90,14 @@ def test_any_text_is_expanded_without_an_error(text: str) -> None:
 
 def test_many_openings_take_no_more_time_than_their_length() -> None:
     assert expanded("{{a" * 100_000) == "{{a" * 100_000
+
+
+@pytest.mark.parametrize("more", [0, 1, 2])
+def test_macros_within_too_many_others_stay_and_those_around_them_are_expanded(more: int) -> None:
+    deepest = f"{'{{reverse:' * MOST_NESTED}{'{{char}}' * more}ab{'}}' * MOST_NESTED} {{{{char}}}}"
+    assert expanded(deepest) == f"{'{{char}}' * more}ab Kara"
+
+
+@pytest.mark.parametrize("macro", ["{{x", "{{x <user>", "{{random:a,b"])
+def test_many_macros_within_each_other_take_no_more_time_than_their_length(macro: str) -> None:
+    assert expanded(macro * 20_000 + "}}" * 20_000)

@@ -14,6 +14,7 @@ from core.text.quotes import without_half_pairs
         ("The “Fox” of the “Salt", "The “Fox” of the Salt"),
         ('the "Salt Jury', "the Salt Jury"),
         ("„Der Fuchs", "Der Fuchs"),
+        ("Elle dit « bonjour à tous", "Elle dit bonjour à tous"),
         ("“", ""),
         ("Kara “the Fox” Venn", "Kara “the Fox” Venn"),
         ("»Der Fuchs« und „das Salz“", "»Der Fuchs« und „das Salz“"),

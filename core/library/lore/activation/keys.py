@@ -2,7 +2,8 @@
 
 A whole word ends where no letter, digit or underscore of any script follows. SillyTavern takes ASCII alone
 for letters, so that there “caf” is a word in “café”; here it is not. Scripts without spaces have no
-boundaries, so in them every place is one, as there.
+boundaries, so in them every place is one, as there. Whether a letter and its accent are one character or two
+does not count, in keys and in texts.
 """
 
 import re
@@ -12,6 +13,7 @@ from typing import Any, Final
 import regex
 
 from core.text.analysis.repetition import UNSPACED
+from core.text.graphemes import composed
 
 SECONDS: Final = 0.05
 """The time limit of one expression on one text."""
@@ -35,7 +37,8 @@ _EVERYTHING: Final = r"[\s\S]"
 _LITERAL = re.compile(r"[^\\^$.|?*+()\[\]{}\x00-\x1f]+\Z")
 _LINE_END = re.compile(r"\\[snrvf]|\n")
 _FLAGS: Final = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
-_PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|\{\d+(?:,\d*)?\}|.", re.DOTALL)
+# A class without an end reaches to that of the text, so that each of its letters is read once.
+_PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]])*+(?:\]|\Z)|\{\d+(?:,\d*)?\}|.", re.DOTALL)
 _TOKENS = re.compile(r"\((?:\?(?:<?[=!]|:|P?<\w+>))?|" + _PARTS.pattern, re.DOTALL)
 # What could match the mark between two messages, or tell the edge of a message from that of all.
 _CROSSING = re.compile(r"\[\^|\\[SWDBAzZGKXRxucpPN0-9]|\^|\$|\(\?(?!:)|\x01|&&|--")
@@ -71,7 +74,7 @@ def read_key(
     key in slashes that is no valid expression is a plain text, and an expression that is a plain text is
     looked for as one.
     """
-    key = key.strip()
+    key = composed(key).strip()
     if not key:
         return None
     parts = _slashed(key) or ((key.replace("[^]", _EVERYTHING), "") if uses_regex else None)

@@ -11,9 +11,12 @@ from typing import Final
 
 from core.library.lore.activation.keys import Expression, Term, is_in, place_of
 from core.text.analysis.repetition import UNSPACED
+from core.text.graphemes import composed
 
 PIECES: Final = (6, 3)
 """Lengths of marks; a term has one of the first length that fits into it."""
+_MARKED: Final = 200
+"""Letters at the beginning of a term among which its mark is."""
 MOST_TEXTS: Final = 4_096
 # A word of ASCII ends also at a letter of a script without spaces, as a term does.
 _WORD = re.compile(rf"(?:(?!{UNSPACED})\w)+")
@@ -22,7 +25,7 @@ _FEW_NEW: Final = 64
 
 
 class SearchedText:
-    """A text and what was found in it.
+    """A text, composed (NFC), and what was found in it.
 
     `hits` are the numbers of its terms; `expressions` has what `matches` found, by whether the text is the
     last one and by the expression as its author wrote it.
@@ -31,8 +34,8 @@ class SearchedText:
     __slots__ = ("expressions", "found_up_to", "hits", "lowered", "raw")
 
     def __init__(self, raw: str) -> None:
-        self.raw = raw
-        self.lowered = raw.lower()
+        self.raw = composed(raw)
+        self.lowered = self.raw.lower()
         self.hits: set[int] = set()
         self.found_up_to = 0
         self.expressions: tuple[dict[str, bool], dict[str, bool]] = ({}, {})
@@ -119,7 +122,7 @@ class _Group:
             self._short.append(number)
             return
         marks = self._marks[length]
-        mark = min(_pieces(term.text, length), key=lambda piece: len(marks.get(piece, ())))
+        mark = min(_pieces(term.text[:_MARKED], length), key=lambda piece: len(marks.get(piece, ())))
         marks.setdefault(mark, []).append(number)
 
     def words_in(self, text: str) -> list[int]:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,14 @@ from core.context.tokens import estimate_tokens
 from core.context.visibility import known_to, known_to_all_of, known_to_gm
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId
-from core.domain.session.carry_over import CarriedLine, CarryKind, CarryOver, cleaned, problems_of
+from core.domain.session.carry_over import (
+    LONGEST_LINE,
+    CarriedLine,
+    CarryKind,
+    CarryOver,
+    cleaned,
+    problems_of,
+)
 from core.domain.session.cast import Character
 from core.domain.session.session import Session
 from core.domain.slot import Slot, first_slots
@@ -75,6 +83,23 @@ def test_every_kind_is_handed_on_with_its_label() -> None:
         ("knowledge", "Rook is a spy.", ("Rook",)),
         ("knowledge", "Nobody knows.", ()),
     }
+
+
+@pytest.mark.parametrize(
+    "long", ["x" * LONGEST_LINE, "x" * (LONGEST_LINE - 1) + " y", "\u200b"], ids=["full", "over", "unseen"]
+)
+def test_every_line_that_is_handed_on_can_be_stored_and_imported(long: str) -> None:
+    block = delta(
+        1,
+        canon_locks=[long],
+        location_updates={"where": long},
+        unresolved_threads=[{"thread": long, "stakes": long}],
+        relationship_shifts=[{"between": ["Mira", "Joss"], "change": long}],
+        items_clues_discovered=[{"thing": long, "who_found": "Joss", "why_it_matters": long}],
+    )
+    made = carry_over(chapter(), CarryOver(budget=10_000), [block], chapter=1)
+    assert cleaned(made) == made
+    assert not list(problems_of(made))
 
 
 def test_of_a_pair_and_of_a_place_the_newest_counts() -> None:

@@ -1,5 +1,7 @@
 """How a typed name finds a character of a chapter."""
 
+import unicodedata
+
 import pytest
 
 from core.domain.session.cast import Cast
@@ -33,6 +35,14 @@ def test_a_name_goes_before_another_name_and_one_that_means_two_means_none(
     typed: str, slot: Slot | None
 ) -> None:
     assert CAST.called(typed) is slot
+
+
+@pytest.mark.parametrize("name", ["Zoe\u0308", "Κ\u0390ρα", "J\u030can"])
+def test_a_name_is_found_in_each_case_and_however_its_accents_are_written(name: str) -> None:
+    cast = Cast(session(names={Slot.RED: name}), Tab1Inputs())
+    for form in ("NFC", "NFD"):
+        for typed in (name, name.lower(), name.upper()):
+            assert cast.called(unicodedata.normalize(form, typed)) is Slot.RED
 
 
 @pytest.mark.parametrize(

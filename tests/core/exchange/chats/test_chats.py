@@ -109,6 +109,13 @@ def test_swipes_become_takes_and_the_one_that_was_chosen_counts() -> None:
     assert made.further_takes == 2
 
 
+def test_a_number_of_another_swipe_loses_none_of_them() -> None:
+    stale = {**says("Kara", "We are.", "I am.", "We are."), "swipe_id": 0}
+    made = chapter(user("Who is there?"), stale)
+    assert made.body.takes == (2,)
+    assert [told(made, take)[1][3] for take in (1, 2)] == ["I am.", "We are."]
+
+
 def test_a_greeting_answers_a_prompt_without_words() -> None:
     made = chapter(says("Kara", "The lamp is out.", "Good evening.", "The lamp is out."), user("Well?"))
     assert told(made) == [(1, Role.USER, None, NO_WORDS), (1, Role.AGENT, Slot.RED, "The lamp is out.")]

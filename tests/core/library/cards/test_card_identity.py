@@ -162,3 +162,30 @@ def test_version_2_gets_lore_without_decorators_and_version_3_with_them() -> Non
     older = in_version(file.card, CardVersion.V2).value["data"]["character_book"]["entries"][0]
     assert older["content"] == "It is old."
     assert in_version(file.card, CardVersion.V3).text.encode() == text_of(card)
+
+
+@pytest.mark.parametrize(
+    "assets",
+    [
+        [],
+        [{"type": "background", "uri": "ccdefault:", "name": "main", "ext": "png"}],
+        [{"type": "icon", "uri": "__asset:0", "name": "main", "ext": "png"}, None],
+    ],
+)
+def test_a_picture_is_found_in_an_archive_whatever_else_its_card_names(assets: list[Any]) -> None:
+    before = picture(t_ext("ccv3", packed({**V3, "data": {**V3["data"], "assets": assets}})))
+    file = read_card(before, "")
+    again = read_card(write_card(file, file.card, CardFormat.CHARX).content, "")
+    assert again.picture is not None
+    assert image_data(again.picture) == image_data(before)
+    assert again.card.document.get("data", "assets")[: len(assets)] == assets
+
+
+def test_a_card_names_its_picture_once_however_often_it_goes_into_an_archive_and_out() -> None:
+    first = read_card(picture(t_ext("ccv3", packed(V3))), "")
+    named = []
+    for _ in range(2):
+        archived = read_card(write_card(first, first.card, CardFormat.CHARX).content, "")
+        named.append(archived.card.document.get("data", "assets"))
+        first = read_card(write_card(archived, archived.card, CardFormat.PNG).content, "")
+    assert named[0] == named[1]

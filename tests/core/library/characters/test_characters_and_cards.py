@@ -84,6 +84,23 @@ def test_what_was_not_taken_of_a_card_stays_in_it_when_something_else_is_changed
     assert regrouped.extensions[EXTENSION] == {**found, "group": "Harbour"}
 
 
+@pytest.mark.parametrize("empty", [[], "", None])
+def test_what_the_gm_adds_is_exported_with_a_card_whose_extensions_are_empty(empty: object) -> None:
+    plain = card({**V2, "data": {**V2["data"], "extensions": empty}})
+    after = card_with(replace(made(plain), short_description="A shade."), plain)
+    assert made(after).short_description == "A shade."
+
+
+def test_a_nickname_that_the_gm_removes_is_not_in_the_card_again() -> None:
+    nicknamed = card({**V2, "data": {**V2["data"], "nickname": "The  Keeper"}})
+    before = made(nicknamed)
+    assert before.aliases == ("The Keeper",)
+    renamed = card_with(replace(before, aliases=("Kay",)), nicknamed)
+    assert made(renamed).aliases == ("Kay",)
+    kept = card_with(replace(before, aliases=("Kay", "the keeper")), nicknamed)
+    assert kept.text("nickname") == "The  Keeper"
+
+
 def test_a_card_is_reported_with_what_it_says_of_itself() -> None:
     assert brought_by(card(SPY)) == (
         "It is also called Shade.",

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.library.card_lore import read_lore_file, rewritten
-from core.library.lore.book import MOST_ENTRIES, Logic, Lorebook, LoreEntry, Position
+from core.library.lore.book import MOST_ENTRIES, Logic, Lorebook, LoreEntry, LoreFormat, Position
 from core.library.lore.edits import find_entry, free_uid, with_changes, with_entry, without_entry
+from core.library.lore.writers import write_lorebook
 from core.library.refusal import FileRefusedError
 from core.text.cleaning import clean
 from tests.core.library.cards.card_samples import (
@@ -165,6 +166,13 @@ def test_an_edited_file_keeps_every_other_byte() -> None:
     assert made == content.replace(b'"Old."', b'"Older."')
 
 
+def test_a_book_of_a_card_whose_name_is_a_number_keeps_it() -> None:
+    content = text_of(in_card(V2, {"name": 5, "entries": [{"keys": ["lamp"], "content": "Old."}]}))
+    file = read_lore_file(content, "It")
+    made = rewritten(content, file, with_entry(file.book, replace(file.book.entries[0], content="Older.")))
+    assert made == content.replace(b'"Old."', b'"Older."')
+
+
 def test_a_file_in_another_encoding_stays_in_it() -> None:
     for encoding in ("utf-16", "utf-8-sig"):
         content = json.dumps({**WORLD, "name": "Ä"}, ensure_ascii=False).encode(encoding)
@@ -293,6 +301,22 @@ def test_edits_of_two_windows_come_together_entry_by_entry() -> None:
     ]
     assert both.token_budget == 9
     assert find_entry(both, "3") is None
+
+
+def test_an_entry_that_was_added_here_is_not_stored_in_the_place_of_one_that_was_added_elsewhere() -> None:
+    begun = read({"entries": {"0": {"uid": 0, "key": ["a"]}}})
+    there = read({"entries": {"0": {"uid": 0, "key": ["a"]}, "1": {"uid": 77, "key": ["theirs"]}}})
+    both = with_changes(there, begun, with_entry(begun, entry(free_uid(begun), "mine")))
+    stored = write_lorebook(both, LoreFormat.WORLD_INFO)
+    assert [one.keys for one in read(stored.value).entries] == [("a",), ("theirs",), ("mine",)]
+
+
+def test_no_key_of_an_entry_is_lost_by_an_edit_however_many_there_are() -> None:
+    keys = [f"key {number}" for number in range(1_500)]
+    book = read({"entries": {"0": {"uid": 0, "key": keys}}})
+    more = replace(book.entries[0], keys=(*book.entries[0].keys, "new"))
+    stored = write_lorebook(with_entry(book, more), LoreFormat.WORLD_INFO)
+    assert stored.get("entries", "0", "key") == [*keys, "new"]
 
 
 def test_an_entry_that_was_changed_elsewhere_is_not_deleted_from_here() -> None:

@@ -8,6 +8,7 @@ import pytest
 from core.domain.ids import SessionId, new_uuid
 from core.domain.proposal import Occasion
 from core.library.characters.character import LibraryCharacter, Topic, Trait
+from core.library.proposals import merging
 from core.library.proposals.exposure import after_mentions, faded, mentions, neglected
 from core.library.proposals.merging import duplicates, merged, similarity
 from core.library.proposals.of_chapter import of_exposure, of_fading, of_merging
@@ -106,6 +107,18 @@ def test_of_three_that_say_the_same_two_are_merged_first() -> None:
     assert [*duplicates(three)] == [(three[0], three[1])]
 
 
+def test_each_of_many_topics_is_read_once_and_not_for_each_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def words(text: str) -> list[str]:
+        read.append(text)
+        return text.split()
+
+    monkeypatch.setattr(merging, "words_of", words)
+    assert not [*duplicates([Topic(name=str(number)) for number in range(20)])]
+    assert len(read) <= 40
+
+
 def test_merging_keeps_every_text_once_and_the_higher_strength() -> None:
     one = Trait(name="Patient", description="She waits.", strength=0.3, sentiment=1.0)
     other = Trait(name="Patient!", description="Nothing hurries her.", strength=0.8, sentiment=0.0)
@@ -115,6 +128,9 @@ def test_merging_keeps_every_text_once_and_the_higher_strength() -> None:
     assert merged(one, replace(other, description="waits.")) == Trait(
         name="Patient", description="She waits.", strength=0.8, sentiment=0.5
     )
+    kind = merged(replace(one, description="Unkind to strangers."), replace(other, description="kind"))
+    assert kind is not None
+    assert kind.description == "Unkind to strangers.\nkind", "a text within a word is another text"
     long = replace(other, description="x" * 1_995)
     assert merged(one, long) is None, "nothing is cut"
     character = replace(mira(), traits=(one, other))

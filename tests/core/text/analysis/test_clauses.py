@@ -38,6 +38,11 @@ def test_each_of_several_clauses_has_words_enough_and_no_word_is_lost(text: str)
     assert all(letter in said for letter in text if letter.isalnum())
 
 
+def test_many_short_sentences_take_no_more_time_than_their_length() -> None:
+    [clause] = clauses_of("Well. " * 30_000)
+    assert len(clause.split()) == 30_000
+
+
 def test_spans_reach_over_a_text_and_overlap() -> None:
     assert spans_of("one two three") == ("one two three",)
     words = [str(number) for number in range(1, 13)]

@@ -55,6 +55,11 @@ def test_a_number_of_two_words_is_one_number_in_words_and_in_digits() -> None:
     assert list(known.unknown_in("thirty guards keep fifty keys")) == ["thirty", "fifty"]
 
 
+@pytest.mark.parametrize(("source", "text"), [("Zo\u00eb", "Zoe\u0308"), ("Zoe\u0308", "Zo\u00eb")])
+def test_a_name_is_known_however_its_accents_are_written(source: str, text: str) -> None:
+    assert list(Vocabulary.of([f"{source} waits."]).unknown_in(f"There {text} waits.")) == []
+
+
 def test_in_a_name_every_word_counts_whatever_its_case() -> None:
     assert list(KNOWN.unknown_in("kara", is_name=True)) == []
     assert list(KNOWN.unknown_in("the innkeeper", is_name=True)) == ["innkeeper"]

@@ -7,6 +7,7 @@ from core.library.lore.book import Logic
 from tests.core.library.lore.activation.activation_case import OURS, ST, V2, V3, Case, entry
 
 LAMP = ["The lamp is lit."]
+ONE_SIGN, TWO_SIGNS = ["Here is Zo\u00eb."], ["Here is Zoe\u0308."]
 AND_ANY, NOT_ALL, NOT_ANY, AND_ALL = Logic.AND_ANY, Logic.NOT_ALL, Logic.NOT_ANY, Logic.AND_ALL
 
 
@@ -44,6 +45,22 @@ PLAIN = (
     Case("keys of one letter are found", ST, [entry("1", "x")], ["a x b"], {"1"}),
     Case("keys of two letters are found", ST, [entry("1", "ox")], ["an ox"], {"1"}),
     Case("keys of other scripts are found", ST, [entry("1", "灯台")], ["古い灯台です"], {"1"}),
+    Case("an accent in the text may be a sign of its own", OURS, [entry("1", "Zo\u00eb")], TWO_SIGNS, {"1"}),
+    Case("an accent in a key may be a sign of its own", OURS, [entry("1", "Zoe\u0308")], ONE_SIGN, {"1"}),
+    Case(
+        "a letter of an expression is found with its accent as a sign of its own",
+        OURS,
+        [entry("1", "/\\bzo\u00eb\\b/i")],
+        TWO_SIGNS,
+        {"1"},
+    ),
+    Case(
+        "a whole word ends behind an accent that is a sign of its own",
+        OURS,
+        [entry("1", "zoe", whole_words=True)],
+        TWO_SIGNS,
+        set(),
+    ),
 )
 
 CASE = (

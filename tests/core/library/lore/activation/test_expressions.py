@@ -1,12 +1,14 @@
 """Which plain texts a regular expression needs, by which it is found without being tried on every text."""
 
 import re
+import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.library.lore.activation.keys import MOST_NEEDED, Expression, Term, is_in, needed_terms
+from core.library.lore.activation.keys import MOST_NEEDED, Expression, Term, is_in, needed_terms, read_key
+from core.library.lore.activation.term_index import TermIndex
 
 
 def needed(pattern: str, flags: str = "") -> list[str]:
@@ -84,3 +86,21 @@ def test_no_match_of_an_expression_is_without_one_of_the_texts_that_it_needs(
     text = data.draw(st.from_regex(re.compile(pattern, re.IGNORECASE if ignores_case else 0)))
     found = [is_in(term, text if term.is_case_sensitive else text.lower()) for term in terms]
     assert any(found) or not found
+
+
+def test_a_book_of_classes_without_an_end_is_read_in_no_more_time_than_its_length() -> None:
+    key = f"/{'[' * 3_990}/"
+    for _ in range(20):
+        assert read_key(key, uses_regex=True, is_case_sensitive=True, is_whole_word=True) is None
+
+
+def test_a_key_as_long_as_a_file_takes_little_room_beside_it() -> None:
+    term = Term("ab cd " * 100_000, is_case_sensitive=False, is_whole_word=False)
+    index = TermIndex()
+    tracemalloc.start()
+    try:
+        number = index.number_of(term)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
+    assert index.searched(f"Here is {term.text}.").hits == {number}
