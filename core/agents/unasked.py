@@ -18,6 +18,7 @@ from core.domain.agent_role import AgentRole
 from core.providers.base import OutputSchema
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
+from core.text.numbers import counted
 
 LONGEST_REASON: Final = 300
 _DECISION: Final = record(reason={"type": "string", "maxLength": LONGEST_REASON}, speaks={"type": "boolean"})
@@ -50,7 +51,7 @@ def addition(style: PromptStyle, seconds: int) -> UnaskedPrompt:
 
 def heartbeat(style: PromptStyle, prompts: int) -> UnaskedPrompt:
     """Return the question whether a character that was silent for that many prompts asks for a word."""
-    return _asked("heartbeat", style, prompts="1 prompt" if prompts == 1 else f"{prompts:,} prompts")
+    return _asked("heartbeat", style, prompts=counted(prompts, "prompt"))
 
 
 def speaks(text: str) -> bool:
@@ -74,8 +75,7 @@ def in_words(seconds: int) -> str:
     """Return a length of time, such as `5 minutes`."""
     for unit, size in (("hour", 3_600), ("minute", 60), ("second", 1)):
         if seconds >= size:
-            count = seconds // size
-            return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"
+            return counted(seconds // size, unit)
     return "a moment"
 
 

@@ -20,6 +20,7 @@ from core.context.segments import (
     priority_of,
 )
 from core.text.delimiters import SegmentName
+from core.text.numbers import counted
 
 WINDOW_NOTES: Final = "WINDOW_NOTES"
 """The name under which the parts of an input list what is known of some of them; no model is sent it."""
@@ -65,8 +66,7 @@ def _place_text(name: str, recency: int | None, relevance: int | None) -> str:
         return ""
     said = [f"reduced {_ORDER[priority - 1]}"]
     if recency is not None:
-        prompts = "prompt" if recency == 1 else "prompts"
-        said.append(f"newest {recency:,} {prompts} ago" if recency else "up to now")
+        said.append(f"newest {counted(recency, 'prompt')} ago" if recency else "up to now")
     if relevance is not None:
         said.append(f"{_percent(relevance, 100)} for this prompt")
     return ", ".join(said)

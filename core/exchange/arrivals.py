@@ -24,6 +24,7 @@ from core.library.json_document import parse_json
 from core.library.lore.readers import holds_lorebook
 from core.library.refusal import FileRefusedError
 from core.text.cleaning import clean_line, is_blank
+from core.text.numbers import counted
 
 CHAT_ENDING: Final = ".jsonl"
 LONGEST_PATHS: Final = 20_000
@@ -139,7 +140,7 @@ def _lorebook(content: bytes, file_name: str) -> Arrival:
         file_name=file_name,
         content=content,
         name=file_name if is_blank(file.book.name) else clean_line(file.book.name),
-        lines=(f"A lorebook with {count:,} {'entry' if count == 1 else 'entries'}.",),
+        lines=(f"A lorebook with {counted(count, 'entry', 'entries')}.",),
     )
 
 

@@ -18,6 +18,7 @@ from core.gateway.cashier import Cashier, PlannedCall
 from core.providers.base import ProviderError
 from core.providers.embedding.base import Embedder, Embedding, Vector
 from core.text.cleaning import clean, clean_line
+from core.text.numbers import counted
 
 EMBEDDING_VERSION: Final = "embedding@1"
 """The prompt version in artifacts of calls that make vectors, which have no prompt."""
@@ -123,5 +124,4 @@ def described(vectors: Sequence[Vector]) -> str:
     digest = sha256()
     for vector in vectors:
         digest.update(struct.pack(f"<{len(vector)}d", *vector))
-    count = "1 vector" if len(vectors) == 1 else f"{len(vectors):,} vectors"
-    return f"{count} of {len(vectors[0]):,} numbers, SHA-256 {digest.hexdigest()}"
+    return f"{counted(len(vectors), 'vector')} of {len(vectors[0]):,} numbers, SHA-256 {digest.hexdigest()}"

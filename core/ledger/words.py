@@ -4,6 +4,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 from core.ledger.sums import Sum
+from core.text.numbers import counted
 
 NO_CALL: Final = "No model has been called yet."
 _CENT: Final = Decimal("0.01")
@@ -22,7 +23,7 @@ def dollars(amount: Decimal) -> str:
 def total_text(total: Sum) -> str:
     """Return what calls cost together, such as `$0.31 and 3 calls of unknown price`."""
     known = total.calls - total.unknown
-    beside = f"{total.unknown:,} {'call' if total.unknown == 1 else 'calls'} of unknown price"
+    beside = f"{counted(total.unknown, 'call')} of unknown price"
     if not total.unknown:
         return dollars(total.amount)
     return f"{dollars(total.amount)} and {beside}" if known else beside

@@ -1,9 +1,14 @@
-"""Reads numbers from the text of fields, files and models."""
+"""Reads numbers from the text of fields, files and models, and writes counts."""
 
 import math
 
 MAX_DIGITS = 9
 """Maximum digits of a count, within the integers of the database."""
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return a count with its noun, such as `1 item` and `2,000 items`; without `many` an s is added."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def read_count(text: str) -> int | None:

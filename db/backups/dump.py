@@ -16,6 +16,7 @@ from sqlalchemy import URL, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from core.domain.errors import ErrorCode, StorageError
+from core.text.numbers import counted
 from db.backups import client_programs
 from db.bank.vectors import PIECES_NAME as PIECES
 from db.bank.vectors import TABLE_NAME as VECTORS
@@ -133,7 +134,7 @@ async def _refuse_full(engine: AsyncEngine, *, replace: bool) -> int:
     count, last_epoch = await _count(engine)
     if count and not replace:
         raise _refusal(
-            f"The database holds {count} chapter{'s' if count > 1 else ''}; nothing was changed.",
+            f"The database holds {counted(count, 'chapter')}; nothing was changed.",
             "Restore with --replace; what is there is backed up first.",
         )
     return last_epoch

@@ -30,6 +30,7 @@ from core.library.proposals.exposure import after_mentions, named_in
 from core.text.analysis.grounding import Vocabulary
 from core.text.analysis.repetition import words_of
 from core.text.graphemes import head
+from core.text.numbers import counted
 
 _Described: Final = FactDetails | PersonDetails | PlaceDetails
 
@@ -190,7 +191,7 @@ def _noted(names: Sequence[str], one: str, several: str) -> tuple[str, ...]:
     if not names:
         return ()
     listed = ", ".join(f"“{head(name, _NAME_OF_WORDS)}”" for name in names)
-    return (f"1 item {one}: {listed}" if len(names) == 1 else f"{len(names):,} items {several}: {listed}",)
+    return (f"{counted(len(names), f'item {one}', f'items {several}')}: {listed}",)
 
 
 def _is_grounded(text: str, language: Language, told: Vocabulary) -> bool:

@@ -28,6 +28,7 @@ from core.text.analysis.repetition import words_of
 from core.text.cleaning import clean_line
 from core.text.delimiters import SegmentName
 from core.text.graphemes import head
+from core.text.numbers import counted
 
 NEWER_COUNTS: Final = "Where something newer says otherwise, that counts."
 _CHANGED: Final = (
@@ -57,9 +58,8 @@ def sheet_of(
     # By halves: measured line by line, a sheet of a thousand lines would take seconds.
     count = bisect_right(range(1, len(lines) + 1), most, key=lambda count: total(worthiest(count)))
     dropped = len(lines) - count
-    left_out = (f"{dropped:,} older lines of its sheet (no room)",) if dropped > 1 else ()
-    left_out = ("1 older line of its sheet (no room)",) if dropped == 1 else left_out
-    return worthiest(count), left_out
+    left_out = f"{counted(dropped, 'older line')} of its sheet (no room)"
+    return worthiest(count), (left_out,) if dropped else ()
 
 
 def line_text(line: Remembered) -> str:

@@ -10,6 +10,7 @@ from core.domain.requests.request import BackgroundRequest, ReplyRequest, Reques
 from core.domain.session.profile import Profile
 from core.domain.session.session_state import SessionState
 from core.storage.queue_store import QueuedRequest
+from core.text.numbers import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +109,4 @@ def _calls_before(request: Request, lane: str, entries: Sequence[QueueEntry]) ->
         )
         for entry in entries
     )
-    if not before:
-        return ""
-    return "1 call before it" if before == 1 else f"{before:,} calls before it"
+    return f"{counted(before, 'call')} before it" if before else ""

@@ -17,6 +17,7 @@ from core.engine.services.save_points.service import SavePoints
 from core.exchange.integrity.bank import not_the_newest
 from core.exchange.session_export import SessionBody, problems_of, read_records
 from core.storage.session_store import BrokenRule, SessionStore
+from core.text.numbers import counted
 
 _BATCH: Final = 100
 """Texts of calls and lorebooks to read and hash at a time."""
@@ -145,7 +146,7 @@ class Verification:
 
 def _broken(rules: Sequence[BrokenRule]) -> list[str]:
     return [
-        f"{one.rows:,} {'row' if one.rows == 1 else 'rows'} of the table {one.table} "
+        f"{counted(one.rows, 'row')} of the table {one.table} "
         f"{'breaks' if one.rows == 1 else 'break'} the rule {one.rule}"
         for one in rules
     ]

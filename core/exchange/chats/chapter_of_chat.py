@@ -22,6 +22,7 @@ from core.exchange.session_export import SessionBody
 from core.library.refusal import FileRefusedError
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
+from core.text.numbers import counted
 
 NO_WORDS: Final = "…"
 """The prompt to a character that spoke without one."""
@@ -47,13 +48,13 @@ class ChatChapter:
     @property
     def report(self) -> tuple[str, ...]:
         """Report for the GM: where each part went, and what to do next."""
-        counts = [_counted(self.prompts, "prompt"), _counted(self.replies, "reply", "replies")]
+        counts = [counted(self.prompts, "prompt"), counted(self.replies, "reply", "replies")]
         if self.further_takes:
-            counts.append(_counted(self.further_takes, "further take"))
+            counts.append(counted(self.further_takes, "further take"))
         if self.hidden:
-            counts.append(f"{_counted(self.hidden, 'hidden message')} that no character knows")
+            counts.append(f"{counted(self.hidden, 'hidden message')} that no character knows")
         if self.narrated:
-            counts.append(f"{_counted(self.narrated, 'line')} of the narrator")
+            counts.append(f"{counted(self.narrated, 'line')} of the narrator")
         lines = [", ".join(counts)]
         if self.without_slot:
             names = ", ".join(self.without_slot)
@@ -113,10 +114,6 @@ def chapter_of(messages: Sequence[Message], title: str, now: datetime) -> ChatCh
         narrated=sum(_is_line(message) for message in messages),
         without_slot=others,
     )
-
-
-def _counted(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _cast(messages: Sequence[Message]) -> tuple[dict[str, Slot], tuple[str, ...]]:

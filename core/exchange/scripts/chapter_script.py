@@ -37,6 +37,7 @@ from core.exchange.scripts.scene import read_secrets
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean_line, is_blank
 from core.text.name_list import problems_of_groups
+from core.text.numbers import counted
 
 MAX_FILE_BYTES = 5_000_000
 MAX_TITLE = 120
@@ -66,7 +67,7 @@ class ChapterScriptError(StoryEngineError):
         lines = [str(problem) for problem in self.problems[:_SHOWN_PROBLEMS]]
         if len(self.problems) > _SHOWN_PROBLEMS:
             lines.append(f"… and {len(self.problems) - _SHOWN_PROBLEMS:,} more")
-        message = f"{source} cannot be played: {len(self.problems):,} problems in it."
+        message = f"{source} cannot be played: {counted(len(self.problems), 'problem')} in it."
         super().__init__(code, message, "\n" + "\n".join(lines))
 
 

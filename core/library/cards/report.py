@@ -11,6 +11,7 @@ from core.domain.session.limits import Limits
 from core.domain.session.prompt_block import LONGEST_PROMPT_BLOCK
 from core.library.cards.card import Card
 from core.library.cards.card_file import CardFile
+from core.text.numbers import counted
 
 LONG: Final = 5_000
 """Characters that a field of a chapter holds; the report names a text that is longer."""
@@ -109,7 +110,7 @@ def report(file: CardFile) -> tuple[str, ...]:
             (offered if place.is_offered else taken).append(f"{_joined(titles)} → {place}.")
     entries = _lore_entries(file.card)
     if entries is not None:
-        offered.append(f"Lore, {entries:,} {'entry' if entries == 1 else 'entries'} → {CardTarget.LORE}.")
+        offered.append(f"Lore, {counted(entries, 'entry', 'entries')} → {CardTarget.LORE}.")
     sentences = [*file.notes, *taken, *([OFFERED, *offered] if offered else [])]
     sentences += [
         f"{one.title} has {len(one.text):,} characters, and {one.room:,} fit; "

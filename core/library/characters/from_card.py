@@ -29,6 +29,7 @@ from core.library.names import name_key
 from core.text.canonical_json import canonical
 from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
+from core.text.numbers import counted
 
 EXTENSION: Final = "story_engine"
 GRANTED: Final = ("group", "groups_visible", "is_static", "model")
@@ -76,17 +77,13 @@ def brought_by(card: Card, taken: Collection[str] = ()) -> tuple[str, ...]:
     """
     read, names = _ours(card), [one for one in other_names_of(card) if name_key(one) not in taken]
     parts = ["a short description"] if read.get("short_description") else []
-    parts += [_counted(len(read[what]), what) for what in ("traits", "topics") if read.get(what)]
+    parts += [counted(len(read[what + "s"]), what) for what in ("trait", "topic") if read.get(what + "s")]
     claims = claims_of(card)
     return (
         *((f"It is also called {', '.join(names)}.",) if names else ()),
         *((f"It brings {', '.join(parts)}.",) if parts else ()),
         *((f"It says of itself: {claims}.",) if claims else ()),
     )
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what if count > 1 else what.removesuffix('s')}"
 
 
 def character_of(

@@ -213,7 +213,7 @@ def _hint(code: ErrorCode, fault: ServiceFault) -> str:
         case ErrorCode.LLM_AUTH_ERROR:
             return KEY_HINT
         case ErrorCode.LLM_RATE_LIMITED if fault.retry_after:
-            return f"The service asks for {math.ceil(fault.retry_after)} s of patience."
+            return f"The service asks to wait {math.ceil(fault.retry_after)} s."
         case ErrorCode.LLM_REQUEST_ERROR:
             return "The settings STORYENGINE_MODEL and STORYENGINE_BASE_URL say what is asked and where."
         case _:

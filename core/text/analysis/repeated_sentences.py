@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.text.analysis.repetition import LEAST_WORDS, words_of
+from core.text.numbers import counted
 
 REPEATED_RUNS: Final = 0.6
 """The least share of its runs by which a sentence repeats a text: about one sentence in a hundred of a
@@ -41,7 +42,7 @@ class Shortened:
         """Describe for the GM what was dropped; empty for nothing."""
         if not self.dropped:
             return ()
-        what = "1 sentence that repeats" if self.dropped == 1 else f"{self.dropped:,} sentences that repeat"
+        what = counted(self.dropped, "sentence that repeats", "sentences that repeat")
         return (f"{what} what the chapter has already",)
 
 

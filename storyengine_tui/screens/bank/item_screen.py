@@ -17,6 +17,7 @@ from core.domain.session.session import Session
 from core.engine.services.bank.provenance import provenance_of
 from core.engine.services.bank.service import Bank
 from core.text.cleaning import clean_line
+from core.text.numbers import counted
 from storyengine_tui.screens.bank.item_details import NOT_PROVED, evidence_line, passages_of
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 from storyengine_tui.widgets.banner import Banner
@@ -111,4 +112,4 @@ class ItemScreen(OverlayScreen[Evidence]):
         """Copy everything."""
         text = self.query_one(PassageView).lines.text
         self.app.copy_to_clipboard(text)
-        self.query_one("#said", Static).update(Content(f"{len(text):,} characters copied."))
+        self.query_one("#said", Static).update(Content(f"{counted(len(text), 'character')} copied."))

@@ -11,6 +11,7 @@ from core.engine.engine import Engine
 from core.ledger.sums import By, Entry, Sum, sum_of, sums_by
 from core.ledger.words import NO_CALL, cost_text, dollars
 from core.text.cleaning import clean_line
+from core.text.numbers import counted
 from storyengine_tui.screens.calls.calls_view import CallsView, right
 from storyengine_tui.screens.shared.list_screen import cut
 
@@ -95,7 +96,10 @@ class MoneyView(CallsView):
         if groups > MOST_ROWS and self._by in (By.CALL, By.PROMPT):
             parts.append(f"the newest {MOST_ROWS:,} of {groups:,}")
         if self._unreadable:
-            parts.append(f"{self._unreadable:,} chapters cannot be read, and are left out")
+            they = counted(
+                self._unreadable, "chapter cannot be read, and is", "chapters cannot be read, and are"
+            )
+            parts.append(f"{they} left out")
         return " · ".join(parts)
 
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Final
 from textual.app import App
 
 from core.domain.session.language import LANGUAGES, Language, read_language
-from core.engine.services.bank.words import parts_in_words
 from core.text.cleaning import clean_line
+from core.text.numbers import counted
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ async def keep_bank(app: App[Any], session: "SessionHandle", *, is_on: bool) -> 
     if not is_on:
         app.notify(STOPPED, markup=False)
     elif unread:
-        app.notify(UNREAD.format(parts_in_words(unread)), markup=False)
+        app.notify(UNREAD.format(counted(unread, "part")), markup=False)
     else:
         app.notify(KEPT, markup=False)
 

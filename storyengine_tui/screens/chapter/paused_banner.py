@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 from textual import on
 
 from core.domain.errors import StoryEngineError
+from core.text.numbers import counted
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class PausedBanner(Banner):
         if self.queue is not None and self.queue.is_paused:
             prompts = () if session is None else session.snapshot.open_prompts
             waiting = sum(not prompt.is_processing for prompt in prompts)
-            count = "1 prompt waits" if waiting == 1 else f"{waiting:,} prompts wait"
+            count = counted(waiting, "prompt waits", "prompts wait")
             sentence = f"The queue is paused: nothing new is sent{f', and {count}' if waiting else ''}."
         if sentence != self._sentence:
             self._sentence = sentence

@@ -15,6 +15,7 @@ from core.domain.ids import RequestId
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.transcript import SEPARATOR, PieceKind
 from core.text.cleaning import clean, clean_line, word_count
+from core.text.numbers import counted
 from storyengine_tui.screens.narrative.download_row import CopyRequested
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.reading.line_view import LineView, StreamedText
@@ -261,7 +262,7 @@ class DraftCell(Vertical):
         whose = f" · as {clean_line(name)} sees it" if name else ""
         # The model comes last: a long name is cut at the end of the line.
         model = clean_line(draft.model)
-        return f"Version {draft.version}{whose} · {when} · {_words(draft.words)} · {model}"
+        return f"Version {draft.version}{whose} · {when} · {counted(draft.words, 'word')} · {model}"
 
     @property
     def _picked(self) -> int:
@@ -272,7 +273,7 @@ class DraftCell(Vertical):
 
     def _show_words(self) -> None:
         draft = self.shown
-        text = _words(draft.words if draft else word_count(self._text))
+        text = counted(draft.words if draft else word_count(self._text), "word")
         if target := draft.target_words if draft else self._target:
             text += f" of about {target:,}"
         if draft is not None and len(self.drafts) > 1:
@@ -300,7 +301,3 @@ class DraftCell(Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
         return bool(self._text) if action == "copy_all" else True
-
-
-def _words(count: int) -> str:
-    return "1 word" if count == 1 else f"{count:,} words"

@@ -13,6 +13,7 @@ from core.domain.requests.request import NarrativeRequest
 from core.domain.session.limits import Limits
 from core.domain.session.session_state import SessionState
 from core.engine.sync import notifications
+from core.text.numbers import counted
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.narrative.chapter_build import ChapterBuild
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell, DefinitionSaver
@@ -293,4 +294,4 @@ class NarrativePane(SessionTab):
     @on(CopyRequested)
     def _copy(self, event: CopyRequested) -> None:
         self.app.copy_to_clipboard(event.text)
-        self.build.say(f"{event.what} copied, {len(event.text):,} characters.")
+        self.build.say(f"{event.what} copied, {counted(len(event.text), 'character')}.")

@@ -14,6 +14,7 @@ from core.domain.requests.request import BackgroundRequest, ReplyRequest, Summar
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.sync import notifications
+from core.text.numbers import counted
 from storyengine_tui.screens.play.actions.bank_actions import BankActions
 from storyengine_tui.screens.play.actions.ending_actions import EndingActions
 from storyengine_tui.screens.play.actions.panel_actions import PanelActions
@@ -354,4 +355,4 @@ class PlayPane(SessionTab):
 
     @on(TranscriptView.Copied)
     def _say_copied(self, event: TranscriptView.Copied) -> None:
-        self.notify(f"{event.length:,} characters copied", timeout=2, markup=False)
+        self.notify(f"{counted(event.length, 'character')} copied", timeout=2, markup=False)

@@ -18,6 +18,7 @@ from core.storage.session_store import WriterInfo
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
+from core.text.numbers import counted
 from storyengine_tui.screens.play.scene import hearing_view, stage_view
 from storyengine_tui.screens.play.scene.hearing_view import HearingView
 from storyengine_tui.screens.play.scene.stage_view import StageView
@@ -230,7 +231,7 @@ def reply_failure(view: PlayView) -> tuple[str, str]:
         hint = f"Your text is back in the panel of {name}."
     others = len(view.failed_replies) - 1
     if others:
-        hint += f" {_count(others, 'later prompt')} {'is' if others == 1 else 'are'} back as well."
+        hint += f" {counted(others, 'later prompt is', 'later prompts are')} back as well."
     if request.retry_after is not None and request.retry_after > request.updated_at:
         hint += f" The service asks to wait until {request.retry_after.astimezone():%H:%M:%S}."
     return what, hint
@@ -275,10 +276,9 @@ def ending_consequences(session: Session, waiting: Sequence[Slot], new_items: in
     memory bank are to be confirmed."""
     left = session.unsummarised
     if left:
-        calls = -(-left // session.limits.chunk_size)
+        calls = counted(-(-left // session.limits.chunk_size), "summary", "summaries")
         span = PromptRange(session.boundary + 1, session.prompt_index)
-        how = "summary" if calls == 1 else "summaries"
-        first = f"{_count(left, 'prompt')} to summarise into memory first ({span.named}, {calls} {how})."
+        first = f"{counted(left, 'prompt')} to summarise into memory first ({span.named}, {calls})."
     elif session.prompt_index == 0:
         first = "Nothing has been played yet: there will be nothing to write a chapter from."
     else:
@@ -288,20 +288,14 @@ def ending_consequences(session: Session, waiting: Sequence[Slot], new_items: in
         names = ", ".join(numbered(session, slot) for slot in waiting)
         lines.append(f"Text that is not sent yet stays where it is: {names}.")
     if new_items:
-        is_new, them = ("is new", "it") if new_items == 1 else ("are new", "them")
-        what = f"{new_items:,} item{'' if new_items == 1 else 's'}"
-        lines.append(
-            f"{what} of the memory bank {is_new}: you can confirm {them} on tab 3, also after the end."
-        )
+        what = counted(new_items, "item of the memory bank is new", "items of the memory bank are new")
+        them = "it" if new_items == 1 else "them"
+        lines.append(f"{what}: you can confirm {them} on tab 3, also after the end.")
     return "\n\n".join(lines)
 
 
 def _reason(request: Request) -> str:
     return request.error_message or (request.error_code or ErrorCode.LLM_ERROR).sentence
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _short(name: str, length: int) -> str:

@@ -19,6 +19,7 @@ from core.domain.ids import RequestId
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.engine.session.session_handle import SessionHandle
+from core.text.numbers import counted
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.model_labels import (
     ModelLabel,
@@ -95,9 +96,9 @@ class LockModal(TextDialog):
         blank = [one.name for one in playing if not one.has_identity]
         lines = [
             "From then on they can be read and copied, and no longer changed:",
-            f"  • the world, {len(tab1.world):,} characters",
-            f"  • the chapter, {len(tab1.chapter):,} characters",
-            f"  • {len(playing)} agent{'s' if len(playing) > 1 else ''}: {names}",
+            f"  • the world, {counted(len(tab1.world), 'character')}",
+            f"  • the chapter, {counted(len(tab1.chapter), 'character')}",
+            f"  • {counted(len(playing), 'agent')}: {names}",
         ]
         if blank:
             lines += ["", f"Still without an identity: {', '.join(blank)}."]

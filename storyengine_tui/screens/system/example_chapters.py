@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.exchange.scripts.chapter_script import ChapterScript, load_chapter_script
+from core.text.numbers import counted
 
 _HERE = Path(__file__).parents[2]
 _NAMED = 3
@@ -26,7 +27,7 @@ class ExampleChapter:
         """The names of its characters, or how many they are."""
         agents = self.script.agents
         if len(agents) > _NAMED:
-            return f"{len(agents)} characters"
+            return counted(len(agents), "character")
         return ", ".join(agent.name for agent in agents)
 
 

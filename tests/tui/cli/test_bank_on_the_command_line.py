@@ -155,6 +155,8 @@ def test_an_item_is_added_for_those_who_know_it_and_words_of_the_story_are_kept_
     assert kept.stdout.startswith("Kept as a quote of Mira: ")
     quote = next(one for one in listed(run, "--kind", "quote") if one["text"] == "nobody crosses the bar")
     assert [(proof["prompt_index"], proof["ordinal"]) for proof in quote["evidence"]] == [(1, 1)]
+    own = run("quote", "last", "1", "Prompt number 1.", "--line", "0")
+    assert own.stdout.startswith("Kept as a quote of the GM: ")
     assert "kept as a quote already" in refusal(run("quote", "last", "1", "nobody crosses the bar"))
     for words in (
         ("1", "I never said this."),

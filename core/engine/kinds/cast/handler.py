@@ -30,6 +30,7 @@ from core.library.characters.character import LibraryCharacter
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.analysis.repetition import Source, first_repeated
+from core.text.numbers import counted
 
 Found = TypeVar("Found")
 
@@ -118,7 +119,7 @@ async def _changes(
     if isinstance(found, Failed):
         return found, records
     if found.unfounded:
-        entries = "1 entry" if found.unfounded == 1 else f"{found.unfounded:,} entries"
+        entries = counted(found.unfounded, "entry", "entries")
         records = records.noting((f"{entries} of the answer, whose words the chapter does not have",))
     made = (proposal for one in found.changes for proposal in maker.of_changes(one))
     return _own(context, made), records

@@ -58,6 +58,11 @@ def pinned(item: Item, *, is_on: bool = True) -> Item:
     return replace(item, is_pinned=is_on)
 
 
+def speaker_of(quote: Item) -> str:
+    """Return whose words a quote has, for the middle of a sentence."""
+    return "the GM" if quote.name == GM else quote.name
+
+
 def closed(item: Item, *, is_on: bool = True) -> Item:
     """Return a thread as closed, or as open again, which no model changes then; others stay as they are."""
     if not isinstance(item.details, ThreadDetails) or item.details.is_closed is is_on:

@@ -4,13 +4,14 @@ from collections.abc import Iterable
 
 from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import RequestKind
+from core.text.numbers import counted
 
 
 def failed_in_words(requests: Iterable[Request]) -> str:
     """Return what of the work for a bank failed and is not tried again by itself; empty where nothing did."""
     failed = [one.kind for one in requests if one.has_failed]
     parts = failed.count(RequestKind.EXTRACTION)
-    unread = f"{parts_in_words(parts)} could not be read" if parts else ""
+    unread = f"{counted(parts, 'part')} could not be read" if parts else ""
     unmade = "vectors not made" if RequestKind.EMBEDDING in failed else ""
     return ", ".join(filter(None, (unread, unmade)))
 
@@ -20,13 +21,7 @@ def unread_in_words(requests: Iterable[Request]) -> str:
     parts = sum(one.kind is RequestKind.EXTRACTION for one in requests)
     if not parts:
         return ""
-    are, them = ("is", "it") if parts == 1 else ("are", "them")
     return (
-        f"{parts_in_words(parts)} of this chapter {are} not read into the memory bank yet; "
-        f"the next chapter recalls nothing of {them} until then."
+        f"{counted(parts, 'part of this chapter is', 'parts of this chapter are')} not read into the memory "
+        f"bank yet; the next chapter recalls nothing of {'it' if parts == 1 else 'them'} until then."
     )
-
-
-def parts_in_words(count: int) -> str:
-    """Return how many parts of play."""
-    return "1 part" if count == 1 else f"{count:,} parts"

@@ -32,6 +32,7 @@ from core.library.refusal import FileRefusedError
 from core.storage.library_store import LibraryStore
 from core.text.cleaning import is_blank
 from core.text.name_list import problems_of_groups
+from core.text.numbers import counted
 
 LIST_HINT = "List them with `storyengine lore list`."
 NAMELESS = "A lorebook without a name"
@@ -281,7 +282,7 @@ def _report(book: KeptLorebook, wanted: str, file: LoreFile) -> list[str]:
         lines.append(f"“{book.name}” is its name in the library; the file keeps its own.")
     entries = file.book.entries
     is_on = sum(one.is_enabled for one in entries)
-    lines.append(f"{len(entries):,} {'entry' if len(entries) == 1 else 'entries'}, {is_on:,} of them on.")
+    lines.append(f"{counted(len(entries), 'entry', 'entries')}, {is_on:,} of them on.")
     if (constant := sum(one.is_constant and one.is_enabled for one in entries)) > 0:
         lines.append(f"{constant:,} always active.")
     if file.card is not None:

@@ -13,6 +13,7 @@ from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
+from core.text.numbers import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,7 @@ class Hint:
     @property
     def text(self) -> str:
         """The reason of the hint, for the GM."""
-        since = "1 prompt" if self.prompts == 1 else f"{self.prompts:,} prompts"
-        time = f" ({self.minutes:,} minutes)" if self.minutes else ""
+        time = f" ({counted(self.minutes, 'minute')})" if self.minutes else ""
         about = (
             f"; asks for a word: {self.wish}"
             if self.wish
@@ -54,7 +54,7 @@ class Hint:
             if self.thread
             else ""
         )
-        return f"silent for {since}{time}{about}"
+        return f"silent for {counted(self.prompts, 'prompt')}{time}{about}"
 
 
 def unsettled(snapshot: Snapshot) -> tuple[BackgroundRequest, ...]:

@@ -24,11 +24,13 @@ from core.domain.session.language import LANGUAGES, read_language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.kinds.bank.requests import is_extraction
+from core.engine.services.bank.changes import speaker_of
 from core.engine.services.bank.keeping import set_language
 from core.engine.services.bank.provenance import ItemProvenance
 from core.engine.services.bank.service import NO_BANK, Bank
-from core.engine.services.bank.words import failed_in_words, parts_in_words
+from core.engine.services.bank.words import failed_in_words
 from core.text.cleaning import clean_line
+from core.text.numbers import counted
 from storyengine_tui.cli.commands.chapter.play import PAUSED
 from storyengine_tui.cli.commands.chapter.sessions import (
     SessionArgument,
@@ -67,7 +69,7 @@ NOTHING_TYPED = "Name what to change, such as --name, --text or --importance; --
 async def on(session: SessionArgument) -> None:
     """Keep a memory bank of a chapter; what was played is read as soon as it is opened."""
     unread = await _keep(session, is_on=True)
-    parts = parts_in_words(len(unread))
+    parts = counted(len(unread), "part")
     more = f" {parts} of it will be read, in the background, while it is open." if unread else ""
     say(f"The chapter keeps a memory bank.{more}")
 
@@ -94,7 +96,7 @@ async def read(session: SessionArgument) -> None:
         failed = failed_in_words(opened.snapshot.requests)
     if failed:
         raise IllegalCommandError(f"{failed[0].upper()}{failed[1:]}; `storyengine queue list` says why.")
-    say(f"Read {parts_in_words(parts)}." if parts else "All of it that is in memory was read before.")
+    say(f"Read {counted(parts, 'part')}." if parts else "All of it that is in memory was read before.")
 
 
 @command(app)
@@ -238,7 +240,7 @@ async def quote(
         if said is None:
             raise IllegalCommandError(NOT_SAID.format(prompt))
         made = await closed.bank.quote(chapter, said, words)
-    say(f"Kept as a quote of {made.name}: {shown_id(made.id)}.")
+    say(f"Kept as a quote of {speaker_of(made)}: {shown_id(made.id)}.")
 
 
 @command(app)
@@ -343,7 +345,7 @@ async def _found(bank: Bank, ids: Sequence[str]) -> list[Item]:
     for wanted in ids:
         matching = [item for item in items if has_id(item, wanted)]
         if len(matching) != 1:
-            many = "No item has" if not matching else f"{len(matching):,} items have"
+            many = counted(len(matching), "item has", "items have") if matching else "No item has"
             raise IllegalCommandError(f"{many} the id “{wanted}”; `storyengine bank list` shows the ids.")
         found += matching
     return found

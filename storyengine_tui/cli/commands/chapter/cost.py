@@ -13,6 +13,7 @@ from rich.text import Text
 
 from core.ledger.sums import By, Sum, sum_of, sums_by
 from core.ledger.words import NO_CALL, cost_text
+from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import find_session
 from storyengine_tui.cli.gate import unlocked
@@ -54,7 +55,7 @@ async def cost(
     else:
         _print(by, groups, total)
     if unreadable:
-        count = "1 chapter" if unreadable == 1 else f"{unreadable} chapters"
+        count = counted(unreadable, "chapter")
         say_wrong(f"{count} cannot be read, and nothing of it is in these sums.")
 
 

@@ -40,6 +40,7 @@ from core.exchange.chapter_file import write_chapter
 from core.exchange.scripts.chapter_script import ChapterScript, load_chapter_script
 from core.text.cleaning import word_count
 from core.text.graphemes import head
+from core.text.numbers import counted
 from storyengine_tui.bootstrap import Configuration, running_engine
 from storyengine_tui.cli.commands.models.model_catalogue import ask_for_weights
 from storyengine_tui.cli.gate import unlocked
@@ -181,11 +182,11 @@ def _told(event: Event) -> str:
         return event.text
     if event.reveals is not None:
         return f"Secret {event.reveals} revealed"
-    words = word_count(event.text)
+    words = counted(word_count(event.text), "word")
     if event.role is Role.SYSTEM:
-        return f"Line stored, {words} words"
+        return f"Line stored, {words}"
     repeated = f"; it repeats {event.repeats}" if event.repeats else ""
-    return f"{event.prompt_index}) stored, {words} words in reply{repeated}"
+    return f"{event.prompt_index}) stored, {words} in reply{repeated}"
 
 
 async def _write(session: SessionHandle, out: Path) -> Path:

@@ -35,6 +35,7 @@ from core.engine.decisions import commands
 from core.engine.session.closed_session import ClosedSession
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
+from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import may_delete, read_standard_input
 from storyengine_tui.cli.gate import unlocked
@@ -196,7 +197,7 @@ def silence_line(session: Session) -> str:
 def lore_line(book: ChapterLorebook, snapshot: Snapshot) -> str:
     """Return the name of a lorebook of a chapter, how many entries it has, and who may know it."""
     label = label_now(book, snapshot.session, snapshot.tab1.profiles)
-    entries = "1 entry" if book.entry_count == 1 else f"{book.entry_count:,} entries"
+    entries = counted(book.entry_count, "entry", "entries")
     return f"“{book.name}”, {entries}, known to {names_of(label, snapshot.session)}"
 
 
@@ -210,7 +211,7 @@ async def show(session: SessionArgument) -> None:
         drafts = await reader.drafts()
         blocks = await reader.memory_blocks()
     say(f"Session {chapter.id}")
-    said = f"{chapter.prompt_index} prompts, {chapter.boundary} of them in memory"
+    said = f"{counted(chapter.prompt_index, 'prompt')}, {chapter.boundary} of them in memory"
     say(f"State: {STATE_LABELS[chapter.state]}, {said}")
     say("Cast: " + ", ".join(f"{slot.value} {name}" for slot, name in chapter.roster))
     for one in snapshot.cast.playing:
@@ -226,7 +227,8 @@ async def show(session: SessionArgument) -> None:
     for book in snapshot.lore:
         say(f"Lorebook {lore_line(book, snapshot)}")
     for draft in drafts:
-        say(f"Draft {draft.version}: {draft.words} words by {draft.model}, {draft.created_at:%Y-%m-%d %H:%M}")
+        words = counted(draft.words, "word")
+        say(f"Draft {draft.version}: {words} by {draft.model}, {draft.created_at:%Y-%m-%d %H:%M}")
     for block in blocks:
         is_delta = block.type is BlockType.TURN_DELTA
         span = f" of {PromptRange(block.first, block.last).named}" if is_delta else ""

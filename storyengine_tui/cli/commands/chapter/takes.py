@@ -9,6 +9,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.story.event import Event, Role
 from core.engine.services.takes import commands
+from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.play import PAUSED
 from storyengine_tui.cli.commands.chapter.sessions import (
@@ -36,7 +37,8 @@ async def undo(session: SessionArgument) -> None:
     async with closed_chapter(session, "undo it there") as chapter:
         await chapter.apply(lambda now: commands.undo(now, utc_now()), needs_memory=True)
         last = (await chapter.reads.load()).session.prompt_index
-    say(f"Undone: the chapter has {last} prompts now. The text is in its panel; `redo` brings it back.")
+    now = counted(last, "prompt")
+    say(f"Undone: the chapter has {now} now. The text is in its panel; `redo` brings it back.")
 
 
 async def redo(session: SessionArgument) -> None:

@@ -10,6 +10,7 @@ from core.domain.ids import SessionId
 from core.domain.session.session import SessionSummary
 from core.engine.catalog import SessionCatalog
 from core.library.book import Book
+from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
@@ -96,7 +97,7 @@ def _described(one: SessionSummary | None) -> str:
     if one is None or not one.is_readable:
         return "cannot be read"
     archived = ", archived" if one.archived_at is not None else ""
-    return f"{one.title} ({STATE_LABELS[one.state]}, {one.prompt_index} prompts{archived})"
+    return f"{one.title} ({STATE_LABELS[one.state]}, {counted(one.prompt_index, 'prompt')}{archived})"
 
 
 async def _summaries(catalog: SessionCatalog) -> dict[SessionId, SessionSummary]:

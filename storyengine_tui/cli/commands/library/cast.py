@@ -22,6 +22,7 @@ from core.library.characters.pause import EXPECTED, pause_text, read_end
 from core.library.refusal import LARGEST_FILE
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
+from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
@@ -172,7 +173,7 @@ def _lines(file: CardFile) -> list[str]:
     for one in placements(card):
         text = clean_line(one.text)
         shown = text if len(text) <= _SHOWN else f"{head(text, _SHOWN)}…"
-        lines.append(f"{one.title} ({len(one.text):,} characters): {shown}")
+        lines.append(f"{one.title} ({counted(len(one.text), 'character')}): {shown}")
     return [*lines, "", *report(file), *brought_by(card)]
 
 

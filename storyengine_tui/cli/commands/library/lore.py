@@ -20,6 +20,7 @@ from core.library.lore.kept import KeptLorebook
 from core.library.lore.key_line import shown_keys
 from core.library.refusal import LARGEST_FILE
 from core.text.cleaning import clean_line
+from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import (
@@ -79,7 +80,8 @@ async def show(file: NameOrFile) -> None:
     entries = lore_file.book.entries
     print_rows(("Entry", "Keys", "", "Order"), [_entry_cells(entry) for entry in entries])
     if console.is_terminal:
-        say(f"{len(entries):,} entries of {clean_line(lore_file.book.name) or lore_file.name}.")
+        name = clean_line(lore_file.book.name) or lore_file.name
+        say(f"{counted(len(entries), 'entry', 'entries')} of {name}.")
 
 
 def _entry_cells(entry: LoreEntry) -> tuple[str, ...]:
@@ -247,9 +249,10 @@ def _print(file: LoreFile, activation: "Activation") -> None:
     print_rows(("Active", "Entry", "Why", "Tokens"), [_cells(outcome) for outcome in outcomes])
     if not console.is_terminal:
         return
-    tokens = sum(outcome.tokens for outcome in outcomes)
+    entries = counted(len(outcomes), "entry", "entries")
+    tokens = counted(sum(outcome.tokens for outcome in outcomes), "token")
     name = clean_line(file.book.name) or file.name
-    say(f"{len(activation.active):,} of {len(outcomes):,} entries of {name}: {tokens:,} tokens.")
+    say(f"{len(activation.active):,} of {entries} of {name}: {tokens}.")
     if note := not_tried(file):
         say(note)
 

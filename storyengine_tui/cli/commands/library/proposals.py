@@ -18,6 +18,7 @@ from core.engine.session.cast_work import OVER
 from core.engine.session.session_handle import SessionHandle
 from core.library.proposals.words import about, origin, proposed, there
 from core.text.cleaning import clean_line
+from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.play import PAUSED
 from storyengine_tui.cli.commands.chapter.sessions import find_session
@@ -101,7 +102,7 @@ async def ceremony(
             for line in begun.left_alone:
                 say(f"Left alone: {line}")
             if begun.asked:
-                count = "1 question" if len(begun.asked) == 1 else f"{len(begun.asked):,} questions"
+                count = counted(len(begun.asked), "question")
                 say(f"Asking {work.model} {count} …")
             await _answered(engine, opened, begun.asked)
         _list(await engine.library.proposals.offered(), opened.id)

@@ -19,6 +19,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.requests.request import RequestState
 from core.engine.queue.entries import QueueEntry
 from core.engine.services.bank.words import failed_in_words
+from core.text.numbers import counted
 from storyengine_tui.bootstrap import (
     Configuration,
     configure,
@@ -134,9 +135,7 @@ async def _database(configuration: Configuration) -> AsyncIterator[Finding]:
     except StoryEngineError as error:
         yield Finding("database", error.message, error.hint or "See the log in the data directory.")
         return
-    yield Finding(
-        "database", f"{kind} runs, schema up to date, {count} {'chapter' if count == 1 else 'chapters'}"
-    )
+    yield Finding("database", f"{kind} runs, schema up to date, {counted(count, 'chapter')}")
     yield _pgvector(*vectors)
     if queue.is_paused:
         yield Finding("queue", "paused, nothing new begins", f"Let calls begin again: {RESUME}.")
@@ -154,7 +153,7 @@ def _gave_up(entries: Sequence[QueueEntry]) -> Iterator[Finding]:
         entry.request.state is RequestState.DEAD and not failed_in_words([entry.request]) for entry in entries
     )
     if dead:
-        calls = "1 call has" if dead == 1 else f"{dead:,} calls have"
+        calls = counted(dead, "call has", "calls have")
         yield Finding("queue", f"{calls} used up all tries; `storyengine queue list` names them")
 
 

@@ -12,6 +12,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import RequestRecord
 from core.engine.queue.control import QueueControl
 from core.engine.queue.entries import QueueEntry
+from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_queue
 from storyengine_tui.cli.commands.chapter.sessions import (
     SessionArgument,
@@ -124,7 +125,8 @@ async def clear() -> None:
     """Drop all background work that waits or has failed."""
     async with running_queue(await unlocked()) as (queue, _):
         count = await queue.clear_background()
-    say(f"Dropped {_calls(count)} of background work." if count else "There is no background work to drop.")
+    dropped = f"Dropped {counted(count, 'call')} of background work."
+    say(dropped if count else "There is no background work to drop.")
 
 
 @command(app)
@@ -176,12 +178,7 @@ async def recall(session: SessionArgument) -> None:
     if not texts:
         say("No prompt waits in that chapter.")
         return
-    count = "1 prompt is" if len(texts) == 1 else f"{len(texts):,} prompts are"
-    say(f"{count} back in their panels, in the order of play.")
-
-
-def _calls(count: int) -> str:
-    return "1 call" if count == 1 else f"{count:,} calls"
+    say(f"{counted(len(texts), 'prompt is', 'prompts are')} back in their panels, in the order of play.")
 
 
 async def _find(queue: QueueControl, name: str) -> QueueEntry:

@@ -22,6 +22,7 @@ from core.gateway.embedding_records import EMBEDDING_VERSION
 from core.ledger.sums import Entry, agent_name, sum_of
 from core.ledger.words import total_text
 from core.text.cleaning import clean, clean_line
+from core.text.numbers import counted
 from storyengine_tui.screens.calls.inputs.passages import passages_of_lore, passages_of_window
 from storyengine_tui.widgets.elapsed import elapsed_text
 from storyengine_tui.widgets.reading.memory_outline import Passage
@@ -100,7 +101,7 @@ def totals_of(calls: Sequence[CallRow]) -> str:
     failed = sum(artifact.error_code is not None for artifact in artifacts)
     usages = [artifact.usage for artifact in artifacts]
     uncounted = sum(usage.input_tokens is None and usage.output_tokens is None for usage in usages)
-    count = "1 call" if len(calls) == 1 else f"{len(calls):,} calls"
+    count = counted(len(calls), "call")
     cached = sum(usage.cached_tokens or 0 for usage in usages)
     parts = [
         f"{count}, {failed:,} of them failed or stopped" if failed else count,

@@ -9,6 +9,7 @@ from core.context.lore import NOTE_ROLE
 from core.context.window import WINDOW_NOTES, kept_share, read_notes
 from core.domain.requests.request import ReplyRequest
 from core.engine.session.session_handle import SessionHandle
+from core.text.numbers import counted
 from storyengine_tui.screens.calls.inputs.call_rows import CallRow, Segment, segments_of
 from storyengine_tui.screens.calls.inputs.passages import window_parts
 from storyengine_tui.screens.calls.inputs.text_screen import TextScreen
@@ -44,7 +45,7 @@ class PlotScreen(TextScreen):
         self._session = session
         replies = (call for call in calls if isinstance(call.request, ReplyRequest) and call.artifact.call)
         self._calls = [call for call, _ in zip(replies, range(MOST_CALLS), strict=False)][::-1]
-        self.heading = f"Inputs over time, {len(self._calls):,} calls"
+        self.heading = f"Inputs over time, {counted(len(self._calls), 'call')}"
 
     async def passages(self) -> Sequence[Passage]:
         """Return the plots."""

@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from core.domain.errors import StoryEngineError
+from core.text.numbers import counted
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
@@ -64,4 +65,4 @@ class TextScreen(OverlayScreen[None]):
         """Copy everything."""
         text = self.query_one(PassageView).lines.text
         self.app.copy_to_clipboard(text)
-        self.query_one("#said", Static).update(Content(f"{len(text):,} characters copied."))
+        self.query_one("#said", Static).update(Content(f"{counted(len(text), 'character')} copied."))

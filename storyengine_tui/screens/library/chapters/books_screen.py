@@ -14,6 +14,7 @@ from textual.widgets import DataTable
 from core.domain.ids import SessionId
 from core.domain.session.session import SessionSummary
 from core.library.book import Book
+from core.text.numbers import counted
 from storyengine_tui.screens.library.chapters.chapter_shelf import ChapterShelf
 from storyengine_tui.screens.library.chapters.chapters_screen import chapter_cells, is_open_in
 from storyengine_tui.screens.library.shelf.title_modal import NameModal
@@ -111,7 +112,7 @@ class BooksScreen(ChapterShelf[BookRow]):
         if chapter is None:
             title = cut(book.title, style="bold")
             count = len(book.chapters)
-            about = f"{count} chapter{'' if count == 1 else 's'}"
+            about = f"{counted(count, 'chapter')}"
             return title, Text(about), Text(), cut(book.author)
         number = f"  {book.number_of(chapter.id)}. "
         is_open = is_open_in(self._workspace, chapter)

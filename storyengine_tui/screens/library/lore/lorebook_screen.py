@@ -16,6 +16,7 @@ from core.domain.errors import StoryEngineError
 from core.library.lore.book import LoreEntry
 from core.library.lore.kept import KeptLorebook
 from core.library.lore.key_line import shown_keys
+from core.text.numbers import counted
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.lore.book_fields_modal import BookFieldsModal, TypedBook
 from storyengine_tui.screens.library.lore.entry_screen import EntryScreen
@@ -131,8 +132,7 @@ class LorebookScreen(LorebookEditorScreen):
             return
         entries = editor.book.entries
         is_on = sum(entry.is_enabled for entry in entries)
-        noun = "entry" if len(entries) == 1 else "entries"
-        name = f"{editor.kept.name} · {len(entries):,} {noun}, {is_on:,} on"
+        name = f"{editor.kept.name} · {counted(len(entries), 'entry', 'entries')}, {is_on:,} on"
         note = self._note or ("" if editor.can_write else f"{editor.kept.format}: c converts it, to edit it")
         self._note = ""
         self.query_one("#heading", Static).update(Content(f"{name} · {note}" if note else name))

@@ -10,6 +10,7 @@ from core.domain.clock import utc_now
 from core.exchange.arrivals import Arrival, ArrivalKind, arrival_of, dropped_paths
 from core.exchange.library.library_files import NO_FILE, files_in, read_file
 from core.library.refusal import LARGEST_FILE, FileRefusedError
+from core.text.numbers import counted
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -106,7 +107,9 @@ class DropImport:
             return
         names = [file.name for file in files[:_NAMED]]
         more = [f"… and {len(files) - _NAMED:,} more"] if len(files) > _NAMED else []
-        question = ConfirmModal(f"Import {len(files):,} files?", "\n".join([*names, *more]), confirm="Import")
+        question = ConfirmModal(
+            f"Import {counted(len(files), 'file')}?", "\n".join([*names, *more]), confirm="Import"
+        )
 
         def answered(is_wanted: bool | None) -> None:
             if is_wanted:

@@ -9,6 +9,7 @@ from textual.widgets import Input, Static
 from core.domain.ids import ItemId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.text.numbers import counted
 from storyengine_tui.screens.bank.bank_rows import (
     KIND,
     KINDS,
@@ -88,7 +89,7 @@ class ItemReader:
     def count(self, work: str) -> str:
         """Return how many items show and are marked, and the running work."""
         count = len(self.view.rows)
-        items = f"{count:,} {self.wanted or ('item' if count == 1 else 'items')}"
+        items = f"{count:,} {self.wanted}" if self.wanted else counted(count, "item")
         marked = f"{self.view.marked_count:,} marked" if self.view.marked_count else ""
         return " · ".join(filter(None, (items, marked, work if self.wanted is not Wanted.NEW else "")))
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from core.domain.story.memory import BlockType, MemoryBlock
+from core.text.numbers import counted
 
 PAGE = 100
 """Number of blocks on a page: they cover 700 prompts, and wrapping them takes a few milliseconds."""
@@ -87,7 +88,7 @@ def count_text(blocks: Sequence[MemoryBlock], work: str) -> str:
     """Return how many blocks there are, about which prompts, and what is being done to them."""
     if not blocks:
         return ""
-    count = "1 block" if len(blocks) == 1 else f"{len(blocks):,} blocks"
+    count = counted(len(blocks), "block")
     last = blocks[-1].last
     text = f"{count}, prompts 1–{last:,}" if last else count
     return f"{text} · {work}" if work else text

@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.widgets import DataTable, Static
 
 from core.domain.story.memory import MemoryBlock
+from core.text.numbers import counted
 from storyengine_tui.screens.narrative.revisions.comparison import comparison_of, made_at, maker_of
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
@@ -109,4 +110,4 @@ class ComparisonScreen(OverlayScreen[None]):
         """Copy the comparison."""
         text = self._view.lines.text
         self.app.copy_to_clipboard(text)
-        self.query_one("#said", Static).update(Content(f"{len(text):,} characters copied."))
+        self.query_one("#said", Static).update(Content(f"{counted(len(text), 'character')} copied."))

@@ -13,6 +13,7 @@ from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.changes.canon import stale_blocks
 from core.engine.services.takes.commands import LockMark
+from core.text.numbers import counted
 from storyengine_tui.screens.narrative.memory.block_reader import BlockReader
 from storyengine_tui.screens.narrative.memory.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.revisions.comparison import revisions_of
@@ -147,10 +148,8 @@ class MemoryRevisions:
         stale = self._reader.stale
         if not stale:
             return NOT_STALE
-        count = "one block" if len(stale) == 1 else f"{len(stale):,} blocks"
-        self._ask_for_model(
-            f"{count} made from older memory, in order", partial(self._rebuild_stale, session)
-        )
+        what = f"{counted(len(stale), 'block')} made from older memory, in order"
+        self._ask_for_model(what, partial(self._rebuild_stale, session))
         return ""
 
     async def _rebuild_one(self, session: "SessionHandle", last: int, model: str) -> bool:

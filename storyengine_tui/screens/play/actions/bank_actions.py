@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
 from core.domain.story.transcript import prefix_of
+from core.engine.services.bank.changes import speaker_of
 from core.engine.sync import notifications
 from storyengine_tui.screens.bank.item_commands import CHANGES
 from storyengine_tui.screens.play.actions.page_actions import PageActions
@@ -67,7 +68,7 @@ class BankActions(PageActions):
         quote = await session.bank.quote(session.snapshot.session, event, words)
         if self.page.shows(session):
             self.reading.transcript.action_unmark()
-            self.page.notify(QUOTED.format(quote.name), timeout=3, markup=False)
+            self.page.notify(QUOTED.format(speaker_of(quote)), timeout=3, markup=False)
 
     def action_sheet(self) -> None:
         """Show what play changed about the character of the panel."""

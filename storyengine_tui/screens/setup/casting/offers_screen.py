@@ -20,6 +20,7 @@ from core.library.cards.report import CardTarget
 from core.library.characters.offers import Offer, block_of, with_offer, with_text, without_text
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
+from core.text.numbers import counted
 from storyengine_tui.screens.setup.casting.compare_screen import ShortenModal, SlotTexts
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.banner import Banner
@@ -83,7 +84,7 @@ class OffersScreen(ListScreen[None, OfferRow]):
         self._offered = [OfferRow(one.title, one.place, one.text, offer=one) for one in offers]
         if lore is not None:
             count = lore.book.entry_count
-            text = f"“{lore.book.name}”, {count:,} {'entry' if count == 1 else 'entries'}."
+            text = f"“{lore.book.name}”, {counted(count, 'entry', 'entries')}."
             self._offered.append(OfferRow("Lore", CardTarget.LORE, text, lore=lore))
         self._put: dict[str, str] = {}
         """Texts as they were put into the chapter, where they were shortened."""
