@@ -14,7 +14,7 @@ from storyengine_tui.cli.commands.system import database, queue
 from storyengine_tui.cli.commands.system.doctor import doctor
 from storyengine_tui.cli.commands.system.password import password
 from storyengine_tui.cli.refusals import Commands
-from storyengine_tui.cli.running import command
+from storyengine_tui.cli.running import command, first_clause
 
 app = typer.Typer(
     name="storyengine",
@@ -28,20 +28,23 @@ app = typer.Typer(
 for work in (play, cost, doctor, password, database.backup):
     command(app)(work)
 command(app, "restore")(database.restore_any)
-app.add_typer(database.app, name="db")
-app.add_typer(consent.app, name="consent")
-app.add_typer(model.app, name="model")
-app.add_typer(slots.app, name="slots")
-app.add_typer(bank.app, name="bank")
-app.add_typer(book.app, name="book")
 command(app, "next")(book.next_)
 for cast_work in (proposals.assist, proposals.proposals, nature.trait, nature.topic):
     command(cast.app)(cast_work)
-app.add_typer(cast.app, name="cast")
-command(app)(proposals.ceremony)
-app.add_typer(lore.app, name="lore")
-app.add_typer(queue.app, name="queue")
+for name, group in {
+    "db": database.app,
+    "consent": consent.app,
+    "model": model.app,
+    "slots": slots.app,
+    "bank": bank.app,
+    "book": book.app,
+    "cast": cast.app,
+    "lore": lore.app,
+    "queue": queue.app,
+}.items():
+    app.add_typer(group, name=name, short_help=first_clause(group.info.help))
 for session_work in (
+    proposals.ceremony,
     *sessions.COMMANDS,
     *takes.COMMANDS,
     *scene.COMMANDS,

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import logging
 import os
+import re
 import signal
 import sys
 import traceback
@@ -44,10 +45,15 @@ def command(app: typer.Typer, name: str | None = None) -> Callable[[Command], Co
         # Typer reads the options from both.
         vars(call)["__signature__"] = known.replace(parameters=[*known.parameters.values(), option])
         call.__annotations__ = {**work.__annotations__, "debug": Debug}
-        app.command(name)(call)
+        app.command(name, short_help=first_clause(work.__doc__))(call)
         return work
 
     return register
+
+
+def first_clause(text: str | None) -> str:
+    """Return what a list of commands says of one: its sentence up to a semicolon; Typer would cut it."""
+    return " ".join(re.split(r"[;.](?=\s|$)", text or "", maxsplit=1)[0].split()) + "."
 
 
 def one_of(kind: type[StrEnum]) -> dict[str, Any]:

@@ -54,3 +54,18 @@ def test_every_state_has_words() -> None:
 def test_a_directory_that_is_not_made_by_a_start_does_not_say_so(tmp_path: Path) -> None:
     told = _directory("configuration", tmp_path / "none", "the defaults hold")
     assert told.text.endswith("is not there yet; the defaults hold")
+
+
+@pytest.mark.parametrize(
+    "group", ["", "bank", "book", "cast", "consent", "db", "lore", "model", "queue", "slots"]
+)
+def test_no_line_in_a_list_of_commands_is_cut(group: str) -> None:
+    listed = CliRunner().invoke(app, [*group.split(), "--help"], env={"COLUMNS": "80"}).output
+    commands = listed.split("Commands:")[1]
+    assert commands.count(".\n") >= 3
+    assert "..." not in commands
+
+
+@pytest.mark.parametrize("command", ["list", "fetch", "use", "show", "accounts", "key"])
+def test_a_command_on_models_can_show_a_traceback_as_the_others(command: str) -> None:
+    assert "--debug" in CliRunner().invoke(app, ["model", command, "--help"]).output

@@ -10,23 +10,20 @@ from core.config.models.accounts import LOCAL, OWN, Account, setting_of_account
 from core.config.models.model_config import ModelConfig
 from core.config.sections import ProfileName
 from core.domain.agent_role import AgentRole
+from core.text.numbers import counted
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.cli.asking import ask_hidden
 from storyengine_tui.cli.commands.models import model_catalogue
-from storyengine_tui.cli.running import run
+from storyengine_tui.cli.running import command
 from storyengine_tui.cli.words import say
 
 app = typer.Typer(help="Who answers: the local model's weights, keys, and what is set now.")
 model_catalogue.register(app)
 
 
-@app.command()
-def show() -> None:
+@command(app)
+async def show() -> None:
     """Show which model serves which agent, and where."""
-    run(_show())
-
-
-async def _show() -> None:
     configuration = configure()
     profile = configuration.settings.active()
     say(f"Profile {configuration.settings.profile}, provider {profile.provider}")
@@ -38,10 +35,9 @@ async def _show() -> None:
     agents += [(f"character {slot.value}", choice) for slot, choice in sorted(choices.characters.items())]
     for name, choice in agents:
         where = f" {accounts.of(choice.account).where}" if len(choices.account_names) > 1 else ""
-        say(
-            f"{name}: {choice.label}{where}, up to {choice.max_input_tokens:,} tokens in{_memory(choice)} "
-            f"and {choice.max_output_tokens:,} out{_limit(choice)}"
-        )
+        room = f"{choice.max_input_tokens:,} tokens in{_memory(choice)} and {choice.max_output_tokens:,} out"
+        limit = _limit(choice.requests_per_minute)
+        say(", ".join(filter(None, (f"{name}: {choice.label}{where}", f"up to {room}", limit))))
 
 
 async def said_of_key(account: Account) -> str:
@@ -52,13 +48,9 @@ async def said_of_key(account: Account) -> str:
     return f"Key: {'from the ' + key.source if key else 'none'}"
 
 
-@app.command()
-def accounts() -> None:
+@command(app)
+async def accounts() -> None:
     """List the accounts: address, where the key comes from, limits; nothing of keys and headers."""
-    run(_accounts())
-
-
-async def _accounts() -> None:
     configuration = configure()
     services = [
         one for name, one in sorted(configuration.accounts.named.items()) if one.name == name != LOCAL
@@ -67,8 +59,8 @@ async def _accounts() -> None:
         limits = [
             "" if account.is_enabled else "switched off",
             f"default model {account.model}" if account.model else "",
-            f"{account.concurrency:,} calls at once" if account.concurrency else "",
-            f"at most {account.requests_per_minute:,} calls a minute" if account.requests_per_minute else "",
+            f"{counted(account.concurrency, 'call')} at once" if account.concurrency else "",
+            _limit(account.requests_per_minute),
             f"headers {', '.join(account.headers)}" if account.headers else "",
         ]
         facts = [account.base_url, await said_of_key(account), *filter(None, limits)]
@@ -82,14 +74,13 @@ def _memory(choice: ModelConfig) -> str:
     return "" if cap is None else f" (at most {cap:,} of them memory)"
 
 
-def _limit(choice: ModelConfig) -> str:
-    limit = choice.requests_per_minute
-    return "" if limit is None else f", at most {limit:,} calls a minute"
+def _limit(rate: int | None) -> str:
+    return "" if rate is None else f"at most {counted(rate, 'call')} a minute"
 
 
-@app.command("key")
-def key_(
-    account: Annotated[
+@command(app, "key")
+async def key_(
+    name: Annotated[
         str, typer.Argument(metavar="ACCOUNT", help="An account; left out, the profile's own.")
     ] = OWN,
     profile: Annotated[
@@ -97,14 +88,10 @@ def key_(
     ] = None,
 ) -> None:
     """Store a key in the system's keyring; it is read from a hidden prompt."""
-    run(_key(account, profile))
-
-
-async def _key(name: str, wanted: ProfileName | None) -> None:
     from core.config.models.api_keys import store_api_key
 
     configuration = configure()
-    profile = wanted or configuration.settings.profile
+    profile = profile or configuration.settings.profile
     account = configuration.accounts.of(name)
     if account.name == OWN:
         account = replace(account, keyring_name=profile)

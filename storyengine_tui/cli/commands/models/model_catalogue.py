@@ -11,7 +11,7 @@ from rich.text import Text
 from core.config.files.paths import Paths
 from storyengine_tui.bootstrap import Configuration, configure
 from storyengine_tui.cli.asking import confirm, is_attended
-from storyengine_tui.cli.running import run
+from storyengine_tui.cli.running import command
 from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.models.permission.local_weights import (
     LocalModel,
@@ -35,17 +35,13 @@ HEADINGS = ("Name", "Size", "Memory", "Licence", "This machine", "Here")
 
 def register(app: typer.Typer) -> None:
     """Add the commands to `storyengine model`."""
-    app.command("list")(list_)
-    app.command("fetch")(fetch)
-    app.command("use")(use_)
+    command(app, "list")(list_)
+    command(app, "fetch")(fetch)
+    command(app, "use")(use_)
 
 
-def list_() -> None:
+async def list_() -> None:
     """List the models that can be fetched, and what this machine can carry."""
-    run(_list())
-
-
-async def _list() -> None:
     models = await local_models(configure())
     if not console.is_terminal:
         for model in models:
@@ -67,20 +63,16 @@ def _cells(model: LocalModel) -> tuple[str, ...]:
     return (entry.name, size, memory, entry.licence, model.verdict, model.place)
 
 
-def fetch(
+async def fetch(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="A model of the list; left out, the bundled one.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    is_sure: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Fetch the weights of a local model: the bundled one when the installation has none, or NAME.
 
     `all-minilm-l6-v2` is the small model by which memories are found by meaning.
     """
-    run(_fetch(name, is_sure=yes))
-
-
-async def _fetch(name: str | None, *, is_sure: bool) -> None:
     paths = configure().paths
     if name is not None and name.strip().lower() == EMBEDDING:
         await _fetch_embedding(paths, is_sure=is_sure)
@@ -138,14 +130,10 @@ def _may_fetch_from(name: str, title: str, megabytes: int, source: str) -> bool:
     )
 
 
-def use_(
+async def use_(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A model of the list that is here.")],
 ) -> None:
     """Let a model of the list answer; the bundled one ends the use of another file."""
-    run(_use(name))
-
-
-async def _use(name: str) -> None:
     entry = _named(name)
     _, note = await use(entry, configure())
     say(f"{entry.title} answers from now on. {note}".rstrip())
