@@ -162,32 +162,28 @@ class Engine(SessionCatalog):
         jobs = JobFactory(
             self._store, self._gateway, builder, writer.apply_patiently, self._bank, self.embeddings
         )
-        parts = (writer, jobs, self._clock, self._backoffs, self._switch)
+        parts = (writer, jobs, self._backoffs, self._switch)
         worker, background = RequestWorker(*parts), BackgroundWorker(*parts)
         opened = SessionHandle(
             SessionParts(
-                store=self._store,
                 writer=writer,
                 builder=builder,
                 worker=worker,
                 background=background,
-                afterthoughts=Afterthoughts(
-                    writer, background, self._clock, self._afterthoughts, self._waiting
-                ),
-                heartbeats=Heartbeats(writer, background, self._clock, self._hints),
+                afterthoughts=Afterthoughts(writer, background, self._afterthoughts, self._waiting),
+                heartbeats=Heartbeats(writer, background, self._hints),
                 auto_saver=AutoSaver(writer, self.save_points),
-                condenser=Condenser(writer, background, builder, self._clock, self.choices.condensing),
-                money=Money(self._store, writer, builder, self._gateway, self._guard, self._bank),
-                assist=Assist(self._store, writer, background, self._gateway, self._clock),
-                cast_work=CastWork(self._store, writer, background, self._gateway, self._clock),
-                clock=self._clock,
+                condenser=Condenser(writer, background, builder, self.choices.condensing),
+                money=Money(writer, builder, self._gateway, self._guard, self._bank),
+                assist=Assist(writer, background, self._gateway),
+                cast_work=CastWork(writer, background, self._gateway),
                 backoffs=self._backoffs,
                 fades_at=self._fades_at,
                 make_vectors=partial(self._make_vectors, writer, background),
                 prepare_search=partial(self._make_vectors, writer, background, of_texts=True),
             )
         )
-        self.queue.add(ChapterQueue(writer, self._clock, opened.cancel, opened.retry, background.put_back))
+        self.queue.add(ChapterQueue(writer, opened.cancel, opened.retry, background.put_back))
         return opened
 
     def _wake_lane(self, account: str) -> None:

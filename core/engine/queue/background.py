@@ -21,7 +21,7 @@ class BackgroundWorker(Worker):
 
     def wake(self) -> None:
         """Check for pending requests again; the first one starts the task."""
-        if self._task is not None and not self._task.done():
+        if self.is_running:
             super().wake()
         elif self._writer.snapshot.background and not self._is_closing:
             self.start()
@@ -37,31 +37,31 @@ class BackgroundWorker(Worker):
         await self._writer.apply(
             lambda snapshot: Changes(
                 session_id=snapshot.session.id,
-                requests=vectors_due(snapshot, self._clock(), of_texts=of_texts),
+                requests=vectors_due(snapshot, self._writer.clock(), of_texts=of_texts),
             )
         )
 
     async def stop(self, request_id: RequestId) -> None:
         """Stop work that a model has: it has failed then, and can be retried; give up work that waits."""
         if not self._stop(request_id):
-            await self._writer.apply(lambda snapshot: give_up(snapshot, request_id, self._clock()))
+            await self._writer.apply(lambda snapshot: give_up(snapshot, request_id, self._writer.clock()))
 
     async def retry(self, request_id: RequestId) -> None:
         """Queue work again at once that has failed, or waits for its next try."""
-        await self._writer.apply(lambda snapshot: try_again(snapshot, request_id, self._clock()))
+        await self._writer.apply(lambda snapshot: try_again(snapshot, request_id, self._writer.clock()))
 
     def put_back(self, request_id: RequestId) -> None:
         """Stop work that a model has, which waits for its turn again: a call of the play needs its place."""
         self._stop(request_id, is_put_back=True)
 
     def _next(self, snapshot: Snapshot) -> BackgroundRequest | None:
-        return next_background(snapshot, self._clock())
+        return next_background(snapshot, self._writer.clock())
 
     def _stop_for_close(self) -> None:
         self._stop(is_put_back=True)
 
     async def _work(self) -> float:
-        snapshot, now = self._writer.snapshot, self._clock()
+        snapshot, now = self._writer.snapshot, self._writer.clock()
         request = next_background(snapshot, now)
         if request is not None:
             await self._perform(request.id)

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 
-from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import ReplyRequest
@@ -21,13 +20,11 @@ class ChapterQueue:
     def __init__(
         self,
         writer: SessionWriter,
-        clock: Clock,
         stop: Callable[[RequestId], Awaitable[None]],
         retry: Callable[[RequestId], Awaitable[object]],
         put_back: Callable[[RequestId], object],
     ) -> None:
         self._writer = writer
-        self._clock = clock
         self._stop, self._retry, self._put_back = stop, retry, put_back
 
     @property
@@ -60,7 +57,9 @@ class ChapterQueue:
             case QueueSignal.DROP:
                 await self._drop(request_id)
             case QueueSignal.UP:
-                await self.change(lambda snapshot: changes.move_up(snapshot, request_id, self._clock()))
+                await self.change(
+                    lambda snapshot: changes.move_up(snapshot, request_id, self._writer.clock())
+                )
             case QueueSignal.BACK:
                 self._put_back(request_id)
             case _:
@@ -68,20 +67,20 @@ class ChapterQueue:
 
     async def _drop(self, request_id: RequestId) -> None:
         request = find_request(self._writer.snapshot, request_id)
-        await self.change(lambda snapshot: changes.drop(snapshot, request_id, self._clock()))
+        await self.change(lambda snapshot: changes.drop(snapshot, request_id, self._writer.clock()))
         if isinstance(request, ReplyRequest) and not request.has_failed:
             self.publish(PromptReturned(request))
 
     async def edit(self, request_id: RequestId, text: str) -> None:
         """Replace the text of a prompt that waits."""
-        await self.change(lambda snapshot: changes.edit(snapshot, request_id, text, self._clock()))
+        await self.change(lambda snapshot: changes.edit(snapshot, request_id, text, self._writer.clock()))
 
     async def recall(self) -> tuple[str, ...]:
         """Take all waiting prompts back into their composers, and return their texts in order."""
         taken: list[tuple[ReplyRequest, ...]] = []
 
         def decide(snapshot: Snapshot) -> Changes:
-            made, prompts = changes.recall(snapshot, self._clock())
+            made, prompts = changes.recall(snapshot, self._writer.clock())
             taken.append(prompts)
             return made
 
@@ -92,9 +91,11 @@ class ChapterQueue:
 
     async def clear(self) -> int:
         """Give up the work beside the play that waits, and return how much it was."""
-        if not changes.clear_background(self._writer.snapshot, self._clock()).requests:
+        if not changes.clear_background(self._writer.snapshot, self._writer.clock()).requests:
             return 0
-        made = await self._writer.apply(lambda snapshot: changes.clear_background(snapshot, self._clock()))
+        made = await self._writer.apply(
+            lambda snapshot: changes.clear_background(snapshot, self._writer.clock())
+        )
         return len(made.requests)
 
     async def change(self, decide: Callable[[Snapshot], Changes]) -> None:

@@ -2,13 +2,11 @@
 
 import asyncio
 import logging
-from abc import ABC, abstractmethod
-from contextlib import suppress
+from abc import abstractmethod
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar
 
-from core.domain.clock import Clock
 from core.domain.errors import (
     ErrorCode,
     IllegalCommandError,
@@ -31,6 +29,7 @@ from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.vectors import vectors_due
 from core.engine.scene.commands import begun
 from core.engine.sync.notifications import StorageTrouble
+from core.engine.sync.session_tasks import SessionTask
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.call_records import BUG, CallRecords, failure_of, records_without_call
 from core.gateway.cancellation import Cancellation
@@ -40,26 +39,22 @@ from core.storage.snapshot import Snapshot
 log = logging.getLogger(__name__)
 
 MAX_SLEEP_SECONDS = 60.0
-SETTLE_TIMEOUT_SECONDS = 10.0
-"""Seconds to settle a stopped call when the session is closed."""
 
 
 @dataclass(eq=False)
-class Worker(ABC):
+class Worker(SessionTask):
     """A task that runs pending requests, one at a time; woken by new requests and due retries."""
 
-    name: ClassVar[str]
+    patience = 10.0
 
     _writer: SessionWriter
     _jobs: JobFactory
-    _clock: Clock
     _backoffs: Backoffs
     _switch: QueueSwitch
     _current: tuple[RequestId, Cancellation] | None = field(default=None, init=False)
     _unwanted: set[RequestId] = field(default_factory=set, init=False)
     """Requests that were cancelled before a model had them."""
     _wake: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    _task: asyncio.Task[None] | None = field(default=None, init=False)
     _is_closing = False
 
     @property
@@ -71,18 +66,12 @@ class Worker(ABC):
         """Start the task, unless it runs already."""
         self._unwanted.clear()
         self._wake.set()
-        if self._task is not None and not self._task.done():
-            return
-        self._task = asyncio.create_task(self._run(), name=self.name)
-        self._task.add_done_callback(self._ended)
-        # A worker of a paused queue sleeps; a resume wakes it.
-        forget = self._switch.on_change(self._wake.set)
-        self._task.add_done_callback(lambda _: forget())
+        super().start()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
+        super()._ended(task)
         if task.cancelled() or (error := task.exception()) is None:
             return
-        log.error("the %s ended with an error", self.name, exc_info=error)
         if not isinstance(error, StoryEngineError):
             error = StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, BUG)
         self._writer.listeners.publish(StorageTrouble(error))
@@ -97,15 +86,11 @@ class Worker(ABC):
 
         A call that is not settled in time is repaired when the session is opened again.
         """
-        if self._task is None:
-            return
-        self._is_closing = True
-        self._stop_for_close()
-        self._wake.set()
-        done, _ = await asyncio.wait({self._task}, timeout=SETTLE_TIMEOUT_SECONDS)
-        if not done:
-            self._task.cancel()
-            await asyncio.wait({self._task}, timeout=SETTLE_TIMEOUT_SECONDS)
+        if self._task is not None:
+            self._is_closing = True
+            self._stop_for_close()
+            self._wake.set()
+        await super().aclose()
 
     @abstractmethod
     def _next(self, snapshot: Snapshot) -> Request | None:
@@ -120,18 +105,21 @@ class Worker(ABC):
         """Run the next request, if there is one; return the seconds until another may be due."""
 
     async def _run(self) -> None:
-        while not self._is_closing:
-            self._wake.clear()
-            try:
-                is_held = self._writer.lease is None or self._switch.is_paused
-                wait = MAX_SLEEP_SECONDS if is_held else await self._work()
-            except SessionLockedError:
-                log.warning("another window has become the writer")
-                continue
-            if wait > 0:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(min(wait, MAX_SLEEP_SECONDS)):
-                        await self._wake.wait()
+        # A worker of a paused queue sleeps; a resume wakes it.
+        with ExitStack() as at_end:
+            at_end.callback(self._switch.on_change(self._wake.set))
+            while not self._is_closing:
+                self._wake.clear()
+                try:
+                    is_held = self._writer.lease is None or self._switch.is_paused
+                    wait = MAX_SLEEP_SECONDS if is_held else await self._work()
+                except SessionLockedError:
+                    log.warning("another window has become the writer")
+                    continue
+                if wait > 0:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(min(wait, MAX_SLEEP_SECONDS)):
+                            await self._wake.wait()
 
     def _stop(self, request_id: RequestId | None = None, *, is_put_back: bool = False) -> bool:
         """Stop the call that runs, if it is of that request; with `is_put_back` it is not the GM's wish."""
@@ -173,7 +161,7 @@ class Worker(ABC):
             raise _NotItsTurnError
         if request.is_processing:
             return Changes(session_id=request.session_id)
-        return begun(snapshot, request, self._clock())
+        return begun(snapshot, request, self._writer.clock())
 
     async def _settle(self, request: Request, outcome: Outcome, call_records: CallRecords) -> None:
         """Settle the request; an outcome that cannot be stored becomes a failure.
@@ -188,7 +176,7 @@ class Worker(ABC):
             (failed, CallRecords()),
         ):
             if stored is None:
-                stored = records_without_call(request, failed.error, self._clock())
+                stored = records_without_call(request, failed.error, self._writer.clock())
             settlement = partial(self._settlement, request=request, outcome=settled, call_records=stored)
             try:
                 await self._writer.apply_patiently(settlement)
@@ -199,7 +187,7 @@ class Worker(ABC):
             else:
                 return
         await self._writer.apply_patiently(
-            lambda snapshot: recover_request(snapshot, request, self._clock(), self._backoffs)
+            lambda snapshot: recover_request(snapshot, request, self._writer.clock(), self._backoffs)
         )
 
     async def _outcome(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, CallRecords]:
@@ -213,7 +201,7 @@ class Worker(ABC):
         if error is None:
             return task.result()
         failure = failure_of(error, f"request {request.id}")
-        return Failed(failure), records_without_call(request, failure, self._clock())
+        return Failed(failure), records_without_call(request, failure, self._writer.clock())
 
     async def _executed(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, CallRecords]:
         snapshot = await self._writer.know_memory()
@@ -228,7 +216,7 @@ class Worker(ABC):
         if current is None or (current.state, current.attempts) != (request.state, request.attempts):
             log.warning("request %s was settled elsewhere; its answer is kept in the provenance", request.id)
             return provenance(request, call_records)
-        now = self._clock()
+        now = self._writer.clock()
         changes = settle(snapshot, current, outcome, call_records, now, self._backoffs)
         if not (changes.items and self._jobs.makes_vectors):
             return changes
@@ -267,7 +255,7 @@ class RequestWorker(Worker):
             if not await self._summarises_early(request):
                 await self._perform(request.id)
             return 0.0
-        now = self._clock()
+        now = self._writer.clock()
         due = next_retry(self._writer.snapshot, now)
         if due is None:
             return MAX_SLEEP_SECONDS
@@ -282,7 +270,9 @@ class RequestWorker(Worker):
         """Begin an early summary if a prompt fits only with the story before it shortened."""
         if not isinstance(request, ReplyRequest) or request.prompts is not None:
             return False  # a further take replaces a prompt that a summary would have
-        if request.id in self._unwanted or not may_summarise_early(self._writer.snapshot, self._clock()):
+        if request.id in self._unwanted or not may_summarise_early(
+            self._writer.snapshot, self._writer.clock()
+        ):
             return False
         try:
             snapshot = await self._writer.know_memory()
@@ -293,7 +283,7 @@ class RequestWorker(Worker):
             return False
         with suppress(IllegalCommandError):
             await self._writer.apply_patiently(
-                lambda current: commands.summarise_early(current, self._clock())
+                lambda current: commands.summarise_early(current, self._writer.clock())
             )
         return True
 

@@ -8,7 +8,6 @@ from typing import Final, Protocol
 from core.agents import assist
 from core.agents.assist import AssistRequest, SuggestedText
 from core.domain.agent_role import AgentRole
-from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
@@ -19,7 +18,6 @@ from core.engine.sync import notifications
 from core.engine.sync.notifications import Notification
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
-from core.storage.session_store import SessionStore
 
 DROP_TIMEOUT_SECONDS: Final = 5.0
 """Seconds to take a request out of the queue; after that it stays there, where the GM can drop it."""
@@ -43,11 +41,9 @@ class Watcher(Protocol):
 class Assist:
     """Asks for proposals for one session. Each is a request beside the play, in the queue like any other."""
 
-    _store: SessionStore
     _writer: SessionWriter
     _background: BackgroundWorker
     _gateway: ModelGateway
-    _clock: Clock
     _asked: set[RequestId] = field(default_factory=set, init=False)
     """The requests whose proposals are waited for."""
     _leaving: set[asyncio.Task[None]] = field(default_factory=set, init=False)
@@ -67,7 +63,7 @@ class Assist:
         return BackgroundRequest(
             slot=asked.slot,
             text=asked.to_text(),
-            **new_work(RequestKind.ASSIST, self._writer.snapshot.session.id, self._clock()),
+            **new_work(RequestKind.ASSIST, self._writer.snapshot.session.id, self._writer.clock()),
         )
 
     async def propose(self, request: BackgroundRequest, watcher: Watcher) -> SuggestedText:
@@ -113,9 +109,9 @@ class Assist:
 
     async def _proposal_of(self, request: BackgroundRequest) -> SuggestedText:
         """Return the proposal in the newest call of a request; raises StorageError."""
-        calls = await self._store.artifacts(request.session_id, request_id=request.id)
+        calls = await self._writer.store.artifacts(request.session_id, request_id=request.id)
         last = calls[-1]
-        texts = await self._store.contents(request.session_id, [last.output_ref or ""])
+        texts = await self._writer.store.contents(request.session_id, [last.output_ref or ""])
         asked, text = AssistRequest.from_text(request.text), texts[last.output_ref or ""]
         style = self._gateway.choices[AgentRole.NARRATIVE].style
         is_unfinished = last.finish_reason == "length"
@@ -144,7 +140,7 @@ class Assist:
                         case notifications.RequestFailed(request) if request.id == request_id:
                             # Not by the worker, which may not have finished with it yet.
                             await self._writer.apply(
-                                lambda snapshot: give_up(snapshot, request_id, self._clock())
+                                lambda snapshot: give_up(snapshot, request_id, self._writer.clock())
                             )
                             return
                         case notifications.RequestSettled(request) if request.id == request_id:

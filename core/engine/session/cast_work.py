@@ -13,7 +13,6 @@ from typing import Final
 
 from core.agents.proposals.asking import Question
 from core.domain.agent_role import AgentRole
-from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, StoryEngineError
 from core.domain.ids import CharacterId, RequestId
 from core.domain.proposal import Occasion, Proposal
@@ -33,7 +32,6 @@ from core.library.names import name_key
 from core.library.proposals.exposure import neglected
 from core.library.proposals.of_chapter import of_exposure, of_fading, of_merging
 from core.storage.changes import Changes
-from core.storage.session_store import SessionStore
 
 OVER: Final = (SessionState.ENDED, SessionState.NARRATING)
 """The states of a chapter that has ended."""
@@ -56,11 +54,9 @@ class Begun:
 class CastWork:
     """Asks about characters for one session, which keeps the record of the calls."""
 
-    _store: SessionStore
     _writer: SessionWriter
     _background: BackgroundWorker
     _gateway: ModelGateway
-    _clock: Clock
 
     @property
     def model(self) -> str:
@@ -73,7 +69,7 @@ class CastWork:
         Raises IllegalCommandError where nothing is missing, or where the program must not change it.
         """
         self._writer.require_writer()
-        if why := _why_not(character, self._clock()):
+        if why := _why_not(character, self._writer.clock()):
             raise IllegalCommandError(f"“{character.name}” {why}; nothing was asked.")
         if not sheet_of(character).has_gaps:
             raise IllegalCommandError(NO_GAPS)
@@ -92,13 +88,15 @@ class CastWork:
         Raises IllegalCommandError before the end of the chapter, or where the library has none of its cast.
         """
         self._writer.require_writer()
-        session, now = self._writer.snapshot.session, self._clock()
+        session, now = self._writer.snapshot.session, self._writer.clock()
         if session.state not in OVER or session.unsummarised:
             raise IllegalCommandError(NOTOVER)
-        members = members_of(session, self._writer.snapshot.tab1, await self._store.library.characters())
+        members = members_of(
+            session, self._writer.snapshot.tab1, await self._writer.store.library.characters()
+        )
         if not members:
             raise IllegalCommandError(NOBODY)
-        reader = SessionReader(self._store, session.id)
+        reader = SessionReader(self._writer.store, session.id)
         requests: list[BackgroundRequest] = []
         proposals: list[Proposal] = []
         left_alone: list[str] = []
@@ -107,7 +105,7 @@ class CastWork:
                 left_alone.append(f"{character.name} {why}")
                 continue
             texts = [event.text for event in await reader.witnessed_by(slot) if event.slot is slot]
-            known = await self._store.library.proposals(character.id, is_open=False)
+            known = await self._writer.store.library.proposals(character.id, is_open=False)
             found = _without_model(character, texts, known, session, now, with_ceremony=with_ceremony)
             proposals += await asyncio.to_thread(list, found)  # it reads all texts for each topic
             requests.append(self._asking(Work(Question.CHANGES, character.id), slot))
@@ -126,7 +124,7 @@ class CastWork:
         """Store what is new; what has failed is tried again, and what was answered stays answered."""
         session_id = self._writer.snapshot.session.id
         earlier = {
-            _subject(one): one for one in await self._store.requests(session_id) if _is_about_cast(one)
+            _subject(one): one for one in await self._writer.store.requests(session_id) if _is_about_cast(one)
         }
         fresh = [one for one in requests if _subject(one) not in earlier]
         if fresh or proposals:
@@ -145,7 +143,7 @@ class CastWork:
         return self._request(RequestKind.CEREMONY, work.to_text(), slot)
 
     def _request(self, kind: RequestKind, text: str, slot: Slot | None = None) -> BackgroundRequest:
-        new = new_work(kind, self._writer.snapshot.session.id, self._clock())
+        new = new_work(kind, self._writer.snapshot.session.id, self._writer.clock())
         return BackgroundRequest(slot=slot, text=text, **new)
 
 

@@ -3,7 +3,6 @@
 import asyncio
 
 from core.agents.context_builder import ContextBuilder
-from core.domain.clock import Clock
 from core.domain.ids import BlockId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.request_kinds import RequestKind
@@ -35,13 +34,11 @@ class Condenser(ListeningTask):
         writer: SessionWriter,
         background: BackgroundWorker,
         builder: ContextBuilder,
-        clock: Clock,
         condensing: Condensing,
     ) -> None:
         super().__init__(writer)
         self._background = background
         self._builder = builder
-        self._clock = clock
         self._condensing = condensing
         self._known: frozenset[BlockId] = frozenset()
         """Blocks that were condensed when it last asked; it looks again only after that has changed."""
@@ -69,7 +66,7 @@ class Condenser(ListeningTask):
         request = BackgroundRequest(
             prompts=range_of(run),
             audience=run[0].audience,
-            **new_work(_KIND, snapshot.session.id, self._clock()),
+            **new_work(_KIND, snapshot.session.id, self._writer.clock()),
         )
         self._known = _ids(snapshot)
         await self._background.add(request)

@@ -16,7 +16,6 @@ from core.engine.recall.reading import BankReader
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
 from core.ledger.ceilings import CeilingGuard, Reached
-from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 
 
@@ -24,7 +23,6 @@ from core.storage.snapshot import Snapshot
 class Money:
     """Forecasts and ceilings of one session. Forecasts are of the very inputs that would be sent."""
 
-    _store: SessionStore
     _writer: SessionWriter
     _builder: ContextBuilder
     _gateway: ModelGateway
@@ -63,8 +61,11 @@ class Money:
         """
         snapshot = self._writer.snapshot
         session_id = snapshot.session.id
-        events, blocks = await self._store.canon(session_id), await self._store.blocks(session_id)
-        quotes = await kept_quotes(self._store, snapshot.session)
+        events, blocks = (
+            await self._writer.store.canon(session_id),
+            await self._writer.store.blocks(session_id),
+        )
+        quotes = await kept_quotes(self._writer.store, snapshot.session)
         contexts = await asyncio.to_thread(self._parts, snapshot, events, blocks, quotes)
         total = FREE
         for context in contexts:

@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
-from core.domain.clock import Clock
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session.session_state import SessionState
@@ -14,14 +13,11 @@ from core.engine.decisions import commands
 from core.engine.sync.notifications import SessionReplaced
 from core.engine.sync.session_writer import Decide, SessionWriter
 from core.storage.changes import Changes
-from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
 
 
 async def reset_session(
-    store: SessionStore,
     writer: SessionWriter,
-    clock: Clock,
     apply_when_idle: Callable[[Decide], Awaitable[None]],
     save: Callable[[str], Awaitable[None]],
     why_not: Callable[[Snapshot], str],
@@ -31,6 +27,7 @@ async def reset_session(
     `save` creates a save point of it, and `why_not` says why it cannot be reset. Raises IllegalCommandError,
     and StorageError; then the session is as it was.
     """
+    clock = writer.clock
     commands.require_resettable(writer.snapshot, why_not(writer.snapshot))
     await apply_when_idle(lambda snapshot: Changes(session_id=snapshot.session.id))
     await save("before the chapter was reset")
@@ -45,7 +42,7 @@ async def reset_session(
     await apply_when_idle(reset)
     fresh = moves.new_session(clock(), session_id=SessionId(new_uuid()))
     try:
-        await store.create(fresh)
+        await writer.store.create(fresh)
         # Archived in its state before the reset, so that it can be restored and continued.
         await writer.apply(lambda snapshot: _in_state(snapshot, before.state, clock(), archived_at=clock()))
     except BaseException:  # cancelled too: undo an incomplete reset

@@ -4,7 +4,6 @@ from core.agents.context_builder import ContextBuilder
 from core.agents.sections.prompt_blocks import PromptOutline
 from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
-from core.domain.clock import Clock
 from core.domain.prompt_range import PromptRange
 from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.slot import Slot
@@ -22,14 +21,15 @@ class SessionEdits:
     StorageError when the store cannot save.
     """
 
-    def __init__(self, writer: SessionWriter, builder: ContextBuilder, clock: Clock) -> None:
+    def __init__(self, writer: SessionWriter, builder: ContextBuilder) -> None:
         self._writer = writer
         self._builder = builder
-        self._clock = clock
 
     async def edit_tab1(self, edit: Tab1Edit) -> None:
         """Store the GM's changes of tab 1."""
-        await self._writer.apply(lambda snapshot: tab1_commands.edit_tab1(snapshot, edit, self._clock()))
+        await self._writer.apply(
+            lambda snapshot: tab1_commands.edit_tab1(snapshot, edit, self._writer.clock())
+        )
 
     async def save_unsent(self, slot: Slot, text: str) -> None:
         """Store the unsent text in the composer of `slot`."""
@@ -38,12 +38,14 @@ class SessionEdits:
 
     async def retitle(self, title: str) -> None:
         """Give the chapter another title."""
-        await self._writer.apply(lambda snapshot: tab1_commands.retitle(snapshot, title, self._clock()))
+        await self._writer.apply(
+            lambda snapshot: tab1_commands.retitle(snapshot, title, self._writer.clock())
+        )
 
     async def define_narrative(self, text: str, target_words: int | None) -> None:
         """Store the definition of the narrative agent."""
         await self._writer.apply(
-            lambda snapshot: commands.define_narrative(snapshot, text, target_words, self._clock())
+            lambda snapshot: commands.define_narrative(snapshot, text, target_words, self._writer.clock())
         )
 
     async def correct_canon(
@@ -53,7 +55,7 @@ class SessionEdits:
         await self._writer.know_memory(is_patient=False)
         await self._writer.apply(
             lambda snapshot: commands.correct_canon(
-                snapshot, self._builder, text, prompts, self._clock(), audience=audience
+                snapshot, self._builder, text, prompts, self._writer.clock(), audience=audience
             )
         )
 
@@ -62,7 +64,7 @@ class SessionEdits:
         await self._writer.know_memory(is_patient=False)
         await self._writer.apply(
             lambda snapshot: commands.edit_prompt_blocks(
-                snapshot, self._builder, prompt_blocks, self._clock()
+                snapshot, self._builder, prompt_blocks, self._writer.clock()
             )
         )
 
@@ -74,8 +76,8 @@ class SessionEdits:
 
     async def attach_lore(self, copy: LoreCopy) -> None:
         """Attach a lorebook, or take its content over again; the next input may have entries of it."""
-        await self._writer.apply(lambda snapshot: lore_commands.attach(snapshot, copy, self._clock()))
+        await self._writer.apply(lambda snapshot: lore_commands.attach(snapshot, copy, self._writer.clock()))
 
     async def detach_lore(self, name: str) -> None:
         """Detach a lorebook; later inputs have nothing of it."""
-        await self._writer.apply(lambda snapshot: lore_commands.detach(snapshot, name, self._clock()))
+        await self._writer.apply(lambda snapshot: lore_commands.detach(snapshot, name, self._writer.clock()))

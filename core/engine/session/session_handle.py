@@ -67,21 +67,21 @@ class SessionHandle:
     """
 
     def __init__(self, parts: SessionParts) -> None:
-        store, writer, clock = parts.store, parts.writer, parts.clock
+        writer = parts.writer
         self.id = writer.snapshot.session.id
-        self._parts, self._store, self._writer, self._clock = parts, store, writer, clock
+        self._parts, self._store, self._writer, self._clock = parts, writer.store, writer, writer.clock
         self._worker, self.background = parts.worker, parts.background
         self.afterthoughts, self.heartbeats = parts.afterthoughts, parts.heartbeats
         self.money, self.assist, self.cast_work = parts.money, parts.assist, parts.cast_work
         self.fades_at, self.make_vectors = parts.fades_at, parts.make_vectors
         self.prepare_search = parts.prepare_search
-        self.reads = SessionReader(store, self.id)
-        self.edits = SessionEdits(writer, parts.builder, clock)
-        self.earlier = EarlierItems(store, writer)
-        self.keeping = BankKeeping(store, writer, self.background, clock)
-        self.takes = Takes(store, writer, self._worker, self._ask, clock)
-        self.scene = Scene(writer, parts.builder, clock)
-        self._follower, self._watch = Follower(store, writer), LeaseWatch(store, writer)
+        self.reads = SessionReader(writer.store, self.id)
+        self.edits = SessionEdits(writer, parts.builder)
+        self.earlier = EarlierItems(writer)
+        self.keeping = BankKeeping(writer, self.background)
+        self.takes = Takes(writer, self._worker, self._ask)
+        self.scene = Scene(writer, parts.builder, writer.clock)
+        self._follower, self._watch = Follower(writer), LeaseWatch(writer)
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
         self._is_closed = False
         writer.on_adopted = self._wake_workers
@@ -251,9 +251,7 @@ class SessionHandle:
         """Archive this session, close it, and start a new one in its place; return its id (design 5)."""
         self._writer.require_writer()
         new_id = await reset_session(
-            self._store,
             self._writer,
-            self._clock,
             self._apply_when_idle,
             self.create_save_point,
             partial(self.why_not, Command.RESET),

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.agents.context_builder import ContextBuilder
-from core.domain.clock import Clock
 from core.domain.requests.retry_policy import Backoffs
 from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.worker import RequestWorker
@@ -17,14 +16,12 @@ from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser
 from core.engine.session.money import Money
 from core.engine.sync.session_writer import SessionWriter
-from core.storage.session_store import SessionStore
 
 
 @dataclass(frozen=True, slots=True)
 class SessionParts:
     """The services and workers of one open session."""
 
-    store: SessionStore
     writer: SessionWriter
     builder: ContextBuilder
     worker: RequestWorker
@@ -36,7 +33,6 @@ class SessionParts:
     money: Money
     assist: Assist
     cast_work: CastWork
-    clock: Clock
     backoffs: Backoffs
     fades_at: Callable[[], datetime | None]
     """Returns the current time where items of the memory bank fade by hours, else None."""

@@ -8,49 +8,62 @@ from typing import ClassVar, Final
 from core.domain.errors import StorageError, StoryEngineError
 from core.engine.sync.notifications import Notification, StorageTrouble
 from core.engine.sync.session_writer import SessionWriter
-from core.storage.session_store import SessionStore
 
 log = logging.getLogger(__name__)
 
 
-class StoreTask(ABC):
-    """A background task that runs until it is closed."""
+CANCEL_TIMEOUT_SECONDS: Final = 10.0
+"""Seconds to wait for a task that was cancelled."""
+
+
+class SessionTask(ABC):
+    """A background task of an open session."""
 
     name: ClassVar[str]
+    patience: ClassVar[float] = 0.0
+    """Seconds to wait for running work when the session is closed, before the task is cancelled."""
+    _task: asyncio.Task[None] | None = None
 
-    def __init__(self, store: SessionStore, writer: SessionWriter) -> None:
-        self._store = store
-        self._writer = writer
-        self._task: asyncio.Task[None] | None = None
+    @property
+    def is_running(self) -> bool:
+        """Whether the task was started and has not ended."""
+        return self._task is not None and not self._task.done()
 
     def start(self) -> None:
         """Start the task, unless it runs already."""
-        if self._task is None or self._task.done():
+        if not self.is_running:
             self._task = asyncio.create_task(self._run(), name=self.name)
+            self._task.add_done_callback(self._ended)
 
     async def aclose(self) -> None:
-        """End the task; an error that has ended it already is logged."""
-        task, self._task = self._task, None
-        if task is None:
+        """End the task."""
+        if self._task is None:
             return
-        task.cancel()
-        await asyncio.wait({task})
+        _, late = await asyncio.wait({self._task}, timeout=self.patience)
+        if late:
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=CANCEL_TIMEOUT_SECONDS)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()):
             log.error("the %s ended with an error", self.name, exc_info=error)
 
     @abstractmethod
     async def _run(self) -> None:
-        """Watch until the task is cancelled."""
+        """Do the work of the task until it is cancelled."""
 
 
 RESTART_SECONDS = 2.0
 """Seconds until following restarts after an error of the store."""
 
 
-class Follower(StoreTask):
+class Follower(SessionTask):
     """A background task that publishes changes of another window and never writes."""
 
     name = "follower"
+
+    def __init__(self, writer: SessionWriter) -> None:
+        self._writer = writer
 
     async def _run(self) -> None:
         while True:
@@ -62,7 +75,7 @@ class Follower(StoreTask):
             await asyncio.sleep(RESTART_SECONDS)
 
     async def _follow(self) -> None:
-        async with self._store.follow(self._writer.snapshot.session.id) as commits:
+        async with self._writer.store.follow(self._writer.snapshot.session.id) as commits:
             # Commits between the first read and the start of listening.
             await self._writer.refresh(of_bank=True)
             async for of_bank in commits:
@@ -73,7 +86,7 @@ POLL_SECONDS = 1.0
 """Seconds between two queries for the holder of a lost lock."""
 
 
-class LeaseWatch(StoreTask):
+class LeaseWatch(SessionTask):
     """A background task that waits until the lock's connection is lost, then checks for another writer.
 
     It does not reacquire the lock, so that an idle window does not lock others out; the next change does.
@@ -81,11 +94,14 @@ class LeaseWatch(StoreTask):
 
     name = "lease watch"
 
+    def __init__(self, writer: SessionWriter) -> None:
+        self._writer = writer
+
     async def _run(self) -> None:
         while (lease := self._writer.lease) is not None:
             await lease.until_lost()
             try:
-                holder = await self._store.writer_of(lease.session_id)
+                holder = await self._writer.store.writer_of(lease.session_id)
             except StorageError as error:
                 log.warning("the writer could not be queried", exc_info=error)
             else:
@@ -95,35 +111,18 @@ class LeaseWatch(StoreTask):
                 await asyncio.sleep(POLL_SECONDS)
 
 
-CLOSE_TIMEOUT_SECONDS: Final = 5.0
-"""Seconds to wait for running work when the session is closed; work that is lost then is done later."""
+class ListeningTask(SessionTask):
+    """Background task of an open session that receives its notifications, one after the other.
 
+    It ends by itself when the listeners are closed; work that is lost then is done later.
+    """
 
-class ListeningTask(ABC):
-    """Background task of an open session that receives its notifications, one after the other."""
-
-    name: ClassVar[str]
-    """The name of the task."""
+    patience = 5.0
     failure: ClassVar[str]
     """Log message when a notification could not be followed; the session goes on."""
 
     def __init__(self, writer: SessionWriter) -> None:
         self._writer = writer
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Start to listen, unless the task runs already."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._run(), name=self.name)
-
-    async def aclose(self) -> None:
-        """Wait for running work, and end; the listeners are closed already."""
-        if self._task is None:
-            return
-        _, late = await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_SECONDS)
-        if late:
-            self._task.cancel()
-            await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_SECONDS)
 
     async def _run(self) -> None:
         with self._writer.listeners.listen() as listener:

@@ -55,7 +55,7 @@ async def test_a_play_ends_with_the_code_of_the_database_when_the_wait_is_over_a
     store: PostgresStore, script: ChapterScript, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storyengine_tui.cli.commands.chapter.play.STORAGE_WAIT", 0.05)
-    monkeypatch.setattr("core.engine.queue.worker.SETTLE_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("core.engine.queue.worker.Worker.patience", 0.05)
     outage = Outage(store)
     outage.trouble = lambda changes: FULL if with_second_reply(changes) else None
     session_id = await create(store)

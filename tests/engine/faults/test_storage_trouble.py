@@ -233,7 +233,7 @@ async def test_closing_does_not_wait_for_a_store_that_stays_away(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("core.engine.session.session_handle.CLOSE_TIMEOUT_SECONDS", 0.1)
-    monkeypatch.setattr("core.engine.queue.worker.SETTLE_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("core.engine.queue.worker.Worker.patience", 0.1)
     outage = Outage(store)
     session_id = await playable(store)
     async with window(outage, None, session_id) as session, listening(session) as ears:

@@ -9,7 +9,6 @@ from functools import partial
 from core.context.bank import BankChapter, Remembered, still_counting, this_chapter
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
-from core.domain.clock import Clock
 from core.domain.ids import SessionId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.session.language import Language
@@ -60,10 +59,8 @@ def set_language(snapshot: Snapshot, language: Language, now: datetime) -> Chang
 class BankKeeping:
     """Whether an open session keeps a memory bank."""
 
-    _store: SessionStore
     _writer: SessionWriter
     _background: BackgroundWorker
-    _clock: Clock
 
     @property
     def unread(self) -> tuple[BackgroundRequest, ...]:
@@ -74,10 +71,10 @@ class BankKeeping:
         """Keep a bank from here on, or stop; return how many parts of the chapter wait to be read."""
         if is_on:
             await self._writer.know_memory(is_patient=False)
-            events, read = await material(self._store, self._writer.snapshot.session.id)
+            events, read = await material(self._writer.store, self._writer.snapshot.session.id)
         else:
             events, read = (), ()
-        decide = partial(keep_bank, now=self._clock(), is_on=is_on, events=events, read=read)
+        decide = partial(keep_bank, now=self._writer.clock(), is_on=is_on, events=events, read=read)
         await self._writer.apply(decide)
         if not is_on:
             for running in self.unread:
@@ -86,7 +83,7 @@ class BankKeeping:
 
     async def set_language(self, language: Language) -> None:
         """Make and look for the words of its items in this language from here on."""
-        now = self._clock()
+        now = self._writer.clock()
         await self._writer.apply(lambda snapshot: set_language(snapshot, language, now))
 
     async def wait_until_read(self) -> None:
@@ -104,13 +101,12 @@ async def material(store: SessionStore, session_id: SessionId) -> tuple[Sequence
 class EarlierItems:
     """The earlier chapters of the book of an open session. Each method raises StorageError."""
 
-    def __init__(self, store: SessionStore, writer: SessionWriter) -> None:
-        self._store = store
+    def __init__(self, writer: SessionWriter) -> None:
         self._writer = writer
 
     async def chapters(self) -> Sequence[BankChapter]:
         """Return the earlier chapters of the book, as this one sees their items; none for one in no book."""
-        return (await chapters_of(self._store, self._writer.snapshot))[:-1]
+        return (await chapters_of(self._writer.store, self._writer.snapshot))[:-1]
 
     async def items(
         self,
@@ -124,7 +120,7 @@ class EarlierItems:
         Those that a later chapter replaced are not among them. Chapters in `read` are not read again; those
         that are read are put there.
         """
-        session, bank = self._writer.snapshot.session, self._store.bank
+        session, bank = self._writer.snapshot.session, self._writer.store.bank
         chapters = [*earlier, this_chapter(session)]
         ids = [one.session_id for one in chapters]
         replacements = await bank.replacements(ids) if earlier else ()

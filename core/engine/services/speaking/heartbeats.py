@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Final
 
 from core.agents.unasked import reason_of, speaks
-from core.domain.clock import Clock
 from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Artifact, BackgroundRequest
@@ -30,7 +29,6 @@ class Heartbeats:
 
     _writer: SessionWriter
     _background: BackgroundWorker
-    _clock: Clock
     _rules: HintRules
 
     async def hints(self) -> Sequence[Hint]:
@@ -65,7 +63,7 @@ class Heartbeats:
             slot=slot,
             text=str(last),
             prompts=PromptRange(index, index),
-            **new_work(RequestKind.HEARTBEAT, snapshot.session.id, self._clock()),
+            **new_work(RequestKind.HEARTBEAT, snapshot.session.id, self._writer.clock()),
         )
         await self._background.add(request)
 

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Final
 
 from core.domain.audience import Audience
-from core.domain.clock import Clock
 from core.domain.errors import StoryEngineError
 from core.domain.ids import EventId
 from core.domain.prompt_range import PromptRange
@@ -50,7 +49,6 @@ class Afterthoughts:
 
     _writer: SessionWriter
     _background: BackgroundWorker
-    _clock: Clock
     most: int
     """Maximum number of additions of a character to one reply."""
     _waiting: Waiting
@@ -64,7 +62,7 @@ class Afterthoughts:
         """Store the characters that may add something unasked, and whether any does in this chapter."""
         chosen = tuple(slots)
         await self._writer.apply(
-            lambda snapshot: speakers_changed(snapshot, chosen, self._clock(), is_on=is_on)
+            lambda snapshot: speakers_changed(snapshot, chosen, self._writer.clock(), is_on=is_on)
         )
 
     async def begin(self) -> None:
@@ -139,13 +137,13 @@ class Afterthoughts:
             text=Pause(seconds, str(opening.after.id)).text,
             prompts=PromptRange(index, index),
             audience=opening.reply.audience,
-            **new_work(RequestKind.AFTERTHOUGHT, self._writer.snapshot.session.id, self._clock()),
+            **new_work(RequestKind.AFTERTHOUGHT, self._writer.snapshot.session.id, self._writer.clock()),
         )
         await self._background.add(request)
         await self._writer.waiters.wait(request.id)
 
     def _without_open(self, snapshot: Snapshot) -> Changes:
-        requests = tuple(given_up(one, self._clock()) for one in _open(snapshot))
+        requests = tuple(given_up(one, self._writer.clock()) for one in _open(snapshot))
         return Changes(session_id=snapshot.session.id, requests=requests)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from core.agents.sections import silence
-from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId, SessionId
 from core.domain.prompt_range import PromptRange
@@ -37,32 +36,32 @@ class Takes:
     They raise the errors of `SessionHandle`; the refusals of the state machine say what to do instead.
     """
 
-    _store: SessionStore
     _writer: SessionWriter
     _worker: RequestWorker
     _send: Callable[[Ask], Awaitable[RequestId]]
-    _clock: Clock
 
     async def reroll(self, *, model: str = "") -> RequestId:
         """Ask for another take of the newest prompt, for this once with another model or `account:model`."""
-        return await self._ask(lambda snapshot: take_commands.ask_again(snapshot, self._clock(), model=model))
+        return await self._ask(
+            lambda snapshot: take_commands.ask_again(snapshot, self._writer.clock(), model=model)
+        )
 
     async def continue_reply(self) -> RequestId:
         """Ask for a take that continues the newest reply."""
         return await self._ask(
-            lambda snapshot: take_commands.ask_again(snapshot, self._clock(), continues=True)
+            lambda snapshot: take_commands.ask_again(snapshot, self._writer.clock(), continues=True)
         )
 
     async def ask_again(self, request: ReplyRequest) -> RequestId:
         """Retry a failed request for another take, or for a further reply."""
         if request.follows:
             return await self._ask(
-                lambda snapshot: take_commands.ask_further(snapshot, request.id, self._clock())
+                lambda snapshot: take_commands.ask_further(snapshot, request.id, self._writer.clock())
             )
         return await self._ask(
             lambda snapshot: take_commands.ask_again(
                 snapshot,
-                self._clock(),
+                self._writer.clock(),
                 text=request.text,
                 model=request.model,
                 continues=request.continues,
@@ -76,66 +75,68 @@ class Takes:
         if not (isinstance(request, ReplyRequest) and request.follows and request.has_failed):
             raise IllegalCommandError("Only a further reply that failed can be left out.")
         await self._writer.apply(
-            lambda snapshot: leave_out(snapshot, request, self._clock(), with_rest=with_rest)
+            lambda snapshot: leave_out(snapshot, request, self._writer.clock(), with_rest=with_rest)
         )
 
     async def rebuild_block(self, last: int, *, model: str = "") -> RequestId:
         """Ask for another revision of the block of memory that ends with prompt `last`."""
         snapshot = await self._writer.know_memory(is_patient=False)
         block = take_commands.delta_ending(snapshot, last)
-        events = await self._store.canon(snapshot.session.id, first=block.first - 1, last=last)
+        events = await self._writer.store.canon(snapshot.session.id, first=block.first - 1, last=last)
         require_places(snapshot.blocks, PromptRange(block.first, last), snapshot.marked(events))
         return await self._ask(
-            lambda snapshot: take_commands.rebuild_block(snapshot, last, self._clock(), model=model)
+            lambda snapshot: take_commands.rebuild_block(snapshot, last, self._writer.clock(), model=model)
         )
 
     async def edit_block(self, last: int, text: str, *, ordinal: int = 0) -> None:
         """Replace the block of memory that ends with prompt `last` by the GM's own revision, as JSON."""
         await self._change(
-            lambda snapshot: take_commands.edit_block(snapshot, last, text, self._clock(), ordinal=ordinal)
+            lambda snapshot: take_commands.edit_block(
+                snapshot, last, text, self._writer.clock(), ordinal=ordinal
+            )
         )
 
     async def mark_lock(self, lock: str, mark: LockMark) -> None:
         """Pin or strike a canon lock for every revision of memory, or leave it to its block again."""
         await self._writer.know_memory(is_patient=False)
         await self._writer.apply(
-            lambda snapshot: take_commands.mark_lock(snapshot, lock, mark, self._clock())
+            lambda snapshot: take_commands.mark_lock(snapshot, lock, mark, self._writer.clock())
         )
 
     async def revisions(self) -> Sequence[MemoryBlock]:
         """Return the blocks that are not canon, by their places and revisions."""
-        return await self._store.revisions(self._writer.snapshot.session.id)
+        return await self._writer.store.revisions(self._writer.snapshot.session.id)
 
     async def listed(self) -> list[tuple[Event, ...]]:
         """Return the takes of the newest prompt, each with its events in order."""
         session = self._writer.snapshot.session
-        return await takes_of(self._store, session.id, session.prompt_index)
+        return await takes_of(self._writer.store, session.id, session.prompt_index)
 
     async def count(self, prompt_index: int, text: str) -> int:
         """Return how many takes of a prompt have this text of the GM."""
-        takes = await takes_of(self._store, self._writer.snapshot.session.id, prompt_index)
+        takes = await takes_of(self._writer.store, self._writer.snapshot.session.id, prompt_index)
         return sum(events[0].text == text for events in takes)
 
     async def choose(self, take: int) -> None:
         """Make another take of the newest prompt the one that counts."""
         chosen = next((events for events in await self.listed() if events[0].take == take), ())
-        await self._change(lambda snapshot: take_commands.choose_take(snapshot, chosen, self._clock()))
+        await self._change(lambda snapshot: take_commands.choose_take(snapshot, chosen, self._writer.clock()))
 
     async def correct_reply(self, text: str) -> None:
         """Replace the newest reply by the GM's own text, as a further take."""
-        await self._change(lambda snapshot: take_commands.correct_reply(snapshot, text, self._clock()))
+        await self._change(lambda snapshot: take_commands.correct_reply(snapshot, text, self._writer.clock()))
 
     async def strike_unasked(self) -> None:
         """Take what a character added last to the newest prompt out of the story; the log keeps it."""
-        await self._change(lambda snapshot: take_commands.strike_unasked(snapshot, self._clock()))
+        await self._change(lambda snapshot: take_commands.strike_unasked(snapshot, self._writer.clock()))
 
     async def undo(self) -> None:
         """Take the newest prompt out of canon; its text returns to its composer."""
-        await self._change(lambda snapshot: take_commands.undo(snapshot, self._clock()))
+        await self._change(lambda snapshot: take_commands.undo(snapshot, self._writer.clock()))
 
     async def redo(self) -> None:
         """Bring back the prompt that was undone last."""
-        await self._change(lambda snapshot: take_commands.redo(snapshot, self._clock()))
+        await self._change(lambda snapshot: take_commands.redo(snapshot, self._writer.clock()))
 
     async def keep_partial(self, request_id: RequestId) -> None:
         """Keep what had arrived of a stopped reply as the reply."""
@@ -145,17 +146,17 @@ class Takes:
         text, may_be_silent = await self._text_of(request)
         await self._change(
             lambda snapshot: take_commands.keep_partial(
-                snapshot, request, text, self._clock(), may_be_silent=may_be_silent
+                snapshot, request, text, self._writer.clock(), may_be_silent=may_be_silent
             )
         )
 
     async def _text_of(self, request: ReplyRequest) -> tuple[str, bool]:
         """Return the text that the last call of a request received, and whether it could be silence."""
-        calls = await self._store.artifacts(request.session_id, request_id=request.id, newest=1)
+        calls = await self._writer.store.artifacts(request.session_id, request_id=request.id, newest=1)
         output = calls[-1].output_ref if calls else None
         if output is None:
             return "", False
-        text = clean((await self._store.contents(request.session_id, [output])).get(output, ""))
+        text = clean((await self._writer.store.contents(request.session_id, [output])).get(output, ""))
         return text, silence.is_allowed_by(calls[-1].prompt_version)
 
     async def _ask(self, decide: Ask) -> RequestId:

@@ -42,12 +42,12 @@ def worker(scene: Scene) -> RequestWorker:
     embeddings = EmbeddingService(gateway, None, lambda: NOW)
     builder, save = ContextBuilder(made), scene.writer.apply_patiently
     jobs = JobFactory(scene.store, gateway, builder, save, bank, embeddings)
-    return RequestWorker(scene.writer, jobs, lambda: NOW, Backoffs(), QueueSwitch())
+    return RequestWorker(scene.writer, jobs, Backoffs(), QueueSwitch())
 
 
 TASKS: dict[str, Callable[[Scene], Task]] = {
-    "follower": lambda scene: Follower(scene.store, scene.writer),
-    "lease watch": lambda scene: LeaseWatch(scene.store, scene.writer),
+    "follower": lambda scene: Follower(scene.writer),
+    "lease watch": lambda scene: LeaseWatch(scene.writer),
     "save slots": lambda scene: AutoSaver(scene.writer, SavePoints(scene.store, lambda: NOW)),
     "request worker": worker,
 }
@@ -88,7 +88,7 @@ async def test_the_loss_of_the_lock_is_told_as_soon_as_another_window_writes(
 ) -> None:
     monkeypatch.setattr("core.engine.sync.session_tasks.POLL_SECONDS", 0.0)
     scene = Scene()
-    watch = LeaseWatch(scene.store, scene.writer)
+    watch = LeaseWatch(scene.writer)
     watch.start()
     scene.lease.lose()
     for _ in range(5):
