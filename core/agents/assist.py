@@ -124,7 +124,7 @@ class AssistRequest:
 
 @dataclass(frozen=True, slots=True)
 class SuggestedText:
-    """A text that can be taken, and in words what of the answer is not in it."""
+    """A text that can be taken, and a description of the parts of the answer that it lacks."""
 
     text: str
     cut: tuple[str, ...] = ()

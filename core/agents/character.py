@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from core.agents.role.prompt_file import SEGMENTS
 from core.agents.role.setup import AgentSetup, total
-from core.agents.role.shortening import Shortened
+from core.agents.role.shortening import FittedEvents
 from core.agents.sections.recalled import recalled_of, sheet_of
 from core.agents.sections.recent_context import RecentContext
 from core.context.memory_digest import Digest
@@ -68,7 +68,7 @@ def build_context(
         lore = lore.within(setup, room - context.tokens)
         told = lore.segments(setup)
         room -= total(told)
-    short = Shortened(())
+    short = FittedEvents(())
     if context.tokens > room:
         context, short = recent.shortened(room)
     left_out = (*digest.left_out, *recent.left_out(dropped, short))

@@ -60,7 +60,7 @@ def notes_text(notes: Sequence[LoreNote]) -> str:
 
 
 def read_notes(text: str) -> tuple[LoreNote, ...]:
-    """Return notes that were kept; what is no note is left out."""
+    """Return notes as they were stored; invalid ones are left out."""
     try:
         rows = json.loads(text) if len(text) <= _LONGEST_NOTES else []
     except (ValueError, RecursionError):

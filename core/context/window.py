@@ -116,7 +116,7 @@ def notes_of(segments: Sequence[Segment]) -> str:
 
 
 def read_notes(text: str) -> tuple[WindowPart, ...]:
-    """Return the parts that were made shorter, as it was kept; what is no note is left out."""
+    """Return the parts that were made shorter, as they were stored; invalid notes are left out."""
     return tuple(
         WindowPart(row[0], row[3], Compression(CompressionMethod(row[1]), row[2]))
         for row in _rows(text)

@@ -24,7 +24,7 @@ from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.control import QueueControl
 from core.engine.queue.jobs import JobFactory
 from core.engine.queue.pause import QueueSwitch
-from core.engine.queue.vectors import look_up
+from core.engine.queue.vectors import request_of_search
 from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader
@@ -34,7 +34,7 @@ from core.engine.scene.commands import due_reveals
 from core.engine.services.save_points.auto_save import AutoSaver
 from core.engine.services.speaking.heartbeats import Heartbeats
 from core.engine.services.speaking.hints import USUAL_HINTS, HintRules
-from core.engine.services.speaking.service import USUAL_WAITING, Afterthoughts, Waiting
+from core.engine.services.speaking.service import IDLE_CLOCK, Afterthoughts, IdleClock
 from core.engine.session.assist import Assist
 from core.engine.session.cast_work import CastWork
 from core.engine.session.condenser import Condenser
@@ -77,12 +77,12 @@ class Engine(SessionCatalog):
         backoffs: Backoffs | None = None,
         afterthoughts: int = 2,
         hints: HintRules = USUAL_HINTS,
-        waiting: Waiting = USUAL_WAITING,
+        idle_clock: IdleClock = IDLE_CLOCK,
         clock: Clock = utc_now,
     ) -> None:
         super().__init__(store, choices, label=label, clock=clock)
         self._backoffs = backoffs or Backoffs()
-        self._afterthoughts, self._hints, self._waiting = afterthoughts, hints, waiting
+        self._afterthoughts, self._hints, self._idle_clock = afterthoughts, hints, idle_clock
         self._switch = QueueSwitch()
         self._bank = BankReader(store, most_items=self._most_recalled, fades_at=self._fades_at)
         self._lanes = lanes or {}
@@ -170,7 +170,7 @@ class Engine(SessionCatalog):
                 builder=builder,
                 worker=worker,
                 background=background,
-                afterthoughts=Afterthoughts(writer, background, self._afterthoughts, self._waiting),
+                afterthoughts=Afterthoughts(writer, background, self._afterthoughts, self._idle_clock),
                 heartbeats=Heartbeats(writer, background, self._hints),
                 auto_saver=AutoSaver(writer, self.save_points),
                 condenser=Condenser(writer, background, builder, self.choices.condensing),
@@ -230,7 +230,7 @@ class Engine(SessionCatalog):
             return None
         if start_seconds:
             await self.embeddings.ready(start_seconds)
-        made = await self.embeddings.embed_query(text, look_up(session_id, self._clock()))
+        made = await self.embeddings.embed_query(text, request_of_search(session_id, self._clock()))
         return None if made.vector is None else Meaning(made.vector, model, made.spans)
 
     async def aclose(self) -> None:

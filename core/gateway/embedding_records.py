@@ -10,13 +10,14 @@ from typing import Final
 
 from core.config.models.accounts import labelled
 from core.context.tokens import estimate_tokens
+from core.domain.bank.recall import Vector
 from core.domain.errors import StoryEngineError
 from core.domain.ids import ArtifactId
 from core.domain.requests.request import Artifact, Content, Request, Usage
 from core.gateway.call_records import CallRecords, agent_of
 from core.gateway.cashier import Cashier, PlannedCall
 from core.providers.base import ProviderError
-from core.providers.embedding.base import Embedder, Embedding, Vector
+from core.providers.embedding.base import Embedder, Embedding
 from core.text.cleaning import clean, clean_line
 from core.text.numbers import counted
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final
 
 from core.config.models.embedding import EmbeddingChoice
+from core.domain.bank.recall import Vector
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
@@ -27,7 +28,7 @@ from core.gateway.model_gateway import ModelGateway, ended
 from core.gateway.places import LanePlace
 from core.gateway.rate_limit import MinuteLimit
 from core.providers.base import ProviderError
-from core.providers.embedding.base import Embedder, Vector, shortened, texts_of_query
+from core.providers.embedding.base import Embedder, shortened, texts_of_query
 
 QUERY_SECONDS: Final = 0.7
 """Seconds that an input waits for the vector of its query, of the one that the memory bank may take.

@@ -133,7 +133,7 @@ class Snapshot:
         return self._known_to(slot, self._told(self.blocks), recent, self._chapter_lore, bank)
 
     def events_known_to(self, slot: Slot) -> Sequence[Event]:
-        """Return what of recent context the character in `slot` may know."""
+        """Return the events of recent context that the character in `slot` may know."""
         recent = in_scene(self.marked((*self.kept, *self.recent)), self.session.boundary)
         return self._known_to(slot, (), recent).events
 

@@ -11,7 +11,7 @@ import typer
 from pydantic import SecretStr
 
 from core.domain.errors import ErrorCode, StoryEngineError
-from storyengine_tui.cli.words import say
+from storyengine_tui.cli.printing import say
 
 
 def ask_hidden(what: str, *, otherwise: str, is_asked_twice: bool = False) -> SecretStr:

@@ -24,7 +24,7 @@ from core.exchange.scripts.chapter_script import ChapterScriptError
 from core.exchange.session_export import ImportRefusedError
 from core.library.refusal import FileRefusedError
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
-from storyengine_tui.cli.words import LOG_NAME, console, say, say_error, say_wrong, start_log
+from storyengine_tui.cli.printing import LOG_NAME, console, say, say_error, say_wrong, start_log
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""A message that names the widget it comes from."""
+"""Messages that several widgets send."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -7,6 +7,13 @@ from textual.message import Message
 from textual.widget import Widget
 
 Sender = TypeVar("Sender", bound=Widget)
+
+
+@dataclass
+class ActionRequested(Message):
+    """The user wants an action of the page, written as in a binding; the page runs it if it is possible."""
+
+    action: str
 
 
 @dataclass

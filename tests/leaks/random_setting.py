@@ -41,8 +41,8 @@ class RandomSetting:
         self.model.draws = partial(bank.answer, self.ledger)
         self.keeps_bank = random.Random(f"bank of {seed}").random() < 0.5
         self.hours = IdleHours()
-        late, hours = waiting(3600.0), self.hours.waiting
-        self.engine = Engine(self.store, self.model, CHOICES, label="here", backoffs=late, waiting=hours)
+        late, hours = waiting(3600.0), self.hours.clock
+        self.engine = Engine(self.store, self.model, CHOICES, label="here", backoffs=late, idle_clock=hours)
         self.count = self.draw.randint(2, 5)
         self.cast = first_slots(self.count)
         self.ledger.cast = frozenset(self.cast)

@@ -42,7 +42,7 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Comparison:
     """Something new, and what is or may be the same, the nearest first."""
 
     new: Item
@@ -57,14 +57,14 @@ class Update:
     text: str = ""
 
 
-def match_context(setup: AgentSetup, questions: Sequence[Question]) -> Context:
+def match_context(setup: AgentSetup, questions: Sequence[Comparison]) -> Context:
     """Return the input that asks which item each new one is the same as."""
     listed = [_choices(number, one) for number, one in enumerate(questions, start=1)]
     answers = {f"n{number}": one_of(*_letters(one), _NONE) for number, one in enumerate(questions, start=1)}
     return _context(setup, listed, OutputSchema(MATCH, record(**answers)))
 
 
-def update_context(setup: AgentSetup, questions: Sequence[Question]) -> Context:
+def update_context(setup: AgentSetup, questions: Sequence[Comparison]) -> Context:
     """Return the input that asks what each new item changes about the first of those that are known."""
     listed = [_pair(number, one) for number, one in enumerate(questions, start=1)]
     text = {} if setup.style is PromptStyle.SMALL else {"text": {"type": "string", "maxLength": LONGEST_TEXT}}
@@ -74,7 +74,7 @@ def update_context(setup: AgentSetup, questions: Sequence[Question]) -> Context:
     return _context(setup, listed, OutputSchema(UPDATE, record(**answers)))
 
 
-def as_many_as_fit(setup: AgentSetup, questions: Sequence[Question]) -> int:
+def as_many_as_fit(setup: AgentSetup, questions: Sequence[Comparison]) -> int:
     """Return how many questions one call can ask; at least one."""
     room = setup.budget - total((*setup.beginning, *setup.cue()))
     listed = [_choices(number, one) for number, one in enumerate(questions[:MOST_ASKED], start=1)]
@@ -84,7 +84,7 @@ def as_many_as_fit(setup: AgentSetup, questions: Sequence[Question]) -> int:
     return 1
 
 
-def read_match(text: str, questions: Sequence[Question]) -> list[Item | None]:
+def read_match(text: str, questions: Sequence[Comparison]) -> list[Item | None]:
     """Return the item that each new one is the same as; raise InvalidMemoryError without any answer."""
     answer = read_object(text).value
     chosen = [line(answer, f"n{number}", 10) for number in range(1, len(questions) + 1)]
@@ -96,7 +96,7 @@ def read_match(text: str, questions: Sequence[Question]) -> list[Item | None]:
     ]
 
 
-def read_update(text: str, questions: Sequence[Question]) -> list[Update]:
+def read_update(text: str, questions: Sequence[Comparison]) -> list[Update]:
     """Return what each new item changes; raise InvalidMemoryError without any answer.
 
     Where the answer has no text, the new item's own counts.
@@ -122,16 +122,16 @@ def _context(setup: AgentSetup, listed: Sequence[str], schema: OutputSchema) -> 
     return setup.context((task, *setup.cue()), schema=schema)
 
 
-def _choices(number: int, one: Question) -> str:
+def _choices(number: int, one: Comparison) -> str:
     options = (f"   {letter}. {_text(item)}" for letter, item in zip(_letters(one), one.known, strict=True))
     return "\n".join((f"{number}. NEW {_text(one.new)}", *options))
 
 
-def _pair(number: int, one: Question) -> str:
+def _pair(number: int, one: Comparison) -> str:
     return f"{number}. OLD {_text(one.known[0])}\n   NEW {_text(one.new)}"
 
 
-def _letters(one: Question) -> str:
+def _letters(one: Comparison) -> str:
     return ascii_lowercase[: len(one.known)]
 
 

@@ -1,4 +1,4 @@
-"""The form of the answer about a part of play, and what of an answer can be used (design 15)."""
+"""The form of the answer about a part of play, and the usable parts of an answer (design 15)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final

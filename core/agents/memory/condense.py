@@ -36,7 +36,7 @@ _NAMES: Final = ("participants", "between", "who_found", "name")
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Condensation:
     """Deltas without their canon locks, as those who know them know them, and how they are condensed."""
 
     session: Session
@@ -60,24 +60,26 @@ class Task:
         return int(self.length * self.ratio)
 
 
-def task_of(session: Session, deltas: Sequence[MemoryBlock], choice: ModelConfig, ratio: float) -> Task:
+def task_of(
+    session: Session, deltas: Sequence[MemoryBlock], choice: ModelConfig, ratio: float
+) -> Condensation:
     """Return the task for as many of the deltas, from the first, as fit into one input; two at least."""
     bare = tuple(replace(one, payload={**one.payload, _LOCKS: []}, json_text="") for one in deltas)
-    task = Task(session, bare, choice, ratio)
+    task = Condensation(session, bare, choice, ratio)
     setup = _setup(choice)
     while len(task.sources) > FEWEST and total((*setup.beginning, *_segments(setup, task))) > setup.budget:
         task = replace(task, sources=task.sources[:-1])
     return task
 
 
-def build_context(task: Task) -> Context:
+def build_context(task: Condensation) -> Context:
     """Return the input; raise StoryEngineError (`LLM_CONTEXT_OVERFLOW`) where two deltas are too long."""
     setup = _setup(task.choice)
     segments = (*_segments(setup, task), *setup.cue())
     return setup.context(segments, schema=_output_schema(task))
 
 
-def parse(text: str, task: Task) -> ParsedMemory:
+def parse(text: str, task: Condensation) -> ParsedMemory:
     """Return the condensed memory of an answer, without what its sources do not have.
 
     Raises InvalidMemoryError when it cannot be stored, or is no shorter than its sources.
@@ -104,13 +106,13 @@ def _setup(choice: ModelConfig) -> AgentSetup:
     return AgentSetup.load(AgentRole.CONTEXT_SUMMARY, choice, MemoryDigester(choice.style), PROMPT)
 
 
-def _segments(setup: AgentSetup, task: Task) -> tuple[Segment, ...]:
+def _segments(setup: AgentSetup, task: Condensation) -> tuple[Segment, ...]:
     lines = "\n".join(setup.digester.compact(block).text for block in task.sources)
     wanted = f"Condense the memory of prompts {task.prompts}, to at most {task.limit:,} characters."
     return (setup.fenced(SegmentName.STRUCTURED_MEMORY, lines), setup.fenced(SegmentName.TASK, wanted))
 
 
-def _output_schema(task: Task) -> OutputSchema:
+def _output_schema(task: Condensation) -> OutputSchema:
     """Return the schema of a delta without canon locks; a small model picks phrases of the sources."""
     if task.choice.style is PromptStyle.SMALL:
         return OutputSchema(PROMPT, _small_schema(task))
@@ -119,7 +121,7 @@ def _output_schema(task: Task) -> OutputSchema:
     return OutputSchema(PROMPT, {**schema, "properties": properties})
 
 
-def _small_schema(task: Task) -> Schema:
+def _small_schema(task: Condensation) -> Schema:
     """Return a schema with one event of each delta and what is open at the end, in words of the sources."""
     events = [text for one in task.sources for text in _phrases(one, "major_events", "event")]
     actions = [text for one in task.sources for text in _phrases(one, "character_actions", "did")]

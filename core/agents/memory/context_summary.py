@@ -6,7 +6,7 @@ from core.agents.answers.json_output import ParsedMemory, checked, overridden, r
 from core.agents.answers.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.answers.small_delta import small_delta_schema
 from core.agents.role.setup import AgentSetup, total
-from core.agents.role.shortening import Shortened, fit_events
+from core.agents.role.shortening import FittedEvents, fit_events
 from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.segments import Context
 from core.context.visibility import Knowledge
@@ -36,7 +36,7 @@ def build_context(setup: AgentSetup, knowledge: Knowledge, chunk: PromptRange) -
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed_tokens(setup), source.tokens))
     memory = setup.memory(SegmentName.STRUCTURED_MEMORY_SO_FAR, digest)
     room = setup.budget - total((*setup.beginning, memory))
-    short = Shortened(events)
+    short = FittedEvents(events)
     if source.tokens > room:
         short = fit_events(events, session, room - setup.fenced(name, "").tokens, setup.style)
         source = setup.fenced(name, render_events(short.events, session)).shortened(source.tokens)

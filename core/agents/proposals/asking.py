@@ -23,7 +23,7 @@ from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName
 
 ENOUGH: Final = 3
-"""So many traits, and so many topics, are no gap."""
+"""Number of traits, and of topics, from which on none are missing."""
 LONGEST_NAME: Final = 60
 LONGEST_SHORT: Final = 200
 """Characters of a short description that is proposed."""

@@ -23,18 +23,18 @@ _PER_EVENT = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Shortened:
+class FittedEvents:
     """Events that fit, and what was left out of them in words for the GM."""
 
     events: tuple[Event, ...]
     left_out: tuple[str, ...] = ()
 
 
-def fit_events(events: Sequence[Event], session: Session, room: int, style: PromptStyle) -> Shortened:
+def fit_events(events: Sequence[Event], session: Session, room: int, style: PromptStyle) -> FittedEvents:
     """Return `events`, which are in order, in at most `room` tokens, or as close as a few words come."""
     costs = [_cost(event, session, style) for event in events]
     if not events or sum(costs) <= room:
-        return Shortened(tuple(events))
+        return FittedEvents(tuple(events))
     start = _first_kept(events, costs, room)
     level = _level(costs[start:], room)
     kept: list[Event] = []
@@ -52,7 +52,7 @@ def fit_events(events: Sequence[Event], session: Session, room: int, style: Prom
         left_out.append(f"Prompts {gone} (not yet in memory; no room)")
     if cut:
         left_out.append(f"The middle of long texts in prompts {_listed(cut)} (not yet in memory; no room)")
-    return Shortened(tuple(kept), tuple(left_out))
+    return FittedEvents(tuple(kept), tuple(left_out))
 
 
 def shortened(text: str, tokens: int, style: PromptStyle) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from core.agents.role.setup import AgentSetup
-from core.agents.role.shortening import Shortened, fit_events
+from core.agents.role.shortening import FittedEvents, fit_events
 from core.context.segments import Segment
 from core.context.tokens import estimate_tokens
 from core.domain.prompt_range import PromptRange
@@ -68,13 +68,13 @@ class RecentContext:
             segment = self._section((*self.kept, *rest))
         return segment, dropped
 
-    def shortened(self, room: int) -> tuple[Segment, Shortened]:
+    def shortened(self, room: int) -> tuple[Segment, FittedEvents]:
         """Return the section of the prompts that are not in memory, shortened to `room`."""
         unsummarised = [event for event in self.events if event.summarised_with > self.session.boundary]
         short = fit_events(unsummarised, self.session, room - self._section(()).tokens, self.setup.style)
         return self._section(short.events).shortened(self._section(unsummarised).tokens), short
 
-    def left_out(self, dropped: PromptRange | None, short: Shortened) -> tuple[str, ...]:
+    def left_out(self, dropped: PromptRange | None, short: FittedEvents) -> tuple[str, ...]:
         """Return in words what the section had to leave out."""
         dropped = dropped or self.oversize
         parts: list[str] = []

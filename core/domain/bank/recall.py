@@ -18,6 +18,7 @@ from core.domain.session.language import Language
 from core.text.graphemes import composed
 
 Vector = tuple[float, ...]
+"""A direction of length 1, so that the product of two vectors is the cosine of their angle."""
 
 MOST_WORDS: Final = 24
 """Words that one query has at most."""

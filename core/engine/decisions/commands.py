@@ -236,7 +236,7 @@ def correct_canon(
         raise IllegalCommandError("There is no text to store; write what is true instead.")
     if prompts is not None and prompts.last > session.prompt_index:
         raise IllegalCommandError(
-            f"Prompts {prompts} are not all played yet; the last one is {session.prompt_index:,}."
+            f"Not all of {prompts.named} was played yet; the newest is prompt {session.prompt_index:,}."
         )
     room = max(0, LONGEST_CORRECTIONS - corrections_length(snapshot.blocks))
     if len(text) > room:

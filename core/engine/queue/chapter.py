@@ -57,7 +57,7 @@ class ChapterQueue:
             case QueueSignal.DROP:
                 await self._drop(request_id)
             case QueueSignal.UP:
-                await self.change(
+                await self._writer.apply(
                     lambda snapshot: changes.move_up(snapshot, request_id, self._writer.clock())
                 )
             case QueueSignal.BACK:
@@ -67,13 +67,15 @@ class ChapterQueue:
 
     async def _drop(self, request_id: RequestId) -> None:
         request = find_request(self._writer.snapshot, request_id)
-        await self.change(lambda snapshot: changes.drop(snapshot, request_id, self._writer.clock()))
+        await self._writer.apply(lambda snapshot: changes.drop(snapshot, request_id, self._writer.clock()))
         if isinstance(request, ReplyRequest) and not request.has_failed:
             self.publish(PromptReturned(request))
 
     async def edit(self, request_id: RequestId, text: str) -> None:
         """Replace the text of a prompt that waits."""
-        await self.change(lambda snapshot: changes.edit(snapshot, request_id, text, self._writer.clock()))
+        await self._writer.apply(
+            lambda snapshot: changes.edit(snapshot, request_id, text, self._writer.clock())
+        )
 
     async def recall(self) -> tuple[str, ...]:
         """Take all waiting prompts back into their composers, and return their texts in order."""
@@ -84,7 +86,7 @@ class ChapterQueue:
             taken.append(prompts)
             return made
 
-        await self.change(decide)
+        await self._writer.apply(decide)
         for prompt in reversed(taken[-1]):  # each is put before what is in its panel
             self.publish(PromptReturned(prompt))
         return tuple(prompt.text for prompt in taken[-1])
@@ -97,7 +99,3 @@ class ChapterQueue:
             lambda snapshot: changes.clear_background(snapshot, self._writer.clock())
         )
         return len(made.requests)
-
-    async def change(self, decide: Callable[[Snapshot], Changes]) -> None:
-        """Store a change of the queue."""
-        await self._writer.apply(decide)

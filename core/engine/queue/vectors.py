@@ -31,8 +31,8 @@ def vectors_due(
     return (replace(_request(snapshot.session.id, now), text=OF_TEXTS if of_texts else ""),)
 
 
-def look_up(session_id: SessionId, now: datetime) -> BackgroundRequest:
-    """Return what stands for a look of the GM's, which is no request: it is never stored."""
+def request_of_search(session_id: SessionId, now: datetime) -> BackgroundRequest:
+    """Return a request that stands for a search of the GM; it is never stored."""
     return _request(session_id, now)
 
 

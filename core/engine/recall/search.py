@@ -96,7 +96,7 @@ async def search(
     if has_words:
         return hits
     names = await _names(store, loaded)
-    other = await asyncio.to_thread(respelled, text, names)
+    other = await asyncio.to_thread(with_likely_names, text, names)
     if other == text:
         return hits
     found, _ = await _search(store, loaded, other, None)
@@ -107,8 +107,8 @@ async def search(
     )
 
 
-def respelled(text: str, names: Collection[str]) -> str:
-    """Return a search with the names of the story that are most like its words, where these are no names."""
+def with_likely_names(text: str, names: Collection[str]) -> str:
+    """Return a search in which words that are not names are replaced by the most similar names."""
     known = {name.casefold() for name in names}
     words = text.split()
     return " ".join(

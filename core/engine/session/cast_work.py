@@ -35,8 +35,8 @@ from core.storage.changes import Changes
 
 OVER: Final = (SessionState.ENDED, SessionState.NARRATING)
 """The states of a chapter that has ended."""
-NOTOVER: Final = "Changes of a chapter are proposed at its end: end it first (End Chapter on tab 2)."
-NOBODY: Final = "No character of this chapter is in the library; tab 1 keeps one there (palette)."
+NOT_OVER: Final = "Changes of a chapter are proposed at its end: end it first (End Chapter on tab 2)."
+NO_MEMBERS: Final = "No character of this chapter is in the library; tab 1 keeps one there (palette)."
 NO_GAPS: Final = "It has a short description, three traits and three topics; nothing is missing."
 
 
@@ -90,12 +90,12 @@ class CastWork:
         self._writer.require_writer()
         session, now = self._writer.snapshot.session, self._writer.clock()
         if session.state not in OVER or session.unsummarised:
-            raise IllegalCommandError(NOTOVER)
+            raise IllegalCommandError(NOT_OVER)
         members = members_of(
             session, self._writer.snapshot.tab1, await self._writer.store.library.characters()
         )
         if not members:
-            raise IllegalCommandError(NOBODY)
+            raise IllegalCommandError(NO_MEMBERS)
         reader = SessionReader(self._writer.store, session.id)
         requests: list[BackgroundRequest] = []
         proposals: list[Proposal] = []

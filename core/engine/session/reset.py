@@ -27,7 +27,7 @@ async def reset_session(
     `save` creates a save point of it, and `why_not` says why it cannot be reset. Raises IllegalCommandError,
     and StorageError; then the session is as it was.
     """
-    clock = writer.clock
+    store, clock = writer.store, writer.clock
     commands.require_resettable(writer.snapshot, why_not(writer.snapshot))
     await apply_when_idle(lambda snapshot: Changes(session_id=snapshot.session.id))
     await save("before the chapter was reset")
@@ -42,7 +42,7 @@ async def reset_session(
     await apply_when_idle(reset)
     fresh = moves.new_session(clock(), session_id=SessionId(new_uuid()))
     try:
-        await writer.store.create(fresh)
+        await store.create(fresh)
         # Archived in its state before the reset, so that it can be restored and continued.
         await writer.apply(lambda snapshot: _in_state(snapshot, before.state, clock(), archived_at=clock()))
     except BaseException:  # cancelled too: undo an incomplete reset

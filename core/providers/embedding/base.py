@@ -6,15 +6,12 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from core.config.sections import MOST_TEXTS
-from core.domain.bank.recall import MOST_SPANS
+from core.domain.bank.recall import MOST_SPANS, Vector
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Usage
 from core.providers.base import ProviderError
 from core.text.analysis.clauses import clauses_of, spans_of
 from core.text.cleaning import clean_line, is_blank
-
-Vector = tuple[float, ...]
-"""A direction of length 1, so that the product of two vectors is the cosine of their angle."""
 
 MOST_DIMENSIONS: Final = 8_192
 """Numbers in one vector; services give up to 4,096."""

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
+from core.domain.bank.recall import Vector
 from core.domain.requests.request import Usage
-from core.providers.embedding.base import Embedding, Vector, checked_count, shortened, unit
+from core.providers.embedding.base import Embedding, checked_count, shortened, unit
 
 _DIMENSIONS: Final = 256
 _WORD: Final = re.compile(r"\w+")

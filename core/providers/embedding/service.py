@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from core.config.models.accounts import labelled
+from core.domain.bank.recall import Vector
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Usage
 from core.providers.base import MAX_NAME_LENGTH, MAX_TOKENS, ProviderError
@@ -17,7 +18,6 @@ from core.providers.embedding.base import (
     MOST_DIMENSIONS,
     SHORTER,
     Embedding,
-    Vector,
     checked_count,
     not_vectors,
     shortened,

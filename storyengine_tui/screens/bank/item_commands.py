@@ -13,7 +13,7 @@ from core.domain.bank.evidence import Evidence
 from core.domain.bank.item import Item, Validation
 from core.domain.errors import StoryEngineError
 from core.engine.sync import notifications
-from core.text.numbers import counted
+from core.text import numbers
 from storyengine_tui.screens.bank.item_list import Act
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
@@ -118,17 +118,17 @@ class ItemCommands:
 
     async def _counted(self, work: Awaitable[Sequence[Item]], words: str) -> str:
         changed = await work
-        return f"{words}: {counted(len(changed), 'item')}; u undoes it" if changed else SO_ALREADY
+        return f"{words}: {counted(changed)}; u undoes it" if changed else SO_ALREADY
 
     async def _merge(self, bank: "Bank", items: Sequence[Item]) -> str:
         kept = await bank.merge(items)
-        return f"Merged {counted(len(items), 'item')} into “{kept.name}”; u undoes it"
+        return f"Merged {counted(items)} into “{kept.name}”; u undoes it"
 
     async def _again(self, bank: "Bank", *, is_undo: bool) -> str:
         changed = await (bank.undo() if is_undo else bank.redo())
         if is_undo:
-            return f"Undone for {counted(len(changed), 'item')}; U does it again"
-        return f"Done again for {counted(len(changed), 'item')}; u undoes it"
+            return f"Undone for {counted(changed)}; U does it again"
+        return f"Done again for {counted(changed)}; u undoes it"
 
     def _push(self, screen: Screen[T], answered: Callable[[T | None], None]) -> None:
         if self._owner.app.screen is self._owner.screen:
@@ -175,3 +175,8 @@ class ItemCommands:
 
     def _go(self, tab: str, action: str, item: Item) -> None:
         self._owner.post_message(SessionTab.ElsewhereWanted(tab, action, item.session_id))
+
+
+def counted(items: Sequence[Item]) -> str:
+    """Return how many items these are, in words."""
+    return numbers.counted(len(items), "item")

@@ -32,9 +32,7 @@ from storyengine_tui.screens.play.forecast import spent_text
 from storyengine_tui.screens.play.play_help import HELP, KEYS
 from storyengine_tui.screens.play.play_view import PlayView, adds, play_view
 from storyengine_tui.screens.play.scene import hearing_view, stage_view
-from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.takes_view import COMMANDS, takes_view
-from storyengine_tui.screens.play.transcript.take_line import TakeLine
 from storyengine_tui.screens.play.transcript.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import SessionTab
@@ -42,6 +40,7 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.panel_switcher import SlotEntries
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
+from storyengine_tui.widgets.widget_message import ActionRequested
 
 
 class PlayPane(SessionTab):
@@ -332,26 +331,13 @@ class PlayPane(SessionTab):
     def _handle_take_back(self, event: PromptQueue.TakeBackRequested) -> None:
         self.requests.take_back(event.request_id)
 
-    @on(PromptArea.TakeRequested)
-    def _step_take(self, event: PromptArea.TakeRequested) -> None:
-        if self.check_action("choose_take", ()):
-            self.takes.action_choose_take(event.step)
-
     @on(BusyLine.CancelRequested)
     def _cancel(self) -> None:
         self.requests.action_cancel()
 
-    @on(TakeLine.ActionRequested)
-    async def _run_take_action(self, event: TakeLine.ActionRequested) -> None:
+    @on(ActionRequested)
+    async def _run_requested(self, event: ActionRequested) -> None:
         await self.run_action(event.action)
-
-    @on(ViewpointLine.LeaveRequested)
-    def _view_all(self) -> None:
-        self.scene.action_view_all()
-
-    @on(PromptArea.ScrollRequested)
-    def _scroll(self, event: PromptArea.ScrollRequested) -> None:
-        self.reading.go(event.way)
 
     @on(TranscriptView.Copied)
     def _say_copied(self, event: TranscriptView.Copied) -> None:

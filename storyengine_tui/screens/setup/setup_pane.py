@@ -1,7 +1,7 @@
 """Tab 1: world, chapter and cast (design 10)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -31,9 +31,6 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher, SlotEntries
-
-if TYPE_CHECKING:
-    pass
 
 _LIMITS = Limits()
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from core.engine.services.speaking.service import Waiting
+from core.engine.services.speaking.service import IdleClock
 
 
 class IdleHours:
@@ -15,9 +15,9 @@ class IdleHours:
         self._fell_asleep = asyncio.Event()
 
     @property
-    def waiting(self) -> Waiting:
+    def clock(self) -> IdleClock:
         """The clock as the engine takes it."""
-        return Waiting(now=lambda: self.now, sleep=self._sleep)
+        return IdleClock(now=lambda: self.now, sleep=self._sleep)
 
     async def _sleep(self, seconds: float) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

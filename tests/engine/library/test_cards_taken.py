@@ -41,13 +41,13 @@ async def test_a_card_of_version_1_comes_out_as_2_and_3_and_as_it_was(store: Pos
     characters = engine_on(store).library.characters
     content = card(V1)
     kara = (await characters.import_card(content, "kara.json")).character
-    assert (await characters.export_card(kara, CardFormat.JSON)).content == content
+    assert (await characters.export(kara, CardFormat.JSON)).content == content
     for version in (CardVersion.V2, CardVersion.V3):
-        written = json.loads((await characters.export_card(kara, CardFormat.JSON, version)).content)
+        written = json.loads((await characters.export(kara, CardFormat.JSON, version)).content)
         assert version_of(written) is version
         assert written["data"]["scenario"] == V1["scenario"]
     with pytest.raises(IllegalCommandError, match="always holds versions 2 and 3"):
-        await characters.export_card(kara, CardFormat.PNG, CardVersion.V2)
+        await characters.export(kara, CardFormat.PNG, CardVersion.V2)
 
 
 async def test_a_card_in_the_version_that_it_has_is_the_file_as_it_came(
@@ -56,7 +56,7 @@ async def test_a_card_in_the_version_that_it_has_is_the_file_as_it_came(
     characters = engine_on(store).library.characters
     content = card(V3)
     one = (await characters.import_card(content, "kara.json")).character
-    assert (await characters.export_card(one, CardFormat.JSON, CardVersion.V3)).content == content
+    assert (await characters.export(one, CardFormat.JSON, CardVersion.V3)).content == content
 
 
 async def test_a_character_kept_from_a_slot_has_a_picture_in_its_colour(
@@ -65,10 +65,10 @@ async def test_a_character_kept_from_a_slot_has_a_picture_in_its_colour(
     characters = engine_on(store).library.characters
     pell = await characters.create("Pell", "Afraid.", colour=colour_of(Slot.GREEN))
     now = await characters.find(str(pell.id))
-    written = (await characters.export_card(now, CardFormat.PNG)).content
+    written = (await characters.export(now, CardFormat.PNG)).content
     assert written.startswith(plain_picture((0x5A, 0xF0, 0x7A))[:-12])
     assert read_card(written, "").card.name == pell.name
-    document = json.loads((await characters.export_card(now, CardFormat.JSON)).content)
+    document = json.loads((await characters.export(now, CardFormat.JSON)).content)
     assert document["data"]["description"] == "Afraid."
 
 

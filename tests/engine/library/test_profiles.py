@@ -65,7 +65,7 @@ async def test_a_card_from_outside_is_taken_without_groups_and_without_the_names
         NOT_TAKEN,
         "“Kara” is a name of another character; it was left out.",
     )
-    assert (await library.export_card(spy, CardFormat.JSON)).content == text_of(value)
+    assert (await library.export(spy, CardFormat.JSON)).content == text_of(value)
     second = {**value, "data": {**value["data"], "name": "Second"}}
     trusted = await library.import_card(text_of(second), "second.json", is_trusted=True)
     assert (trusted.character.group, trusted.character.is_static) == ("Crew", True)

@@ -24,7 +24,7 @@ from core.domain.requests.request_kinds import Level
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.services.speaking.service import Waiting
+from core.engine.services.speaking.service import IdleClock
 from core.engine.session.session_handle import SessionHandle
 from core.gateway.lanes import Lane
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
@@ -254,7 +254,7 @@ async def main(orders: Orders) -> int:
         label=orders.label,
         lanes={ACCOUNT: Lane(lambda: model, concurrency=orders.places)},
         backoffs=waiting(0.02, background=0.02, tries=3),
-        waiting=Waiting(now=lambda: time.monotonic() * FASTER, sleep=sleep),
+        idle_clock=IdleClock(now=lambda: time.monotonic() * FASTER, sleep=sleep),
     )
     leaving = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, leaving.set)

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from core.agents.answers.json_output import InvalidMemoryError
 from core.agents.bank import compare, scan, scan_answer, small_scan
-from core.agents.bank.compare import Question
+from core.agents.bank.compare import Comparison
 from core.agents.bank.findings import (
     Finding,
     Source,
@@ -196,12 +196,12 @@ class _Work:
         cast = {name.casefold(): slot for name, slot in self.known.cast.items()}
         return scan_answer.read_scan(text, cast)
 
-    async def _matched(self, doubtful: Sequence[Question]) -> list[Question]:
+    async def _matched(self, doubtful: Sequence[Comparison]) -> list[Comparison]:
         """Return those that are the same as something that is there, and may change it."""
         setup = scan.setup_of(self.choice, compare.MATCH)
-        changing: list[Question] = []
+        changing: list[Comparison] = []
 
-        async def read(asked: Sequence[Question], text: str) -> tuple[Sorted, tuple[str, ...]]:
+        async def read(asked: Sequence[Comparison], text: str) -> tuple[Sorted, tuple[str, ...]]:
             result = self.sorter.settle_doubts(asked, compare.read_match(text, asked))
             return result, _noted(result)
 
@@ -213,10 +213,10 @@ class _Work:
             changing += (await self.asking.ask(context, partial(read, asked))).changing
         return changing
 
-    async def _updated(self, changing: Sequence[Question]) -> None:
+    async def _updated(self, changing: Sequence[Comparison]) -> None:
         setup = scan.setup_of(self.choice, compare.UPDATE)
 
-        async def read(asked: Sequence[Question], text: str) -> tuple[None, tuple[str, ...]]:
+        async def read(asked: Sequence[Comparison], text: str) -> tuple[None, tuple[str, ...]]:
             return None, known_in_words(self.sorter.update(asked, compare.read_update(text, asked)))
 
         rest = list(changing)

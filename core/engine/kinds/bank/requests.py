@@ -1,4 +1,4 @@
-"""The requests that draw items from play: one for each block of memory, and what of it was read.
+"""The requests that extract items from play: one for each block of memory, with the events to read.
 
 The text of a request names the events that are read. They never change, so that the requests that are done
 say what was read, and nothing is read twice. What is undone and played again has other takes, and is new.

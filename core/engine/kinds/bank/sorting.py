@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from core.agents.bank.compare import Change, Question, Update
+from core.agents.bank.compare import Change, Comparison, Update
 from core.agents.bank.scan_answer import LONGEST_TEXT
 from core.context.visibility import items_known_to_all_of
 from core.domain.audience import Audience
@@ -46,9 +46,9 @@ class Sorted:
     """Findings by their outcome."""
 
     new: list[Item] = field(default_factory=list)
-    doubtful: list[Question] = field(default_factory=list)
+    doubtful: list[Comparison] = field(default_factory=list)
     """Findings that may repeat an item."""
-    changing: list[Question] = field(default_factory=list)
+    changing: list[Comparison] = field(default_factory=list)
     """Findings that repeat an item, and may change it."""
     known: list[str] = field(default_factory=list)
     """Names of the items that are known already."""
@@ -132,7 +132,7 @@ class Sorter:
                 result.doubtful.append(self._question(item, match.items))
         return result
 
-    def settle_doubts(self, questions: Sequence[Question], chosen: Sequence[Item | None]) -> Sorted:
+    def settle_doubts(self, questions: Sequence[Comparison], chosen: Sequence[Item | None]) -> Sorted:
         """Sort what was doubtful by the item that each is the same as."""
         result = Sorted()
         for question, same in zip(questions, chosen, strict=True):
@@ -143,7 +143,7 @@ class Sorter:
                 self._is_same(question.new, same, result)
         return result
 
-    def update(self, questions: Sequence[Question], updates: Sequence[Update]) -> list[str]:
+    def update(self, questions: Sequence[Comparison], updates: Sequence[Update]) -> list[str]:
         """Make items that update known ones; return the names of findings that change nothing."""
         known: list[str] = []
         for question, update in zip(questions, updates, strict=True):
@@ -199,8 +199,8 @@ class Sorter:
         if same.session_id == item.session_id:
             self._stands_for[item.id] = same.id
 
-    def _question(self, item: Item, known: Collection[Item]) -> Question:
-        return Question(item, items_known_to_all_of(self._audience, known))
+    def _question(self, item: Item, known: Collection[Item]) -> Comparison:
+        return Comparison(item, items_known_to_all_of(self._audience, known))
 
     def _supersede(self, new: Item, old: Item, text: str) -> None:
         while old.id in self._replaced:

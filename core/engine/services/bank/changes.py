@@ -33,33 +33,33 @@ _RANKS: Final = {Validation.NONE: 0, Validation.SEEN: 1, Validation.CONFIRMED: 2
 
 
 def confirmed(item: Item, *, is_on: bool = True) -> Item:
-    """Return it as one that is true, or as one of which the GM does not say so any more."""
+    """Return the item as confirmed by the GM, or as no longer confirmed."""
     return replace(item, validation=Validation.CONFIRMED if is_on else Validation.SEEN)
 
 
 def seen(item: Item) -> Item:
-    """Return it as one that the GM has looked at; what was decided about it stays."""
+    """Return the item as seen by the GM; a decision about it stays."""
     return replace(item, validation=Validation.SEEN) if item.validation is Validation.NONE else item
 
 
 def rejected(item: Item, *, is_on: bool = True) -> Item:
-    """Return it as one that is not remembered and not proposed again; or bring it back."""
+    """Return the item as rejected: neither recalled nor proposed again; or bring it back."""
     return replace(item, validation=Validation.REJECTED) if is_on else restored(item)
 
 
 def restored(item: Item) -> Item:
-    """Return one that was rejected or merged as it counts again."""
+    """Return an item that was rejected or merged as one that counts again."""
     validation = Validation.SEEN if item.validation is Validation.REJECTED else item.validation
     return replace(item, validation=validation, merged_into=None)
 
 
 def pinned(item: Item, *, is_on: bool = True) -> Item:
-    """Return it as one that never fades and comes first, or as one that fades."""
+    """Return the item as pinned: it never fades and comes first; or as no longer pinned."""
     return replace(item, is_pinned=is_on)
 
 
 def speaker_of(quote: Item) -> str:
-    """Return whose words a quote has, for the middle of a sentence."""
+    """Return the name of the speaker of a quote, as it is written within a sentence."""
     return "the GM" if quote.name == GM else quote.name
 
 
@@ -99,7 +99,7 @@ def _said(item: Item) -> tuple[object, ...]:
 
 
 def words_of(item: Item) -> tuple[object, ...]:
-    """Return what of an item is edited."""
+    """Return the fields of an item that the GM edits."""
     shares = item.importance, item.confidence, item.sentiment, item.decay_rate
     return *_said(item), *shares, item.expires_at
 

@@ -93,7 +93,7 @@ class BankKeeping:
 
 
 async def material(store: SessionStore, session_id: SessionId) -> tuple[Sequence[Event], Named]:
-    """Return the canon of a chapter, and what of it was read for the bank before. Raises StorageError."""
+    """Return the canon of a chapter, and the events that were read for the bank. Raises StorageError."""
     events = await store.canon(session_id)
     return events, named_by(await store.bank.readings(session_id))
 

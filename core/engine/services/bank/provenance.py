@@ -31,7 +31,7 @@ class ItemProvenance:
 
     learned_by: Author
     last_changed_by: Author | None = None
-    """None where it is as it was learned. That the GM looked at it is no change."""
+    """None if it was not changed since it was learned. That the GM has seen it does not count as a change."""
 
 
 def provenance_of(history: Sequence[Item], others: Mapping[ItemId, Item]) -> ItemProvenance:

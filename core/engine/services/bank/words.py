@@ -8,7 +8,7 @@ from core.text.numbers import counted
 
 
 def failed_in_words(requests: Iterable[Request]) -> str:
-    """Return what of the work for a bank failed and is not tried again by itself; empty where nothing did."""
+    """Return which work for a bank failed and is not retried automatically; empty if none did."""
     failed = [one.kind for one in requests if one.has_failed]
     parts = failed.count(RequestKind.EXTRACTION)
     unread = f"{counted(parts, 'part')} could not be read" if parts else ""
@@ -17,7 +17,7 @@ def failed_in_words(requests: Iterable[Request]) -> str:
 
 
 def unread_in_words(requests: Iterable[Request]) -> str:
-    """Return what of a chapter is not in its bank, by its open and failed requests; empty where all is."""
+    """Return how much of a chapter its bank lacks, by its open and failed requests; empty if nothing."""
     parts = sum(one.kind is RequestKind.EXTRACTION for one in requests)
     if not parts:
         return ""

@@ -93,7 +93,7 @@ class CharacterLibrary:
         kept = await self._store.card_of(character.id)
         return await asyncio.to_thread(_card_file, character, kept)
 
-    async def export_card(
+    async def export(
         self, character: LibraryCharacter, format_: CardFormat, version: CardVersion | None = None
     ) -> WrittenCard:
         """Return the card of a character as a file; unchanged and in its own format, the file as it came.

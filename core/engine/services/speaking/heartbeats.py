@@ -32,7 +32,7 @@ class Heartbeats:
     _rules: HintRules
 
     async def hints(self) -> Sequence[Hint]:
-        """Return the characters that were silent for long, if the GM wants to know; empty else.
+        """Return the characters that were silent for long, if the GM wants to know; otherwise none.
 
         The model of the one that was silent for longest is asked, if the GM wants that too, and its answer is
         part of the hints once it is there. Raises StorageError.

@@ -37,7 +37,7 @@ class Hint:
     prompts: int
     """Number of prompts that others answered since its last reply."""
     minutes: int = 0
-    """The minutes from its last reply to the newest of all, if they are many; 0 else."""
+    """The minutes from its last reply to the newest of all, if they are many; otherwise 0."""
     thread: str = ""
     """A thread of the story that lies open: one that names it, else the newest; empty without any."""
     wish: str = ""

@@ -29,14 +29,14 @@ TIMERS: Final = (10, 60, 300, 900, 3_600)
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class IdleClock:
     """The time that passes while the GM is idle; tests have a clock of their own."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
-USUAL_WAITING: Final = Waiting()
+IDLE_CLOCK: Final = IdleClock()
 
 
 @dataclass(eq=False)
@@ -51,7 +51,7 @@ class Afterthoughts:
     _background: BackgroundWorker
     most: int
     """Maximum number of additions of a character to one reply."""
-    _waiting: Waiting
+    _idle_clock: IdleClock
     _after: EventId | None = field(default=None, init=False)
     """The event after which it waits, or has waited."""
     _task: asyncio.Task[None] | None = field(default=None, init=False)
@@ -123,9 +123,9 @@ class Afterthoughts:
             await self._background.stop(request.id)
 
     async def _wait(self, opening: Opening) -> None:
-        since = self._waiting.now()
+        since = self._idle_clock.now()
         for seconds in TIMERS:
-            await self._waiting.sleep(max(0.0, since + seconds - self._waiting.now()))
+            await self._idle_clock.sleep(max(0.0, since + seconds - self._idle_clock.now()))
             with suppress(StoryEngineError):
                 await self._ask(opening, seconds)
 

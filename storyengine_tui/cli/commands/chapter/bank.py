@@ -38,8 +38,8 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     find_character,
     open_chapter,
 )
+from storyengine_tui.cli.printing import console, say, say_wrong
 from storyengine_tui.cli.running import command, echo_rows, given, one_of
-from storyengine_tui.cli.words import console, say, say_wrong
 from storyengine_tui.screens.bank.bank_rows import called, mark_of, spoken
 from storyengine_tui.screens.bank.item_numbers import has_id, read_decay, read_items, read_prompt, shown_id
 
@@ -83,7 +83,7 @@ async def off(session: SessionArgument) -> None:
 
 @command(app)
 async def read(session: SessionArgument) -> None:
-    """Read what of a chapter is not in its memory bank yet, and wait for it."""
+    """Read the parts of a chapter that its memory bank lacks, and wait for that."""
     async with open_chapter(session) as (engine, opened):
         if opened.is_read_only:
             raise SessionLockedError()

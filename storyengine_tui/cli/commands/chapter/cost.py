@@ -17,8 +17,8 @@ from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import find_session
 from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.printing import console, say, say_wrong, shown
 from storyengine_tui.cli.running import echo_rows, print_bytes
-from storyengine_tui.cli.words import console, say, say_wrong, shown
 
 COLUMNS = ("amount", "calls", "unknown", "local", "input_tokens", "output_tokens")
 """The fields of a sum in the order of the columns; `amount` is in US dollars."""
@@ -55,8 +55,7 @@ async def cost(
     else:
         _print(by, groups, total)
     if unreadable:
-        count = counted(unreadable, "chapter")
-        say_wrong(f"{count} cannot be read, and nothing of it is in these sums.")
+        say_wrong(f"These sums leave out {counted(unreadable, 'chapter')} that cannot be read.")
 
 
 def _fields(part: Sum) -> dict[str, object]:

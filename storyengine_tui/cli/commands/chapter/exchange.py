@@ -20,8 +20,8 @@ from core.exchange.session_export import ImportRefusedError, from_json
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
 from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.printing import say
 from storyengine_tui.cli.running import cannot_write, one_of, print_bytes
-from storyengine_tui.cli.words import say
 
 CHAT_SUFFIX = ".jsonl"
 MODELS_LEFT_OUT = "Its characters bring models ({}), which were left out; --trust takes them."

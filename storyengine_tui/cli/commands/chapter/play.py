@@ -14,6 +14,7 @@ from core.config.sections import ProviderName
 from core.context.visibility import names_of
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
 from core.domain.ids import SessionId
+from core.domain.prompt_range import PromptRange
 from core.domain.session.limits import LONGEST_NAME
 from core.domain.session.session import title_from
 from core.domain.story.event import Event, Role
@@ -44,8 +45,8 @@ from core.text.numbers import counted
 from storyengine_tui.bootstrap import Configuration, running_engine
 from storyengine_tui.cli.commands.models.model_catalogue import ask_for_weights
 from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.printing import console, say, say_wrong
 from storyengine_tui.cli.running import cannot_write
-from storyengine_tui.cli.words import console, say, say_wrong
 
 PAUSED = "The queue is paused: nothing new begins until `storyengine queue resume`."
 STORAGE_WAIT = 600.0
@@ -161,7 +162,7 @@ async def _tell(listener: Listener, session: SessionHandle, reporter: "Reporter"
             case MemoryAppended(block) if block.type is BlockType.TURN_DELTA:
                 audience, chapter = block.audience, session.snapshot.session
                 known = "" if audience.is_everyone else f" for {names_of(audience, chapter)}"
-                reporter.say(f"Memory: prompts {block.first}–{block.last} summarised{known}")
+                reporter.say(f"Memory: {PromptRange(block.first, block.last).named} summarised{known}")
             case RequestFailed(_, error):
                 reporter.say(error.message)
             case StorageTrouble(error):

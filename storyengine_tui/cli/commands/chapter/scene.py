@@ -22,8 +22,8 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     find_character,
     open_chapter,
 )
+from storyengine_tui.cli.printing import say
 from storyengine_tui.cli.running import one_of
-from storyengine_tui.cli.words import say
 
 To = Annotated[
     list[str] | None,

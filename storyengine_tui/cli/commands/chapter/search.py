@@ -14,7 +14,7 @@ from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.commands.chapter.sessions import find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.words import say
+from storyengine_tui.cli.printing import say
 
 _START_SECONDS = 20.0
 """Seconds that the command waits for the embedding model, which no earlier search has started."""

@@ -39,8 +39,8 @@ from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import may_delete, read_standard_input
 from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.printing import console, say
 from storyengine_tui.cli.running import echo_rows
-from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.play.scene.sent_view import marks_of
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title

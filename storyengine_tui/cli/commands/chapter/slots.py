@@ -17,8 +17,8 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     find_session,
 )
 from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.printing import say
 from storyengine_tui.cli.running import command, print_rows
-from storyengine_tui.cli.words import say
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 app = typer.Typer(

@@ -10,6 +10,7 @@ from core.domain.clock import utc_now
 from core.engine.scene import staging
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
+from core.text.numbers import counted
 from storyengine_tui.bootstrap import hint_rules, running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import (
     SessionArgument,
@@ -20,7 +21,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     silence_line,
 )
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.words import say
+from storyengine_tui.cli.printing import say
 
 Names = Annotated[
     list[str] | None,
@@ -92,7 +93,8 @@ async def hint(
     for one in hints:
         say(f"{chapter.name_of(one.slot)}: {one.text}")
     if not hints:
-        say(f"No one was silent for {chapter.hint_after:,} prompts or {rules.minutes:,} minutes of play.")
+        silence, minutes = counted(chapter.hint_after, "prompt"), counted(rules.minutes, "minute")
+        say(f"No one was silent for {silence} or {minutes} of play.")
 
 
 COMMANDS = (away, silence, hint)

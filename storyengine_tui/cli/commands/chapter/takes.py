@@ -19,7 +19,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     open_chapter,
 )
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.words import say, say_wrong
+from storyengine_tui.cli.printing import say, say_wrong
 
 
 async def branch(

@@ -15,8 +15,8 @@ from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.printing import say
 from storyengine_tui.cli.running import command, given, print_rows
-from storyengine_tui.cli.words import say
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 app = typer.Typer(help="Books: chapters in order. `storyengine next` begins the next chapter of one.")

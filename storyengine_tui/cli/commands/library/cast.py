@@ -28,8 +28,8 @@ from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
 from storyengine_tui.cli.commands.library.files import PASTE, import_each, named_file
 from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.printing import say
 from storyengine_tui.cli.running import command, given, one_of, print_rows
-from storyengine_tui.cli.words import say
 
 app = typer.Typer(help="Characters: cards of version 1 to 3, as JSON, PNG or CHARX, and the library of them.")
 _SHOWN = 200
@@ -107,7 +107,7 @@ async def export(
     async with running_catalog(configuration) as catalog:
         characters = catalog.library.characters
         character = await characters.find(name)
-        written = await characters.export_card(character, format_, CardVersion[as_.name] if as_ else None)
+        written = await characters.export(character, format_, CardVersion[as_.name] if as_ else None)
     await write_new(file, written.content)
     say(f"Wrote “{character.name}” to {file}.")
     for note in written.notes:

@@ -10,7 +10,7 @@ from core.exchange.library.library_files import ENDINGS, NO_FILE, read_file
 from core.library.refusal import LARGEST_FILE, FileRefusedError
 from storyengine_tui.cli.asking import read_standard_input
 from storyengine_tui.cli.exit_codes import ExitCode
-from storyengine_tui.cli.words import say, say_error
+from storyengine_tui.cli.printing import say, say_error
 
 PASTE = "-"
 

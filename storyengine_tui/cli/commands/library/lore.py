@@ -31,8 +31,8 @@ from storyengine_tui.cli.commands.chapter.sessions import (
 )
 from storyengine_tui.cli.commands.library.files import PASTE, import_each, named_file
 from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.printing import console, say
 from storyengine_tui.cli.running import command, one_of, print_bytes, print_rows
-from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.shared.kept_text import KeptText
 
 if TYPE_CHECKING:

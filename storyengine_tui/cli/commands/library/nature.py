@@ -11,7 +11,7 @@ from core.library.characters.nature import Nature, called, items_of, kind_of, ty
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.library.cast import Name, item_line
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.words import say
+from storyengine_tui.cli.printing import say
 
 Which = Annotated[
     str, typer.Argument(help="Its name; a new one adds it. Without one all are listed.", show_default=False)

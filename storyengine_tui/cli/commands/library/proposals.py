@@ -24,7 +24,7 @@ from storyengine_tui.cli.commands.chapter.play import PAUSED
 from storyengine_tui.cli.commands.chapter.sessions import find_session
 from storyengine_tui.cli.commands.library.cast import Name
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.words import say, say_wrong
+from storyengine_tui.cli.printing import say, say_wrong
 
 Numbers = Annotated[
     list[int] | None,

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from storyengine_tui.bootstrap import configure
+from storyengine_tui.cli.printing import say
 from storyengine_tui.cli.running import command
-from storyengine_tui.cli.words import say
 
 app = typer.Typer(help="Where text may be sent to. Nothing leaves this machine before you say so.")
 

@@ -14,8 +14,8 @@ from core.text.numbers import counted
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.cli.asking import ask_hidden
 from storyengine_tui.cli.commands.models import model_catalogue
+from storyengine_tui.cli.printing import say
 from storyengine_tui.cli.running import command
-from storyengine_tui.cli.words import say
 
 app = typer.Typer(help="Who answers: the local model's weights, keys, and what is set now.")
 model_catalogue.register(app)

@@ -11,8 +11,8 @@ from rich.text import Text
 from core.config.files.paths import Paths
 from storyengine_tui.bootstrap import Configuration, configure
 from storyengine_tui.cli.asking import confirm, is_attended
+from storyengine_tui.cli.printing import console, say
 from storyengine_tui.cli.running import command
-from storyengine_tui.cli.words import console, say
 from storyengine_tui.screens.models.permission.local_weights import (
     LocalModel,
     are_missing,

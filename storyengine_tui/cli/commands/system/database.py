@@ -17,8 +17,8 @@ from storyengine_tui.bootstrap import (
 )
 from storyengine_tui.cli.commands.chapter.sessions import restore_chapter
 from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.printing import say
 from storyengine_tui.cli.running import command
-from storyengine_tui.cli.words import say
 
 app = typer.Typer(help="The database: schema, backup, restore, address.")
 

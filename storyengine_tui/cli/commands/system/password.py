@@ -9,7 +9,7 @@ from core.config.password import hash_password
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.cli.asking import ask_hidden
 from storyengine_tui.cli.gate import open_gate
-from storyengine_tui.cli.words import say
+from storyengine_tui.cli.printing import say
 from storyengine_tui.screens.models.settings_file import change_settings
 
 WHAT_IT_DOES = (

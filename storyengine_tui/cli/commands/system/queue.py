@@ -1,7 +1,7 @@
 """`storyengine queue`: lists and changes the queue of all chapters (design 17)."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.ids import RequestId
 from core.domain.requests.request import RequestRecord
 from core.engine.queue.control import QueueControl
 from core.engine.queue.entries import QueueEntry
@@ -21,8 +22,8 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     standard_input,
 )
 from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.printing import console, say, shown
 from storyengine_tui.cli.running import command, echo_rows, print_bytes
-from storyengine_tui.cli.words import console, say, shown
 from storyengine_tui.screens.calls.queue.queue_rows import NOTHING_WAITS, purpose_of, state_of, totals_of
 
 RESUME = "`storyengine queue resume`"
@@ -115,9 +116,7 @@ async def resume() -> None:
 @command(app)
 async def stop(call: Call) -> None:
     """Stop a call that runs in a window; it has failed then, and can be retried."""
-    async with running_queue(await unlocked()) as (queue, _):
-        is_done = await queue.stop((await _find(queue, call)).request.id)
-    say("Stopped." if is_done else ASKED)
+    await _do(call, QueueControl.stop, "Stopped.")
 
 
 @command(app)
@@ -132,17 +131,13 @@ async def clear() -> None:
 @command(app)
 async def retry(call: Call) -> None:
     """Try a call that failed again; one of a chapter that no window has open waits for that."""
-    async with running_queue(await unlocked()) as (queue, _):
-        is_done = await queue.retry((await _find(queue, call)).request.id)
-    say("Queued again; it begins when its chapter is opened." if is_done else ASKED)
+    await _do(call, QueueControl.retry, "Queued again; it begins when its chapter is opened.")
 
 
 @command(app)
 async def drop(call: Call) -> None:
     """Take a call out of the queue; the text of a prompt is in its panel."""
-    async with running_queue(await unlocked()) as (queue, _):
-        is_done = await queue.drop((await _find(queue, call)).request.id)
-    say("Dropped; the text of a prompt is in its panel." if is_done else ASKED)
+    await _do(call, QueueControl.drop, "Dropped; the text of a prompt is in its panel.")
 
 
 @command(app)
@@ -165,9 +160,14 @@ async def edit(
 @command(app)
 async def up(call: Call) -> None:
     """Let a call that waits be taken before the one in front of it in its chapter."""
+    await _do(call, QueueControl.move_up, "Moved up.")
+
+
+async def _do(call: str, change: Callable[[QueueControl, RequestId], Awaitable[bool]], done: str) -> None:
+    """Change a request of the queue, and say that it is done, or that another window was asked to."""
     async with running_queue(await unlocked()) as (queue, _):
-        is_done = await queue.move_up((await _find(queue, call)).request.id)
-    say("Moved up." if is_done else ASKED)
+        is_done = await change(queue, (await _find(queue, call)).request.id)
+    say(done if is_done else ASKED)
 
 
 @command(app)

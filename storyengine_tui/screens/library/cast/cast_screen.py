@@ -12,8 +12,6 @@ from textual.binding import Binding, BindingType
 from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import CharacterId
-from core.library.cards.card_file import CardFormat
-from core.library.cards.writing import WrittenCard
 from core.library.characters.character import LibraryCharacter
 from core.library.characters.pause import pause_text, read_end
 from core.text.cleaning import clean_line
@@ -81,45 +79,33 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         return " ".join((*row.names, row.group, row.short_description, head(row.identity, _SHOWN)))
 
     @property
-    def _characters(self) -> "CharacterLibrary":
+    def library(self) -> "CharacterLibrary":
+        """The characters."""
         return self._workspace.require_engine().library.characters
 
     async def read(self, *, is_archived: bool) -> Sequence[LibraryCharacter]:
         """Return the characters, and count what is proposed for each."""
-        listed = await self._characters.listed(is_archived=is_archived)
+        listed = await super().read(is_archived=is_archived)
         offered = await self._workspace.require_engine().library.proposals.offered() if listed else []
         self._proposed = Counter(one.character.id for one in offered)
         return listed
 
     async def import_content(self, content: bytes, name: str) -> tuple[bool, bool]:
         """Store the character of a card."""
-        done = await self._characters.import_card(content, name)
+        done = await self.library.import_card(content, name)
         return done.is_new, bool(done.not_taken)
-
-    async def written(self, row: LibraryCharacter, format_: CardFormat) -> WrittenCard:
-        """Return the card of a character."""
-        return await self._characters.export_card(row, format_)
 
     async def make(self, name: str) -> str:
         """Store a new character."""
-        character = await self._characters.create(name)
+        character = await self.library.create(name)
         return f"Made “{character.name}”; Enter writes its identity"
 
     async def rename(self, row: LibraryCharacter, name: str) -> None:
         """Store another name."""
-        await self._characters.edit(row, replace(row, name=name))
+        await self.library.edit(row, replace(row, name=name))
 
-    async def put_away(self, row: LibraryCharacter) -> None:
-        """Archive a character."""
-        await self._characters.archive(row)
-
-    async def bring_back(self, row: LibraryCharacter) -> None:
-        """Restore a character."""
-        await self._characters.restore(row)
-
-    async def delete(self, row: LibraryCharacter) -> None:
-        """Delete an archived character."""
-        await self._characters.purge(row)
+    def forget(self, row: LibraryCharacter) -> None:
+        """Delete the text of its identity that was not stored."""
         KeptText.identity_of(row.id, self._workspace.paths.data).forget()
 
     def action_open(self) -> None:
@@ -131,11 +117,11 @@ class CastScreen(KeptShelf[LibraryCharacter]):
 
     async def _edit_identity(self, character_id: CharacterId) -> None:
         """Edit the identity as it is stored now; what was typed before the program ended is there again."""
-        now = await self._characters.by_id(character_id)
+        now = await self.library.by_id(character_id)
         if not self.is_active:  # Enter came twice.
             return
         kept = KeptText.identity_of(character_id, self._workspace.paths.data)
-        self.app.push_screen(IdentityModal(self._characters, now, kept), self.reload_after)
+        self.app.push_screen(IdentityModal(self.library, now, kept), self.reload_after)
 
     def action_details(self) -> None:
         """Edit what is told of the character under the cursor, its other names and groups."""
@@ -144,7 +130,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
             return
 
         async def store(changed: LibraryCharacter) -> None:
-            await self._characters.edit(row, changed)
+            await self.library.edit(row, changed)
 
         def reload(is_stored: bool | None) -> None:
             if is_stored:
@@ -155,7 +141,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
     def action_nature(self) -> None:
         """Edit the traits and topics of the character under the cursor."""
         if self.chosen is not None:
-            self.app.push_screen(NatureScreen(self._characters, self.chosen), self.reload_after)
+            self.app.push_screen(NatureScreen(self.library, self.chosen), self.reload_after)
 
     def action_pause(self) -> None:
         """Pause the character under the cursor, after asking until when; resume one that is paused."""
@@ -168,11 +154,11 @@ class CastScreen(KeptShelf[LibraryCharacter]):
             self.ask(PauseModal(""), partial(self._pause, row))
 
     async def _pause(self, row: LibraryCharacter, typed: str) -> None:
-        paused = await self._characters.pause(row, read_end(typed))
+        paused = await self.library.pause(row, read_end(typed))
         self._outcome = f"“{paused.name}” is {pause_text(paused, utc_now())}; u resumes it"
 
     async def _resume(self, row: LibraryCharacter) -> None:
-        await self._characters.resume(row)
+        await self.library.resume(row)
         self._outcome = f"“{row.name}” is no longer paused"
         if self._workspace.session is not None:
             await self._workspace.session.end_pauses()

@@ -1,14 +1,11 @@
 """The lorebooks of the library: where they came from, and how they go into a file again."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from core.domain.session.profile import GENERAL
-from core.library.cards.card_file import CardFormat
-from core.library.cards.writing import WrittenCard
 from core.library.lore.kept import KeptLorebook
 from storyengine_tui.screens.library.lore.lorebook_screen import LorebookScreen
 from storyengine_tui.screens.library.shelf.kept_shelf import KeptShelf
@@ -53,41 +50,25 @@ class LoreScreen(KeptShelf[KeptLorebook]):
         return " ".join((row.name, row.format, *row.groups))
 
     @property
-    def _lore(self) -> "LoreLibrary":
+    def library(self) -> "LoreLibrary":
+        """The lorebooks."""
         return self._workspace.require_engine().library.lore
-
-    async def read(self, *, is_archived: bool) -> Sequence[KeptLorebook]:
-        """Return the lorebooks."""
-        return await self._lore.listed(is_archived=is_archived)
 
     async def import_content(self, content: bytes, name: str) -> tuple[bool, bool]:
         """Store a lorebook."""
-        return (await self._lore.import_lore(content, name)).is_new, False
-
-    async def written(self, row: KeptLorebook, format_: CardFormat) -> WrittenCard:
-        """Return a lorebook as a file."""
-        return await self._lore.export(row, format_)
+        return (await self.library.import_lore(content, name)).is_new, False
 
     async def make(self, name: str) -> str:
         """Store an empty lorebook."""
-        book = await self._lore.create(name)
+        book = await self.library.create(name)
         return f"Made “{book.name}”; Enter writes its entries"
 
     async def rename(self, row: KeptLorebook, name: str) -> None:
         """Store another name."""
-        await self._lore.save(replace(row, name=name))
+        await self.library.save(replace(row, name=name))
 
-    async def put_away(self, row: KeptLorebook) -> None:
-        """Archive a lorebook."""
-        await self._lore.archive(row)
-
-    async def bring_back(self, row: KeptLorebook) -> None:
-        """Restore a lorebook."""
-        await self._lore.restore(row)
-
-    async def delete(self, row: KeptLorebook) -> None:
-        """Delete an archived lorebook, with its data outside of the store."""
-        await self._lore.purge(row)
+    def forget(self, row: KeptLorebook) -> None:
+        """Delete the text of its entries that was not stored."""
         KeptText.forget_entries_of(row.id, self._workspace.paths.data)
 
     def action_open(self) -> None:

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Final, TypeVar
+from typing import ClassVar, Final, Protocol, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -26,6 +26,25 @@ from storyengine_tui.screens.library.shelf.title_modal import ExportModal, FileM
 Kept = TypeVar("Kept", LibraryCharacter, KeptLorebook)
 
 COPIES_STAY: Final = "Chapters keep the copies that they took."
+
+
+class KeptLibrary(Protocol[Kept]):
+    """Stores characters or lorebooks; each method raises StorageError."""
+
+    async def listed(self, *, is_archived: bool = False) -> Sequence[Kept]:
+        """Return those that are archived, or the others."""
+
+    async def archive(self, row: Kept, /) -> None:
+        """Take one off the list."""
+
+    async def restore(self, row: Kept, /) -> Kept:
+        """Bring an archived one back."""
+
+    async def purge(self, row: Kept, /) -> None:
+        """Delete an archived one for good."""
+
+    async def export(self, row: Kept, format_: CardFormat, /) -> WrittenCard:
+        """Return one as a file."""
 
 
 class KeptShelf(ShelfScreen[Kept]):
@@ -76,17 +95,18 @@ class KeptShelf(ShelfScreen[Kept]):
     def columns(self) -> dict[str, int]:
         """The widths of the columns."""
 
+    @property
     @abstractmethod
+    def library(self) -> KeptLibrary[Kept]:
+        """The part of the library that stores the rows."""
+
     async def read(self, *, is_archived: bool) -> Sequence[Kept]:
         """Return the rows."""
+        return await self.library.listed(is_archived=is_archived)
 
     @abstractmethod
     async def import_content(self, content: bytes, name: str) -> tuple[bool, bool]:
         """Store what is in a file; return whether it is new, and whether it says what was not taken."""
-
-    @abstractmethod
-    async def written(self, row: Kept, format_: CardFormat) -> WrittenCard:
-        """Return a row as a file."""
 
     @abstractmethod
     async def make(self, name: str) -> str:
@@ -97,16 +117,8 @@ class KeptShelf(ShelfScreen[Kept]):
         """Store another name."""
 
     @abstractmethod
-    async def put_away(self, row: Kept) -> None:
-        """Archive a row."""
-
-    @abstractmethod
-    async def bring_back(self, row: Kept) -> None:
-        """Restore an archived row."""
-
-    @abstractmethod
-    async def delete(self, row: Kept) -> None:
-        """Delete an archived row."""
+    def forget(self, row: Kept) -> None:
+        """Delete what is kept of a row outside of the store."""
 
     @on(DataTable.RowSelected)
     def _select(self) -> None:
@@ -164,7 +176,7 @@ class KeptShelf(ShelfScreen[Kept]):
         await asyncio.to_thread(refuse_present, file)
         # The list may not show yet what was just stored.
         now = next((one for one in await self.read(is_archived=False) if one.id == row.id), row)
-        made: WrittenCard = await self.written(now, format_)
+        made: WrittenCard = await self.library.export(now, format_)
         await write_new(file, made.content)
         self._outcome = " ".join((f"Wrote {file}.", *made.notes))
 
@@ -179,20 +191,24 @@ class KeptShelf(ShelfScreen[Kept]):
             self.do(self._archive(self.chosen), then_reloads=True)
 
     async def _archive(self, row: Kept) -> None:
-        await self.put_away(row)
+        await self.library.archive(row)
         self._outcome = f"“{row.name}” is archived; v shows it"
 
     def action_restore(self) -> None:
         """Bring the row under the cursor back."""
         if self.chosen is not None:
-            self.do(self.bring_back(self.chosen), then_reloads=True)
+            self.do(self.library.restore(self.chosen), then_reloads=True)
 
     def action_purge(self) -> None:
         """Delete the row under the cursor for good, if the GM confirms it."""
         row = self.chosen
         if row is not None:
             text = f"“{row.name}” is deleted with its file. {COPIES_STAY}"
-            self.ask_to_delete(f"Purge this {self.WHAT} for good?", text, partial(self.delete, row))
+            self.ask_to_delete(f"Purge this {self.WHAT} for good?", text, partial(self._purge, row))
+
+    async def _purge(self, row: Kept) -> None:
+        await self.library.purge(row)
+        self.forget(row)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible with the row under the cursor."""

@@ -116,7 +116,7 @@ class ItemReader:
         self._changed()
 
     def say_failed(self, failed: str) -> None:
-        """Say beside the count what of the work for the bank failed."""
+        """Say beside the count which work for the bank failed."""
         self._failed = f"{failed}, F7" if failed else ""
         self._changed()
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, SummaryRequest
@@ -10,9 +9,6 @@ from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.play_view import PlayView
 from storyengine_tui.screens.shared.session_tab import SessionTab
-
-if TYPE_CHECKING:
-    pass
 
 
 class RequestActions(PageActions):

@@ -1,13 +1,11 @@
 """The text area of one composer panel: Enter empties it at once, and a text that is not accepted returns."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.message import Message
 
 from core.domain.audience import Audience
 from core.domain.session.limits import Limits
@@ -17,6 +15,7 @@ from storyengine_tui.screens.play.scene.hearing_view import Delivery
 from storyengine_tui.theme import slot_class
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
 from storyengine_tui.widgets.panel_switcher import PanelEntry
+from storyengine_tui.widgets.widget_message import ActionRequested
 
 Send = Callable[[Slot, str, Delivery], None]
 """Sends a text to a character; it was removed from its panel."""
@@ -46,18 +45,6 @@ class PromptArea(CappedTextArea):
         Binding("f6", "app.model", "Model"),
         Binding("f7", "app.provenance", "Calls"),
     ]
-
-    @dataclass
-    class TakeRequested(Message):
-        """The GM pressed Left (-1) or Right (1) in an empty panel, for the take before or after."""
-
-        step: int
-
-    @dataclass
-    class ScrollRequested(Message):
-        """The GM scrolls the transcript: `page_up`, `page_down` or `end`."""
-
-        way: str
 
     def __init__(self, slot: Slot, limits: Limits, name: str, text: str, *, send: Send) -> None:
         super().__init__(
@@ -202,8 +189,8 @@ class PromptArea(CappedTextArea):
         self.border_subtitle = Content(f"{length:,}/{self._max_length:,}") if is_near else None
 
     def action_scroll_transcript(self, way: str) -> None:
-        """Scroll the transcript while typing."""
-        self.post_message(self.ScrollRequested(way))
+        """Scroll the transcript while typing: `page_up`, `page_down` or `end`."""
+        self.post_message(ActionRequested(f"read('{way}')"))
 
     def action_cursor_left(self, select: bool = False) -> None:
         """Move the cursor; in an empty panel, ask for the take before."""
@@ -217,12 +204,12 @@ class PromptArea(CappedTextArea):
 
     def _step_take(self, step: int) -> None:
         if not self.text:
-            self.post_message(self.TakeRequested(step))
+            self.post_message(ActionRequested(f"choose_take({step})"))
 
     def action_cursor_line_end(self, select: bool = False) -> None:
         """Go to the end of the line; at the end of the text, scroll the transcript to its end."""
         if not select and self.cursor_location == self.document.end:
-            self.post_message(self.ScrollRequested("end"))
+            self.action_scroll_transcript("end")
         super().action_cursor_line_end(select)
 
 

@@ -124,5 +124,5 @@ def read_number(typed: str) -> int:
     if not digits:
         return 0
     if not (digits.isascii() and digits.isdigit()):
-        raise IllegalCommandError("That is no number; write one, or leave it empty.")
+        raise IllegalCommandError("That is not a number; write one, or leave it empty.")
     return int(digits)

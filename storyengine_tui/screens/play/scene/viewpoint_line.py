@@ -4,11 +4,11 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Button, Static
 
 from core.text.cleaning import clean_line
+from storyengine_tui.widgets.widget_message import ActionRequested
 
 EVERYTHING = "Everything"
 
@@ -18,9 +18,6 @@ class ViewpointLine(Horizontal):
 
     content: reactive[tuple[str, str, bool]] = reactive(("", "", False), recompose=True)
     """The viewer, such as `2 Joss`, the style of that name, and whether Esc leads back now."""
-
-    class LeaveRequested(Message):
-        """The GM wants to see everything again."""
 
     def compose(self) -> ComposeResult:
         """Compose the title, and the way back."""
@@ -40,4 +37,4 @@ class ViewpointLine(Horizontal):
     @on(Button.Pressed)
     def _leave(self, event: Button.Pressed) -> None:
         event.stop()
-        self.post_message(self.LeaveRequested())
+        self.post_message(ActionRequested("view_all"))

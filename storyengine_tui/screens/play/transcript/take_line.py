@@ -1,17 +1,15 @@
 """The line below the transcript about the takes of the newest reply and about undone prompts (design 12)."""
 
-from dataclasses import dataclass
-
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.message import Message
 from textual.reactive import reactive, var
 from textual.widgets import Button, Static
 
 from storyengine_tui.screens.play.play_view import PlayView
 from storyengine_tui.screens.play.takes_view import TakeButton
+from storyengine_tui.widgets.widget_message import ActionRequested
 
 
 class TakeLine(Horizontal, can_focus_children=False):
@@ -23,12 +21,6 @@ class TakeLine(Horizontal, can_focus_children=False):
     view: var[PlayView | None] = var(None, init=False)
     content: reactive[tuple[str, tuple[TakeButton, ...]]] = reactive(("", ()), recompose=True)
     """The line and its buttons."""
-
-    @dataclass
-    class ActionRequested(Message):
-        """The GM pressed the button of this action."""
-
-        action: str
 
     def compose(self) -> ComposeResult:
         """Compose the line and its buttons, if there is something to say."""
@@ -50,4 +42,4 @@ class TakeLine(Horizontal, can_focus_children=False):
     def _request(self, event: Button.Pressed) -> None:
         event.stop()
         if event.button.name:
-            self.post_message(self.ActionRequested(event.button.name))
+            self.post_message(ActionRequested(event.button.name))

@@ -49,7 +49,7 @@ class StreamedReply:
         return cls(request, may_be_silent and request.slot in session.may_be_silent)
 
     def add(self, text: str) -> str:
-        """Add what has come, and return what of it is shown."""
+        """Add the text that has arrived, and return the part of it that is shown."""
         if not self.has_marks:
             self.text += text
             return text

@@ -18,7 +18,7 @@ from core.text.graphemes import head
 from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.widgets.fields.one_line import EntryField
 
-NOBODY = "No character has these words in its name or its description."
+NO_MATCH = "No character has these words in its name or its description."
 _SHOWN = 200
 
 
@@ -48,7 +48,7 @@ class PickScreen(ListScreen[LibraryCharacter, LibraryCharacter]):
         """Compose the field above the list."""
         yield Static(f"Take a character from the library as {self._into}", id="heading", markup=False)
         yield EntryField(placeholder="Words to find", id="find")
-        yield from self.compose_list("characters", NOBODY)
+        yield from self.compose_list("characters", NO_MATCH)
 
     @property
     def first_field(self) -> Widget:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.agents.answers.json_output import InvalidMemoryError
 from core.agents.bank import compare, scan, scan_answer, small_scan
-from core.agents.bank.compare import Change, Question, Update
+from core.agents.bank.compare import Change, Comparison, Update
 from core.agents.bank.findings import CERTAIN, SAID, Finding, Source, items_of
 from core.agents.bank.scan import Known, Part
 from core.agents.role.prompt_file import load_prompt
@@ -268,9 +268,9 @@ def test_a_part_without_names_or_words_asks_no_more_than_it_must() -> None:
     assert not list(small_scan.contexts_of(setup, knowledge(*silent), Part(silent), KNOWN))
 
 
-def question(number: int = 1, count: int = 2) -> Question:
+def question(number: int = 1, count: int = 2) -> Comparison:
     known = [fact(10 * number + one, name=f"Old {one}", text="An older text.") for one in range(count)]
-    return Question(fact(number, name="New"), items_known_to_all_of(EVERYONE, known))
+    return Comparison(fact(number, name="New"), items_known_to_all_of(EVERYONE, known))
 
 
 def test_what_may_be_the_same_is_asked_by_letters() -> None:

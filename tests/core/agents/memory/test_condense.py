@@ -9,7 +9,7 @@ import pytest
 
 from core.agents.answers.json_output import InvalidMemoryError, ParsedMemory
 from core.agents.memory import condense
-from core.agents.memory.condense import Task, task_of
+from core.agents.memory.condense import Condensation, task_of
 from core.agents.role.prompt_file import load_prompt
 from core.config.models.assignments import defaults_for
 from core.config.models.model_config import ModelConfig, PromptStyle
@@ -35,7 +35,9 @@ def deltas(count: int = 4, words: int = 30) -> tuple[MemoryBlock, ...]:
     return tuple(delta_block(number, [SECRET_LOCK], words) for number in range(1, count + 1))
 
 
-def task(style: PromptStyle = PromptStyle.FULL, *, ratio: float = 0.4, room: int | None = None) -> Task:
+def task(
+    style: PromptStyle = PromptStyle.FULL, *, ratio: float = 0.4, room: int | None = None
+) -> Condensation:
     return task_of(WHO, deltas(), choice(style, room), ratio)
 
 
@@ -44,7 +46,7 @@ def answer(*events: str, **fields: object) -> dict[str, Any]:
     return {**delta_payload(), "character_actions": [], "major_events": told, "canon_locks": [], **fields}
 
 
-def read(value: Mapping[str, object], asked: Task | None = None) -> ParsedMemory:
+def read(value: Mapping[str, object], asked: Condensation | None = None) -> ParsedMemory:
     return condense.parse(json.dumps(value), asked or task())
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from core.config.files.paths import Paths
 from core.config.sections import MOST_TEXTS
+from core.domain.bank.recall import Vector
 from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
-from core.providers.embedding.base import Embedding, Vector
+from core.providers.embedding.base import Embedding
 from core.providers.embedding.local import EMBEDDINGS, LocalEmbedder
 from core.providers.local.server import LocalServer
 from tests.core.providers.local.test_local import child_of_killed, eventually, is_alive

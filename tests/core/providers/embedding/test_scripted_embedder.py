@@ -4,7 +4,7 @@ import operator
 
 import pytest
 
-from core.providers.embedding.base import Vector
+from core.domain.bank.recall import Vector
 from core.providers.embedding.scripted import ScriptedEmbedder
 
 pytestmark = pytest.mark.anyio

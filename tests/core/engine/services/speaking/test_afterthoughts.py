@@ -64,7 +64,7 @@ class Evening:
 @asynccontextmanager
 async def evening(*entries: Entry, slots: tuple[Slot, ...] = (RED,), most: int = 2) -> AsyncIterator[Evening]:
     scene, hours = room(*entries), IdleHours()
-    scene.options = {"waiting": hours.waiting, "afterthoughts": most}
+    scene.options = {"idle_clock": hours.clock, "afterthoughts": most}
     async with scene.opened() as session:
         if slots:
             await session.afterthoughts.set_unasked_speakers(slots)
@@ -277,7 +277,7 @@ async def test_an_addition_that_only_repeats_is_not_said() -> None:
         room(decides(True), adds(said), Entry(match=ScriptMatch(last="Who"), text=said)),
         IdleHours(),
     )
-    scene.options = {"waiting": hours.waiting}
+    scene.options = {"idle_clock": hours.clock}
     scene.choices = ModelAssignments(
         {role: replace(choice, avoids_repeats=True) for role, choice in scene.choices.items()}
     )
@@ -356,7 +356,7 @@ async def test_the_decision_and_the_addition_are_each_counted_once_in_what_was_s
     scene, hours = room(decides(True), adds()), IdleHours()
     model = scene.choices[AgentRole.CHARACTER].model
     prices = PriceBook({model: UnitPrices(input=Decimal(1_000), output=Decimal(2_000))})
-    scene.options = {"waiting": hours.waiting, "afterthoughts": 1, "prices": prices}
+    scene.options = {"idle_clock": hours.clock, "afterthoughts": 1, "prices": prices}
     async with scene.opened() as session:
         night = Evening(scene, session, hours)
         await session.afterthoughts.set_unasked_speakers((RED,))

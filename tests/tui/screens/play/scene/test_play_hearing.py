@@ -120,12 +120,12 @@ async def test_who_is_in_the_scene_from_now_on_is_stored_and_the_next_panel_is_o
 
 async def test_the_buttons_of_the_list_do_what_its_keys_do(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
-        for button, said in (("whisper", "whisper"), ("once", "Mira, Agent Yellow")):
+        for button, said in (("Whisper", "whisper"), ("This prompt", "Mira, Agent Yellow")):
             await table.pilot.press("ctrl+l")
             await table.until(lambda: isinstance(table.app.screen, HearersModal))
             dialog = table.app.screen
             dialog.query_one(SlotChecks).tick_only({RED, YELLOW})
-            dialog.query_one(f"#{button}", Button).press()
+            next(one for one in dialog.query(Button) if str(one.label) == button).press()
             await table.until(lambda said=said: table.title() == f"To 1 Mira · {said}")
 
 

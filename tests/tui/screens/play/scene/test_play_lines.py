@@ -308,7 +308,7 @@ async def test_seven_characters_leave_the_answers_on_the_smallest_screen(desktop
             await table.until(lambda kind=kind: not isinstance(table.app.screen, kind))
         await table.pilot.press("ctrl+l")
         await table.until(lambda: isinstance(table.app.screen, HearersModal))
-        await table.until(lambda: table.app.screen.query_one("#once").region.height)
+        await table.until(lambda: table.app.screen.query_one("Button.action").region.height)
         box = table.app.screen.query_one(".dialog--box").region
         assert all(box.contains_region(button.region) for button in table.app.screen.query(Button))
         assert table.app.screen.query_one(SlotChecks).max_scroll_y == 0

@@ -41,7 +41,7 @@ def hours() -> IdleHours:
 @asynccontextmanager
 async def night(desktop: Desktop, hours: IdleHours) -> AsyncIterator[Table]:
     desktop.script = ADDING
-    desktop.idle = hours.waiting
+    desktop.idle = hours.clock
     async with at_table(desktop) as table:
         await table.session.afterthoughts.set_unasked_speakers((RED, ORANGE))
         yield table

@@ -228,7 +228,7 @@ async def test_a_character_of_a_slot_is_kept_once(desktop: Desktop) -> None:
         assert found["Pell"].identity == "Afraid."
         assert panel.profile == found["Pell"].profile
         assert app.engine is not None
-        card = await app.engine.library.characters.export_card(found["Pell"], CardFormat.PNG)
+        card = await app.engine.library.characters.export(found["Pell"], CardFormat.PNG)
         assert card.content.startswith(plain_picture(colour_of(Slot.YELLOW))[:-12])
         panel.focus_name()
         await pilot.press("end", "s")  # It is known by where it was kept, also under another name.
