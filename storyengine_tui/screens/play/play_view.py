@@ -232,7 +232,9 @@ def reply_failure(view: PlayView) -> tuple[str, str]:
     others = len(view.failed_replies) - 1
     if others:
         hint += f" {counted(others, 'later prompt is', 'later prompts are')} back as well."
-    if request.retry_after is not None and request.retry_after > request.updated_at:
+    # The sentence about too many calls says itself how long to wait.
+    says_when = request.error_code is ErrorCode.LLM_RATE_LIMITED
+    if request.retry_after is not None and request.retry_after > request.updated_at and not says_when:
         hint += f" The service asks to wait until {request.retry_after.astimezone():%H:%M:%S}."
     return what, hint
 

@@ -16,6 +16,7 @@ from core.text.composer_text import joined, merged, without
 from storyengine_tui.screens.play.play_view import (
     ending_consequences,
     play_view,
+    reply_failure,
     summary_failure,
     why_not_writable,
 )
@@ -121,6 +122,15 @@ def test_a_summary_that_was_not_made_says_when_it_will_be(code: ErrorCode, what_
     assert view.failed_summary is not None
     _, hint = summary_failure(view, view.failed_summary)
     assert what_then in hint
+
+
+@pytest.mark.parametrize("code", [ErrorCode.LLM_SERVER_ERROR, ErrorCode.LLM_RATE_LIMITED])
+def test_a_reply_that_a_service_refused_says_once_how_long_to_wait(code: ErrorCode) -> None:
+    story = active()
+    story.submit("And then?")
+    story.fail(code, retry_after=90.0)
+    _, hint = reply_failure(play_view(story.snapshot))
+    assert ("asks to wait until" in hint) is (code is ErrorCode.LLM_SERVER_ERROR)
 
 
 def test_duplicate_events_are_kept_once_and_old_ones_are_dropped() -> None:
