@@ -38,11 +38,11 @@ from storyengine_tui.screens.models.model_labels import said_of_consent, said_wi
 from storyengine_tui.screens.models.models_here_screen import FoundModel, ModelsHereScreen
 from storyengine_tui.screens.models.permission.call_permission import ask, have_weights
 from storyengine_tui.screens.models.permission.local_weights import are_missing
-from storyengine_tui.screens.models.trying_screen import NOTHING_SENT, TryingScreen
+from storyengine_tui.screens.models.trying_screen import NOTHING_SENT, TryingScreen, key_field
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
-from storyengine_tui.widgets.fields.one_line import FormField
+from storyengine_tui.widgets.fields.one_line import FormField, labelled
 from storyengine_tui.widgets.key_line import KeyLine
 from storyengine_tui.widgets.text_line import show_line
 
@@ -101,35 +101,24 @@ class ModelScreen(TryingScreen[Configuration | None]):
         options = [*PROVIDERS, *([SCRIPTED] if self._now == "scripted" else [])]
         yield Static("Who answers", id="heading", markup=False)
         with VerticalScroll(id="form", can_focus=False):
-            with Horizontal(classes="line"):
-                yield Static("Provider", classes="label")
-                yield GuardedSelect(options, value=self._now, allow_blank=False, compact=True, id="provider")
-            with Horizontal(classes="line service"):
-                yield Static("Address", classes="label")
-                yield FormField(
-                    self._entered["openai"].base_url, compact=True, id="address", select_on_focus=False
-                )
+            provider = GuardedSelect(options, value=self._now, allow_blank=False, compact=True, id="provider")
+            yield labelled("Provider", provider)
+            address = self._entered["openai"].base_url
+            field = FormField(address, compact=True, id="address", select_on_focus=False)
+            yield labelled("Address", field, "service")
             yield self._note("consent", "service")
             yield self._note("key-source", "service")
-            with Horizontal(classes="line service"):
-                yield Static("New key", classes="label")
-                yield FormField(
-                    password=True,
-                    compact=True,
-                    id="key",
-                    placeholder="goes to the system's keyring, never to a file",
-                )
+            yield labelled("New key", key_field(), "service")
             yield Static("", id="models", markup=False)
             yield ModelFields(self._entered[self._now], self._names, id="fields")
-            with Horizontal(classes="line", id="meaning"):
-                yield Static("Meaning", classes="label")
-                yield FormField(
-                    self._entered[self._now].embedding,
-                    compact=True,
-                    id="embedding",
-                    placeholder="empty: the bundled model; or off, or ACCOUNT:MODEL",
-                    max_length=LONGEST_MODEL_NAME,
-                )
+            meaning = FormField(
+                self._entered[self._now].embedding,
+                compact=True,
+                id="embedding",
+                placeholder="empty: the bundled model; or off, or ACCOUNT:MODEL",
+                max_length=LONGEST_MODEL_NAME,
+            )
+            yield labelled("Meaning", meaning, id="meaning")
             yield Static("", id="model-note", markup=False, classes="note")
         yield BusyLine(id="trying")
         yield Banner(id="result")

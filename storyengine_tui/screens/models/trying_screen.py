@@ -9,8 +9,15 @@ from storyengine_tui.screens.models.connection import TestCallResult
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
+from storyengine_tui.widgets.fields.one_line import FormField
 
 NOTHING_SENT = "Nothing was sent and nothing was changed: that address has no consent."
+
+
+def key_field() -> FormField:
+    """Return the field for a new key."""
+    hint = "goes to the system's keyring, never to a file"
+    return FormField(password=True, compact=True, id="key", placeholder=hint)
 
 
 class TryingScreen(OverlayScreen[ScreenResultType]):

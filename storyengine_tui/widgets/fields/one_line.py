@@ -5,7 +5,9 @@ from typing import ClassVar, Final
 
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.widgets import Input
+from textual.containers import Horizontal
+from textual.widget import Widget
+from textual.widgets import Input, Static
 from textual.widgets.text_area import Edit, EditResult
 
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, run_binding_now
@@ -31,6 +33,11 @@ class EntryField(Input):
     async def on_key(self, event: events.Key) -> None:
         """Run a key's binding before the next key is read."""
         await run_binding_now(self, event)
+
+
+def labelled(label: str, field: Widget, classes: str = "", *, id: str | None = None) -> Horizontal:
+    """Return a line of a form: a label, and the field behind it."""
+    return Horizontal(Static(label, classes="label"), field, id=id, classes=f"line {classes}".strip())
 
 
 class FormField(EntryField):

@@ -19,7 +19,7 @@ from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, Tone
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
-from storyengine_tui.widgets.fields.one_line import FormField
+from storyengine_tui.widgets.fields.one_line import FormField, labelled
 from storyengine_tui.widgets.key_line import KeyLine
 
 PLACES: tuple[tuple[str, BlockPlace], ...] = (
@@ -53,14 +53,14 @@ class BlockScreen(AutosavedScreen):
         typed = TypedBlock.of(block, self._session.snapshot.session)
         yield Static("Prompt block", id="heading", markup=False)
         name = FormField(typed.name, compact=True, max_length=LONGEST_BLOCK_NAME, id="name")
-        yield self._line("Name", name)
-        yield self._line("Order", FormField(typed.order, compact=True, max_length=5, id="order"))
-        yield self._line(
+        yield labelled("Name", name)
+        yield labelled("Order", FormField(typed.order, compact=True, max_length=5, id="order"))
+        yield labelled(
             "Place",
             GuardedSelect[BlockPlace](PLACES, value=typed.place, allow_blank=False, compact=True, id="place"),
         )
         for label, value, holder, key in self._conditions(typed):
-            yield self._line(label, FormField(value, compact=True, placeholder=holder, id=key))
+            yield labelled(label, FormField(value, compact=True, placeholder=holder, id=key))
         with Horizontal(classes="line"):
             yield Static("", id="problem", markup=False)
             yield Static("", id="saved", markup=False)
@@ -82,9 +82,6 @@ class BlockScreen(AutosavedScreen):
             ("Agents", typed.agents, f"all; or some of {', '.join(AGENT_NAMES.values())}", "agents"),
             ("Variants", typed.variants, f"all; or some of {', '.join(blocks.all_variants)}", "variants"),
         )
-
-    def _line(self, label: str, field: FormField | GuardedSelect[BlockPlace]) -> Horizontal:
-        return Horizontal(Static(label, classes="label"), field, classes="line")
 
     def on_mount(self) -> None:
         """Show what is stored; a window that only reads shows it as well."""

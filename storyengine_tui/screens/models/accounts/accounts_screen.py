@@ -16,11 +16,11 @@ from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.accounts.account_draft import AccountDraft, draft_of, said_of_key
 from storyengine_tui.screens.models.connection import run_test_call
 from storyengine_tui.screens.models.permission.call_permission import ask
-from storyengine_tui.screens.models.trying_screen import NOTHING_SENT, TryingScreen
+from storyengine_tui.screens.models.trying_screen import NOTHING_SENT, TryingScreen, key_field
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
-from storyengine_tui.widgets.fields.one_line import FormField
+from storyengine_tui.widgets.fields.one_line import FormField, labelled
 from storyengine_tui.widgets.key_line import KeyLine
 
 NEW = ""
@@ -60,26 +60,15 @@ class AccountsScreen(TryingScreen[Configuration | None]):
         yield Static("Accounts", id="heading", markup=False)
         with VerticalScroll(id="form", can_focus=False):
             yield Static("", id="list", markup=False)
-            with Horizontal(classes="line", id="choice"):
-                yield Static("Account", classes="label")
-                yield GuardedSelect(self._options, value=NEW, allow_blank=False, compact=True, id="account")
-            for field, (label, hint) in FIELDS.items():
-                with Horizontal(classes="line"):
-                    yield Static(label, classes="label")
-                    yield FormField(compact=True, id=field, placeholder=hint, select_on_focus=False)
-            with Horizontal(classes="line"):
-                yield Static("New key", classes="label")
-                yield FormField(
-                    password=True,
-                    compact=True,
-                    id="key",
-                    placeholder="goes to the system's keyring, never to a file",
-                )
-            with Horizontal(classes="line"):
-                yield Static("Switched on", classes="label")
-                yield GuardedSelect(
-                    [("yes", True), ("no", False)], value=True, allow_blank=False, compact=True, id="enabled"
-                )
+            choice = GuardedSelect(self._options, value=NEW, allow_blank=False, compact=True, id="account")
+            yield labelled("Account", choice, id="choice")
+            for name, (label, hint) in FIELDS.items():
+                field = FormField(compact=True, id=name, placeholder=hint, select_on_focus=False)
+                yield labelled(label, field)
+            yield labelled("New key", key_field())
+            answers = [("yes", True), ("no", False)]
+            switch = GuardedSelect(answers, value=True, allow_blank=False, compact=True, id="enabled")
+            yield labelled("Switched on", switch)
         yield BusyLine(id="trying")
         yield Banner(id="result")
         with Horizontal(id="actions"):
