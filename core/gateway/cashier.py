@@ -109,7 +109,7 @@ class Cashier:
     ) -> Cost | None:
         """Return what a call cost that was made; None if that is unknown."""
         if self._loading is not None:
-            await self._loading
+            await asyncio.shield(self._loading)  # for all calls: a cancelled one must not end it
         tokens = artifact.usage.input_tokens
         quote = await self._quote(call, (answered,), call.tokens if tokens is None else tokens)
         cost = None if self._prices is None else cost_of(quote, artifact.usage, billed)

@@ -1,7 +1,10 @@
 """Every call is written down with what it cost, and none is made that could pass a ceiling."""
 
 import asyncio
+import threading
+import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,7 +15,7 @@ from core.config.models.model_config import PromptStyle
 from core.context.segments import Context, plain
 from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
-from core.domain.ids import SessionId, new_uuid
+from core.domain.ids import ArtifactId, SessionId, new_uuid
 from core.domain.requests.cost import LOCAL, PROVIDER, YOURS, Cost, UnitPrices
 from core.domain.requests.request import Request, Usage
 from core.engine.kinds.test_call import new_test_call
@@ -254,6 +257,77 @@ async def test_two_calls_at_once_cannot_pass_a_ceiling_together(tmp_path: Path) 
     assert second.error is not None
     assert second.error.code is ErrorCode.CEILING_REACHED
     assert slow.calls == 1
+
+
+async def test_two_calls_that_are_checked_at_once_cannot_pass_a_ceiling_together(tmp_path: Path) -> None:
+    async def spent(*_: object, **__: object) -> Decimal:
+        await asyncio.sleep(0)  # the other one goes on
+        return Decimal(0)
+
+    model = service()
+    way = gateway(model, tmp_path)
+    way.cashier = type(way.cashier)(
+        PriceBook({"a-model": OWN}), CeilingGuard(Ceilings(day=FORECAST), spent, lambda: NOW), lambda: NOW
+    )
+    results = await asyncio.gather(call(way), call(way, asked(SessionId(new_uuid()))))
+    codes = [result.error and result.error.code for result in results]
+    assert codes == [None, ErrorCode.CEILING_REACHED]
+    assert model.calls == 1
+
+
+async def test_a_call_that_is_cancelled_while_the_prices_load_ends_no_other_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, loaded = threading.Event(), threading.Event()
+
+    def load(*_: object) -> None:
+        begun.set()
+        loaded.wait(20)
+
+    monkeypatch.setattr("core.ledger.prices._kept", load)
+    way = gateway(service(), tmp_path, prices=PriceBook())
+    given_up = asyncio.create_task(call(way))
+    await asyncio.to_thread(begun.wait, 20)
+    given_up.cancel()
+    await asyncio.wait({given_up})
+    loaded.set()
+    assert given_up.cancelled()
+    assert (await call(way)).text == "I nod."
+
+
+async def test_what_a_call_of_yesterday_cost_does_not_count_today(tmp_path: Path) -> None:
+    now = NOW
+    store = MemoryStore()
+    way = gateway(service(), tmp_path)
+    way.cashier = type(way.cashier)(
+        PriceBook({"a-model": OWN}),
+        CeilingGuard(Ceilings(day=FORECAST), store.spent, lambda: now),
+        lambda: NOW,
+    )
+    assert (await call(way)).error is None
+    assert (await call(way, asked(SessionId(new_uuid())))).error is not None
+    now += timedelta(days=1)
+    assert (await call(way, asked(SessionId(new_uuid())))).error is None
+
+
+async def test_a_day_begins_at_midnight_also_when_the_clocks_change_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked_for: list[object] = []
+
+    async def spent(session_id: object = None, *, since: object = None, but_for: object = ()) -> Decimal:
+        asked_for.append(since)
+        return Decimal(0)
+
+    noon = datetime(2026, 3, 29, 10, tzinfo=UTC)
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+        time.tzset()
+        await CeilingGuard(Ceilings(day=FORECAST), spent, lambda: noon).admit(
+            asked(), ArtifactId(new_uuid()), SPENT
+        )
+    time.tzset()
+    assert asked_for == [datetime(2026, 3, 28, 23, tzinfo=UTC)]
 
 
 async def test_the_gm_can_go_on_beyond_the_ceiling_by_as_much_again(tmp_path: Path) -> None:
