@@ -29,7 +29,8 @@ OTHERS = 0o077
 
 _LOCK_TIMEOUT = 10.0
 _LOCK_POLL = 0.01
-_SECRETS = ("API_KEY", "DATABASE_URL", "PASSWORD", "PASSWORD_HASH")
+_SECRETS = ("API_KEY", "DATABASE_URL", "PASSWORD", "PASSWORD_HASH", "HEADERS")
+"""Ends of names. Headers that go with the calls to an account may have a key among them."""
 _OURS = ("STORYENGINE_", "OPENAI_")
 
 
@@ -174,7 +175,7 @@ def _tells_secret(name: str, value: str) -> bool:
     name = name.upper()
     if not name.startswith(_OURS):
         return False
-    if name.endswith(_SECRETS):
+    if name.endswith(_SECRETS) or "__HEADERS__" in name:
         return True
     import json
 

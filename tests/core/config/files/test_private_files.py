@@ -228,6 +228,26 @@ def test_a_program_that_is_started_gets_no_key_in_any_spelling(monkeypatch: pyte
     assert kept["STORYENGINE_DATA_DIR"] == "/kept"
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("STORYENGINE_ACCOUNTS__MINE__HEADERS", '{"X-Token": "hidden"}'),
+        ("STORYENGINE_ACCOUNTS__MINE__HEADERS__X_TOKEN", "hidden"),
+        ("STORYENGINE_ACCOUNTS__MINE", '{"base_url": "https://h/v1", "headers": {"X-Token": "hidden"}}'),
+        ("storyengine_accounts", '{"mine": {"headers": {"X-Token": "hidden"}}}'),
+    ],
+)
+def test_headers_of_an_account_are_as_secret_as_a_key(
+    name: str, value: str, env_file: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert name not in environment_without_secrets()
+    env_file.write_text(f"{name}='{value}'\n")
+    env_file.chmod(0o644)
+    with pytest.raises(NotPrivateError):
+        refuse_open_places(paths, env_file)
+
+
 def test_a_file_that_cannot_take_its_place_leaves_the_old_one_and_nothing_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
