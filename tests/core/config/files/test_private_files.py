@@ -181,6 +181,23 @@ def test_an_env_file_without_one_may_be_read_by_all(paths: Paths, env_file: Path
     refuse_open_places(paths, env_file)
 
 
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give a file away")
+def test_settings_that_another_user_put_here_are_not_read(
+    paths: Paths, env_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env_file.write_text("STORYENGINE_BASE_URL=https://theirs.example.com/v1\n")
+    env_file.chmod(0o644)
+    for directory in (paths.data, paths.config, paths.logs):
+        os.chown(directory, 1234, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: 1234)
+    for owner in (0, 1234):
+        os.chown(env_file, owner, -1)
+        refuse_open_places(paths, env_file)
+    os.chown(env_file, 65534, -1)
+    with pytest.raises(NotPrivateError, match="where your text and your keys go"):
+        refuse_open_places(paths, env_file)
+
+
 def spelled(name: str, value: str) -> st.SearchStrategy[str]:
     """The spellings of one assignment that python-dotenv reads, and some that it does not."""
     space = st.sampled_from(["", " ", "\t", "  ", "\u00a0", "\n"])
