@@ -34,6 +34,7 @@ _FENCE: Final = (
 )
 """Makes the restore a new writer of each chapter, after all that the database had."""
 _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
+_NO_FLUSHES: Final = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
 
 
 async def backup(url: str, target: Path) -> None:
@@ -210,6 +211,10 @@ def _flush(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        # A share of the network may not flush directories; the file is flushed, and has its name.
+        if error.errno not in _NO_FLUSHES or not path.is_dir():
+            raise
     finally:
         os.close(handle)
 

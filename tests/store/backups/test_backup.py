@@ -1,5 +1,6 @@
 """A backup is whole or not there; a restore gives back every chapter as it was, or changes nothing."""
 
+import errno
 import os
 import stat
 from collections.abc import Awaitable, Callable
@@ -88,6 +89,21 @@ async def test_a_backup_that_fails_leaves_no_file(url: str, tmp_path: Path) -> N
     assert os.listdir(tmp_path) == []
     with pytest.raises(StorageError, match="Nothing can be written"):
         await backup(url, tmp_path / "no" / "such" / "directory")
+
+
+async def test_a_backup_is_there_on_a_disk_that_does_not_flush_directories(
+    url: str, store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flush = os.fsync
+
+    def refuse(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    await backup(url, tmp_path / "b")
+    assert os.listdir(tmp_path) == ["b"]
 
 
 async def test_chapters_are_replaced_only_when_asked(
