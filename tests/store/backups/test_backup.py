@@ -10,8 +10,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from pydantic import SecretStr
 from sqlalchemy import make_url
 
+from core.config.files.paths import Paths
+from core.config.settings import load_settings
 from core.domain.errors import SessionLockedError, StorageError
 from core.domain.session.session import Session
 from core.domain.slot import Slot
@@ -22,6 +25,7 @@ from db.backups.dump import backup, restore
 from db.connections import parse_url
 from db.schema.migrate import HEAD
 from db.store import PostgresStore, open_store
+from storyengine_tui.bootstrap import Configuration, restore_backup
 from tests.store import chapters
 from tests.store.servers import plain_url
 
@@ -167,6 +171,19 @@ async def test_a_chapter_that_is_begun_while_a_backup_is_restored_is_not_lost(
         with pytest.raises(StorageError, match="nothing was changed") as refused:
             await restore(empty_url, file)
         assert "another window has begun a chapter" in refused.value.hint
+        assert (await other.load(session.id)).session == session
+
+
+async def test_a_restore_over_everything_drops_nothing_that_it_did_not_back_up(
+    store: PostgresStore, file: Path, empty_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = load_settings(tmp_path / "none.toml").model_copy(update={"database_url": SecretStr(empty_url)})
+    configuration = Configuration(Paths(*[tmp_path] * 4), settings)
+    async with aclosing(await open_store(empty_url)) as other:
+        session = chapters.new_session()
+        before_it_replaces(monkeypatch, lambda: other.create(chapters.creation(session)))
+        with pytest.raises(StorageError, match="nothing was changed"):
+            await restore_backup(configuration, file, replace=True)
         assert (await other.load(session.id)).session == session
 
 
