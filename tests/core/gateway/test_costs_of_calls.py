@@ -23,6 +23,7 @@ from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import CallResult, ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
 from core.ledger.prices import PriceBook
+from core.ledger.sums import Entry
 from core.providers.base import Completion, ProviderError, TextDelta
 from core.text.delimiters import SegmentName
 from tests.core.gateway.test_model_gateway import StepModel
@@ -176,6 +177,28 @@ async def test_an_answer_is_kept_where_its_price_cannot_be_looked_up(
     monkeypatch.setattr("core.ledger.prices._kept", fail)
     result = await call(gateway(service(), tmp_path, prices=PriceBook()))
     assert (result.text, result.error, cost_of(result)) == ("I nod.", None, None)
+
+
+@pytest.mark.parametrize("where", ["rate_limit.RateLimiter.wait", "cashier.Cashier.admit"])
+@pytest.mark.parametrize("prices", [PriceBook({"a-model": OWN}), PriceBook()], ids=["known", "unknown"])
+async def test_a_call_that_is_stopped_while_it_waits_for_its_turn_costs_nothing(
+    where: str, prices: PriceBook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = asyncio.Event()
+
+    async def wait(*_: object) -> None:
+        waits.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(f"core.gateway.{where}", wait)
+    model, cancellation = service(), Cancellation()
+    way = gateway(model, tmp_path, prices=prices)
+    stopped = asyncio.create_task(way.call(CONTEXT, CHOICE, asked(), 1, cancellation, lambda _: None))
+    await waits.wait()
+    cancellation.request()
+    [artifact] = (await stopped).call_records.artifacts
+    assert (artifact.error_code, model.calls) == (ErrorCode.LLM_CANCELLED, 0)
+    assert Entry("A chapter", 1, artifact, None, "Mira").amount == 0
 
 
 async def test_the_call_that_could_pass_the_ceiling_is_not_made(tmp_path: Path) -> None:
