@@ -66,7 +66,7 @@ def write_privately(file: Path, text: str, *, is_flushed: bool = True) -> None:
             if is_flushed:
                 os.fsync(out.fileno())
         os.replace(name, file)
-    except OSError:
+    except BaseException:  # also text that UTF-8 cannot encode
         Path(name).unlink(missing_ok=True)
         raise
 

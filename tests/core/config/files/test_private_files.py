@@ -281,6 +281,12 @@ def test_a_file_that_cannot_take_its_place_leaves_the_old_one_and_nothing_beside
     assert file.read_text() == "one"
 
 
+def test_a_text_that_cannot_be_written_leaves_nothing_beside_the_file(tmp_path: Path) -> None:
+    with pytest.raises(UnicodeEncodeError):
+        write_privately(tmp_path / "file.toml", "half a letter: \ud83d")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_who_holds_a_file_for_too_long_is_named_and_afterwards_it_is_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
