@@ -2,9 +2,7 @@
 
 import asyncio
 import threading
-import time
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,14 +13,14 @@ from core.config.models.model_config import PromptStyle
 from core.context.segments import Context, plain
 from core.domain.agent_role import AgentRole
 from core.domain.errors import ErrorCode
-from core.domain.ids import ArtifactId, SessionId, new_uuid
+from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.cost import LOCAL, PROVIDER, YOURS, Cost, UnitPrices
 from core.domain.requests.request import Request, Usage
 from core.engine.kinds.test_call import new_test_call
 from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import CallResult, ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
-from core.ledger.prices import PriceBook
+from core.ledger.prices import PriceBook, Quote
 from core.ledger.sums import Entry
 from core.providers.base import Completion, ProviderError, TextDelta
 from core.text.delimiters import SegmentName
@@ -318,39 +316,25 @@ async def test_a_call_that_is_cancelled_while_the_prices_load_ends_no_other_one(
     assert (await call(way)).text == "I nod."
 
 
-async def test_what_a_call_of_yesterday_cost_does_not_count_today(tmp_path: Path) -> None:
-    now = NOW
-    store = MemoryStore()
-    way = gateway(service(), tmp_path)
-    way.cashier = type(way.cashier)(
-        PriceBook({"a-model": OWN}),
-        CeilingGuard(Ceilings(day=FORECAST), store.spent, lambda: now),
-        lambda: NOW,
-    )
-    assert (await call(way)).error is None
-    assert (await call(way, asked(SessionId(new_uuid())))).error is not None
-    now += timedelta(days=1)
-    assert (await call(way, asked(SessionId(new_uuid())))).error is None
-
-
-async def test_a_day_begins_at_midnight_also_when_the_clocks_change_in_it(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_a_call_that_is_cancelled_while_its_cost_is_computed_counts_no_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked_for: list[object] = []
+    computing = asyncio.Event()
 
-    async def spent(session_id: object = None, *, since: object = None, but_for: object = ()) -> Decimal:
-        asked_for.append(since)
-        return Decimal(0)
+    async def quote(_: object, __: object, ___: object, models: tuple[str, ...], *____: object) -> Quote:
+        if models == ("the-answered-model", "a-model") and not computing.is_set():
+            computing.set()
+            await asyncio.Event().wait()
+        return Quote(YOURS, OWN)
 
-    noon = datetime(2026, 3, 29, 10, tzinfo=UTC)
-    with monkeypatch.context() as patch:
-        patch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
-        time.tzset()
-        await CeilingGuard(Ceilings(day=FORECAST), spent, lambda: noon).admit(
-            asked(), ArtifactId(new_uuid()), SPENT
-        )
-    time.tzset()
-    assert asked_for == [datetime(2026, 3, 28, 23, tzinfo=UTC)]
+    monkeypatch.setattr(PriceBook, "quote", quote)
+    model = service(TextDelta("I nod."), answer(model="the-answered-model"))
+    way = gateway(model, tmp_path, ceilings=Ceilings(day=FORECAST))
+    given_up = asyncio.create_task(call(way))
+    await computing.wait()
+    given_up.cancel()
+    await asyncio.wait({given_up})
+    assert (await call(way, asked(SessionId(new_uuid())))).error is None
 
 
 async def test_the_gm_can_go_on_beyond_the_ceiling_by_as_much_again(tmp_path: Path) -> None:
