@@ -76,7 +76,11 @@ async def open_connection(url: URL) -> Connection:
     """Return a new connection in autocommit, for uses that must not share a pooled one."""
     keywords = libpq_keywords(url)
     connection = await AsyncConnection.connect(**_timeouts(url), **keywords, autocommit=True)
-    await connection.execute(_LIMITS)
+    try:
+        await connection.execute(_LIMITS)
+    except BaseException:  # cancelled too: the connection has no other owner yet
+        await close_quietly(connection)
+        raise
     return connection
 
 

@@ -262,7 +262,8 @@ async def restore_backup(configuration: Configuration, file: Path, *, replace: b
             before = await backup_into(
                 database.url, configuration.paths.backups, KEPT_BEFORE_RESTORES, utc_now()
             )
-        await restore(database.url, file, replace=replace)
+        # Only what is backed up is replaced: an empty database may hold a chapter by now.
+        await restore(database.url, file, replace=before is not None)
         return before
 
 

@@ -3,12 +3,12 @@
 import ipaddress
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from core.config.files.bounded_file import read_bounded
-from core.config.files.private_files import write_privately
+from core.config.files.private_files import alone_with, write_privately
 from core.domain.errors import ErrorCode, StoryEngineError
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -123,7 +123,7 @@ class Consent:
         Raises InvalidAddressError, and StoryEngineError with STORAGE_SAVE_FAILED.
         """
         normal = normalise_base_url(url)
-        self._write({*_valid(self._stored()), normal})
+        self._change(lambda stored: stored | {normal})
         return normal
 
     def revoke(self, url: str) -> bool:
@@ -132,16 +132,16 @@ class Consent:
         Raises StoryEngineError when the settings grant it, because they would go on doing so.
         """
         normal = normalise_base_url(url)
-        stored = _valid(self._stored())
-        if normal in stored:
-            self._write(stored - {normal})
+        was_granted = normal in _valid(self._stored())
+        if was_granted:
+            self._change(lambda stored: stored - {normal})
         if normal in _valid(self._settings):
             raise StoryEngineError(
                 ErrorCode.ILLEGAL_COMMAND,
                 f"The settings still grant {normal}, so text may go there; take it out of them.",
                 "Look for STORYENGINE_CONSENT in the environment, and for `consent` in config.toml.",
             )
-        return normal in stored
+        return was_granted
 
     def _stored(self) -> tuple[str, ...]:
         try:
@@ -151,10 +151,12 @@ class Consent:
         urls = content.get("granted") if isinstance(content, dict) else None
         return tuple(url for url in urls if isinstance(url, str)) if isinstance(urls, list) else ()
 
-    def _write(self, urls: set[str]) -> None:
-        text = json.dumps({"granted": sorted(urls)}, indent=2) + "\n"
+    def _change(self, change: Callable[[set[str]], set[str]]) -> None:
+        """Store what `change` makes of the stored addresses, while no other window can change them."""
         try:
-            write_privately(self._file, text)
+            with alone_with(self._file):
+                urls = change(_valid(self._stored()))
+                write_privately(self._file, json.dumps({"granted": sorted(urls)}, indent=2) + "\n")
         except OSError as error:
             raise StoryEngineError(
                 ErrorCode.STORAGE_SAVE_FAILED,

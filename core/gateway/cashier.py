@@ -108,10 +108,14 @@ class Cashier:
         self, artifact: Artifact, call: PlannedCall, answered: str, billed: Decimal | None
     ) -> Cost | None:
         """Return what a call cost that was made; None if that is unknown."""
-        if self._loading is not None:
-            await self._loading
-        tokens = artifact.usage.input_tokens
-        quote = await self._quote(call, (answered,), call.tokens if tokens is None else tokens)
+        try:
+            if self._loading is not None:
+                await asyncio.shield(self._loading)  # for all calls: a cancelled one must not end it
+            tokens = artifact.usage.input_tokens
+            quote = await self._quote(call, (answered,), call.tokens if tokens is None else tokens)
+        except BaseException:  # cancelled: it is not written down, so nothing would settle it
+            self.forget(artifact.id)
+            raise
         cost = None if self._prices is None else cost_of(quote, artifact.usage, billed)
         if self._ceilings is not None:
             self._ceilings.settle(artifact.id, cost.amount if cost else None)

@@ -13,7 +13,7 @@ from core.context.tokens import estimate_tokens
 from core.domain.bank.recall import Vector
 from core.domain.errors import StoryEngineError
 from core.domain.ids import ArtifactId
-from core.domain.requests.request import Artifact, Content, Request, Usage
+from core.domain.requests.request import NO_TOKENS, Artifact, Content, Request, Usage
 from core.gateway.call_records import CallRecords, agent_of
 from core.gateway.cashier import Cashier, PlannedCall
 from core.providers.base import ProviderError
@@ -74,6 +74,8 @@ class EmbeddingProgress:
 
     def usage(self, error: StoryEngineError | None) -> Usage:
         """Return the tokens of the whole call, where all of its parts gave them."""
+        if not self.is_with_provider:
+            return NO_TOKENS
         refused = error.usage if isinstance(error, ProviderError) else None
         usages = [*self.usages, *([refused] if refused else [])]
         counts = [usage.input_tokens for usage in usages if usage.input_tokens is not None]

@@ -21,7 +21,7 @@ from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
 from core.domain.requests.cost import FREE
-from core.domain.requests.request import Artifact, Content, Request, Usage
+from core.domain.requests.request import NO_TOKENS, Artifact, Content, Request, Usage
 from core.domain.session.profile import Profiles
 from core.gateway.call_records import CallRecords, failure_of, input_contents
 from core.gateway.cancellation import Cancellation
@@ -290,6 +290,8 @@ class ModelGateway:
         usage = completion.usage if completion else Usage()
         if isinstance(error, ProviderError) and error.usage is not None:
             usage = error.usage
+        if not progress.is_with_provider:
+            usage = NO_TOKENS
         artifact = Artifact(
             id=artifact_id,
             session_id=request.session_id,

@@ -1,8 +1,9 @@
 """Ceilings: how much a chapter, or a day, may cost before the GM is asked (design 18)."""
 
+import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, time
 from decimal import ROUND_CEILING, Decimal
 from typing import Final, Protocol
 
@@ -77,7 +78,8 @@ class _Entry:
     session_id: SessionId
     attempt: tuple[RequestId, int]
     amount: Decimal
-    is_running: bool = True
+    ended: datetime | None = None
+    """None while it runs."""
 
 
 @dataclass(slots=True)
@@ -95,6 +97,8 @@ class CeilingGuard:
     _limits: dict[object, Decimal] = field(default_factory=dict)
     """Limits that the GM has agreed to, by session and by day."""
     _reached: dict[SessionId, tuple[object, Reached]] = field(default_factory=dict)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a call is checked, until it is counted."""
 
     async def admit(
         self, request: Request, artifact_id: ArtifactId, forecast: Decimal | None, *, replies: int = 1
@@ -104,16 +108,17 @@ class CeilingGuard:
         `forecast` is of so many replies to one prompt, of which this call is the next. A call whose price is
         unknown counts nothing. Raises StorageError.
         """
-        self._forget_stored(request)
         amount = FREE if forecast is None else forecast
-        if amount > FREE:
-            now = self.clock()
-            midnight = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-            asked = (amount, request.session_id, replies)
-            await self._check(CHAPTER, self.ceilings.chapter, request.session_id, *asked)
-            await self._check(DAY, self.ceilings.day, midnight.date(), *asked, midnight)
-        self._reached.pop(request.session_id, None)
-        self._entries[artifact_id] = _Entry(request.session_id, (request.id, request.attempts), amount)
+        async with self._turn:
+            self._forget_stored(request)
+            if amount > FREE:
+                # Without an offset: that of now is not that of midnight on a day when the clocks change.
+                midnight = datetime.combine(self.clock().astimezone().date(), time()).astimezone()
+                asked = (amount, request.session_id, replies)
+                await self._check(CHAPTER, self.ceilings.chapter, request.session_id, *asked)
+                await self._check(DAY, self.ceilings.day, midnight.date(), *asked, midnight)
+            self._reached.pop(request.session_id, None)
+            self._entries[artifact_id] = _Entry(request.session_id, (request.id, request.attempts), amount)
 
     async def _check(
         self,
@@ -128,7 +133,12 @@ class CeilingGuard:
         if ceiling is None:
             return
         of = session_id if what == CHAPTER else None
-        mine = {id: entry for id, entry in self._entries.items() if of in (None, entry.session_id)}
+        mine = {
+            id: entry
+            for id, entry in self._entries.items()
+            if of in (None, entry.session_id)
+            and (since is None or entry.ended is None or entry.ended >= since)
+        }
         spent = await self.spent(of, since=since, but_for=tuple(mine))
         spent += sum((entry.amount for entry in mine.values()), FREE)
         limit = self._limits.get(key, ceiling)
@@ -154,7 +164,7 @@ class CeilingGuard:
         """Count a call that has ended at its cost; one of unknown cost counts nothing."""
         entry = self._entries.get(artifact_id)
         if entry is not None:
-            self._entries[artifact_id] = replace(entry, amount=amount or FREE, is_running=False)
+            self._entries[artifact_id] = replace(entry, amount=amount or FREE, ended=self.clock())
 
     def forget(self, artifact_id: ArtifactId) -> None:
         """Count a call no longer."""
@@ -166,7 +176,7 @@ class CeilingGuard:
         self._entries = {
             id: entry
             for id, entry in self._entries.items()
-            if entry.session_id != request.session_id or entry.is_running or entry.attempt == attempt
+            if entry.session_id != request.session_id or entry.ended is None or entry.attempt == attempt
         }
 
     def reached(self, session_id: SessionId) -> Reached | None:

@@ -14,7 +14,7 @@ from core.domain.agent_role import AGENT_NAMES
 from core.domain.errors import ErrorCode
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.cost import FREE, LOCAL, YOURS
-from core.domain.requests.request import Artifact, Request
+from core.domain.requests.request import NO_TOKENS, Artifact, Request
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 
@@ -79,7 +79,7 @@ class Entry:
         was_answered = made.output_ref is not None or made.usage.output_tokens is not None
         is_refused = made.error_code in _NOT_SENT or (made.error_code in _TURNED_AWAY and not was_answered)
         was_none = made.call == 0 and not made.provider  # the query of an input has this number too
-        return self.is_local or was_none or is_refused
+        return self.is_local or was_none or is_refused or made.usage == NO_TOKENS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

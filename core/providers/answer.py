@@ -57,7 +57,8 @@ class Answer:
             self._refusal += piece.refusal
         self._has_reasoning = self._has_reasoning or piece.has_reasoning
         self._finish_reason = piece.finish_reason or self._finish_reason
-        self.usage = piece.usage or self.usage
+        if piece.usage not in (None, Usage()):  # one without counts takes no earlier ones back
+            self.usage = piece.usage
         self.billed = self.billed if piece.billed is None else piece.billed
         self._model = piece.model or self._model
 

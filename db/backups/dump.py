@@ -28,7 +28,14 @@ from db.tables import METADATA
 
 _SCHEMA: Final = "public"
 _VERSION_TABLE: Final = "alembic_version"
+_LAST_EPOCH: Final = "storyengine.last_epoch"
+_FENCE: Final = (
+    f"UPDATE {_SCHEMA}.session SET writer_epoch = 1 +"
+    f" greatest(writer_epoch, nullif(current_setting('{_LAST_EPOCH}', true), '')::integer)"
+)
+"""Makes the restore a new writer of each chapter, after all that the database had."""
 _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
+_NO_FLUSHES: Final = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
 
 
 async def backup(url: str, target: Path) -> None:
@@ -65,14 +72,15 @@ async def restore(url: str, source: Path, *, replace: bool = False) -> None:
     refuse_revision(await _revision_in(parsed, source))
     engine = open_engine(parsed)
     try:
-        last_epoch = await _refuse_full(engine, replace=replace)
+        await _refuse_full(engine, replace=replace)
         async with guarded(LOAD), engine.connect() as connection:
             had_vectors = await are_there(connection)
         with tempfile.TemporaryDirectory(prefix="storyengine-restore-") as directory:
             script = Path(directory, "restore.sql")
             options = [f"--schema={_SCHEMA}", "--no-owner", "--no-privileges", f"--file={script}"]
             await client_programs.run("pg_restore", parsed, [*options, source], code=LOAD, connects=False)
-            steps = [f"--command={_clearing()}", f"--file={script}", f"--command={_fencing(last_epoch)}"]
+            guard, clearing, fence = (f"--command={sql}" for sql in (_guard(replace), _clearing(), _FENCE))
+            steps = [guard, clearing, f"--file={script}", fence]
             options = ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1"]
             await client_programs.run("psql", parsed, [*options, *steps], code=SAVE)
         await upgrade(engine)
@@ -113,31 +121,40 @@ async def holds_chapters(url: str) -> bool:
     """Return whether a restore would replace chapters; raise StorageError."""
     engine = open_engine(parse_url(url))
     try:
-        count, _ = await _count(engine)
+        return await _count(engine) > 0
     finally:
         await engine.dispose()
-    return count > 0
 
 
-async def _count(engine: AsyncEngine) -> tuple[int, int]:
-    """Return the number of chapters and the highest epoch of a writer."""
+async def _count(engine: AsyncEngine) -> int:
+    """Return the number of chapters."""
     async with guarded(LOAD), engine.connect() as connection:
         if not await is_ours(connection):
-            return 0, 0
-        query = text("SELECT count(*), coalesce(max(writer_epoch), 0) FROM session")
-        count, last_epoch = (await connection.execute(query)).one()
-    return int(count), int(last_epoch)
+            return 0
+        return int((await connection.execute(text("SELECT count(*) FROM session"))).scalar_one())
 
 
-async def _refuse_full(engine: AsyncEngine, *, replace: bool) -> int:
-    """Return the highest epoch of a writer; raise StorageError unless the database may be overwritten."""
-    count, last_epoch = await _count(engine)
+async def _refuse_full(engine: AsyncEngine, *, replace: bool) -> None:
+    """Raise StorageError unless the database may be overwritten."""
+    count = await _count(engine)
     if count and not replace:
         raise _refusal(
             f"The database holds {counted(count, 'chapter')}; nothing was changed.",
             "Restore with --replace; what is there is backed up first.",
         )
-    return last_epoch
+
+
+def _guard(replace: bool) -> str:
+    """Return what begins a restore: other windows may have begun a chapter or opened one since the look."""
+    refusal = "RAISE EXCEPTION 'another window has begun a chapter meanwhile'"
+    return f"""
+        DO $$ BEGIN
+        IF to_regclass('{_SCHEMA}.session') IS NOT NULL THEN
+            LOCK TABLE {_SCHEMA}.session;
+            IF NOT {replace} AND EXISTS (SELECT FROM {_SCHEMA}.session) THEN {refusal}; END IF;
+            PERFORM set_config('{_LAST_EPOCH}', max(writer_epoch)::text, true) FROM {_SCHEMA}.session;
+        END IF; END $$
+    """
 
 
 def _clearing() -> str:
@@ -151,10 +168,6 @@ def _clearing() -> str:
         " LOOP EXECUTE 'DROP FUNCTION ' || found || ' CASCADE'; END LOOP; END $$"
     )
     return f"{drop.as_string()}; {functions}"
-
-
-def _fencing(last_epoch: int) -> str:
-    return f"UPDATE {_SCHEMA}.session SET writer_epoch = greatest(writer_epoch, {last_epoch}) + 1"
 
 
 def _new_draft(target: Path) -> Path:
@@ -199,6 +212,10 @@ def _flush(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        # A share of the network may not flush directories; the file is flushed, and has its name.
+        if error.errno not in _NO_FLUSHES or not path.is_dir():
+            raise
     finally:
         os.close(handle)
 

@@ -33,11 +33,11 @@ async def _watch(server: EmbeddedServer, every: float) -> None:
     logged = ""
     while True:
         await asyncio.sleep(every)
-        if await asyncio.to_thread(server.is_supervised):
-            continue
         try:
+            if await asyncio.to_thread(server.is_supervised):
+                continue
             await server.acquire_async()
-        except StorageError as error:
+        except (StorageError, OSError) as error:
             # The GM sees the store's own error; the log has the reason, once.
             if str(error) != logged:
                 log.warning("the private database could not be restarted: %s", error)

@@ -77,6 +77,7 @@ async def follow_session(
     finally:
         task.cancel()
         await asyncio.wait([task])
+        await close_quietly(connection)  # a task that is cancelled before it began closes nothing
 
 
 async def _each(pending: _PendingChange, task: asyncio.Task[None]) -> AsyncIterator[bool]:

@@ -79,12 +79,14 @@ class WriterLease:
         self.is_closed = True
         self._on_close(self)
         self._watch.cancel()
-        await asyncio.wait([self._watch], timeout=_ANSWER)
-        # Closing alone would release it only once the server's process notices.
-        with suppress(psycopg.Error, OSError):
-            async with asyncio.timeout(_ANSWER):
-                await self._connection.execute(_UNLOCK, (lock_key(self.session_id),))
-        await close_quietly(self._connection)
+        try:
+            await asyncio.wait([self._watch], timeout=_ANSWER)
+            # Closing alone would release it only once the server's process notices.
+            with suppress(psycopg.Error, OSError):
+                async with asyncio.timeout(_ANSWER):
+                    await self._connection.execute(_UNLOCK, (lock_key(self.session_id),))
+        finally:  # cancelled too: a second call does nothing
+            await close_quietly(self._connection)
 
     async def _until_lost(self) -> None:
         with suppress(psycopg.Error, OSError):

@@ -65,5 +65,5 @@ def start_log(paths: Paths) -> None:
         handler = logging.NullHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    for chatty in ("httpx", "httpcore", "openai", "alembic"):
+    for chatty in ("httpx2", "httpcore2", "openai", "alembic"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

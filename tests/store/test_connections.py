@@ -157,6 +157,23 @@ async def test_every_connection_is_bounded(store: PostgresStore, url: str) -> No
     assert len(settings) == 3
 
 
+async def test_a_connection_that_cannot_be_bounded_is_closed(
+    url: str, raw: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connect, "_LIMITS", "SELECT 1 / 0")
+    with pytest.raises(errors.DivisionByZero) as refused:  # whose traceback keeps the connection
+        await connect.open_connection(parse_url(url))
+
+    async def is_closed() -> bool:
+        row = raw.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%1 / 0'"
+        ).fetchone()
+        return row == (0,)
+
+    await chapters.until(is_closed)
+    assert refused.tb is not None
+
+
 def test_connecting_is_bounded_unless_the_url_says_otherwise() -> None:
     assert connect._timeouts(parse_url("postgresql:///d"))["connect_timeout"] == 10
     assert "connect_timeout" not in connect._timeouts(parse_url("postgresql:///d?connect_timeout=2"))

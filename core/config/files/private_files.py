@@ -29,7 +29,8 @@ OTHERS = 0o077
 
 _LOCK_TIMEOUT = 10.0
 _LOCK_POLL = 0.01
-_SECRETS = ("API_KEY", "DATABASE_URL", "PASSWORD", "PASSWORD_HASH")
+_SECRETS = ("API_KEY", "DATABASE_URL", "PASSWORD", "PASSWORD_HASH", "HEADERS")
+"""Ends of names. Headers that go with the calls to an account may have a key among them."""
 _OURS = ("STORYENGINE_", "OPENAI_")
 
 
@@ -65,7 +66,7 @@ def write_privately(file: Path, text: str, *, is_flushed: bool = True) -> None:
             if is_flushed:
                 os.fsync(out.fileno())
         os.replace(name, file)
-    except OSError:
+    except BaseException:  # also text that UTF-8 cannot encode
         Path(name).unlink(missing_ok=True)
         raise
 
@@ -129,7 +130,8 @@ def _is_taken(lock: int) -> bool:
 def refuse_open_places(paths: "Paths", env_file: Path) -> None:
     """Raise NotPrivateError when others can read data, settings or logs; what is not there yet is fine.
 
-    `env_file` counts when it holds a key, or an address with its password. Reads no other content. Folders
+    `env_file` counts when it holds a key, or an address with its password, and when it belongs to another
+    user: it says where text and keys go. Reads no other content. Folders
     that exports and chapters go to are the GM's own, and may be open: each file there is for its owner alone.
     """
     for directory in (paths.data, paths.config, paths.logs):
@@ -139,8 +141,22 @@ def refuse_open_places(paths: "Paths", env_file: Path) -> None:
         refuse_open(directory, "700", is_anyones=os.geteuid() == 0)
     for file in _led_out(paths.config, paths.config_file, paths.consent_file):
         refuse_open(file, "600")
+    if env_file.is_file():
+        _refuse_planted(env_file.absolute())
     if _holds_secret(env_file):
         refuse_open(env_file.absolute(), "600")
+
+
+def _refuse_planted(env_file: Path) -> None:
+    """Raise NotPrivateError when another user wrote the settings of this directory; root may use anyone's."""
+    owner = env_file.stat().st_uid
+    if os.name == "posix" and os.geteuid() not in (0, owner) and owner != 0:
+        raise NotPrivateError(
+            env_file,
+            f"{env_file} belongs to another user (number {owner}), who could decide by it where your text "
+            "and your keys go; nothing was opened.",
+            "Start the program in another directory, or make the file yours.",
+        )
 
 
 def _led_out(directory: Path, *places: Path) -> Iterator[Path]:
@@ -174,7 +190,7 @@ def _tells_secret(name: str, value: str) -> bool:
     name = name.upper()
     if not name.startswith(_OURS):
         return False
-    if name.endswith(_SECRETS):
+    if name.endswith(_SECRETS) or "__HEADERS__" in name:
         return True
     import json
 

@@ -1,5 +1,6 @@
 """Finds the key of a service: in settings and environment first, then in the system's keyring."""
 
+import logging
 import os
 from dataclasses import dataclass
 from typing import Literal
@@ -11,6 +12,8 @@ from core.config.files.paths import ENV_FILE
 from core.config.models.accounts import OWN, Account, setting_of_account
 from core.config.sections import OPENAI_BASE_URL
 from core.domain.errors import ErrorCode, StoryEngineError
+
+log = logging.getLogger(__name__)
 
 KEYRING_SERVICE = "storyengine"
 _VARIABLE = "the environment variable {}"
@@ -74,11 +77,10 @@ def _named(key: SecretStr, account: Account) -> str:
 def store_api_key(account: Account, key: SecretStr) -> None:
     """Put the key of an account into the keyring; raise StoryEngineError when there is no usable one."""
     import keyring
-    from keyring.errors import KeyringError
 
     try:
         keyring.set_password(KEYRING_SERVICE, account.keyring_name, key.get_secret_value())
-    except (KeyringError, OSError):
+    except Exception:  # noqa: BLE001 - as in `_from_keyring`
         raise StoryEngineError(
             ErrorCode.STORAGE_SAVE_FAILED,
             "This system has no keyring that can be written; the key was not stored.",
@@ -95,9 +97,10 @@ def _is_openai(base_url: str) -> bool:
 
 def _from_keyring(name: str) -> str | None:
     import keyring
-    from keyring.errors import KeyringError
 
     try:
         return keyring.get_password(KEYRING_SERVICE, name)
-    except (KeyringError, OSError):
+    except Exception as error:  # noqa: BLE001 - whatever it is, there is no key
+        # A backend passes on the errors of its own libraries, such as those of D-Bus.
+        log.warning("the system's keyring cannot be read: %s", type(error).__name__)
         return None

@@ -289,6 +289,10 @@ class Usage:
     reasoning_tokens: int | None = None
 
 
+NO_TOKENS: Final = Usage(input_tokens=0, output_tokens=0)
+"""Tokens of a call that no model was given."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
     """The provenance of one call: its input, output, tokens and times.

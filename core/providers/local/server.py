@@ -173,7 +173,8 @@ class LocalServer:
         if process.stdin is not None:
             process.stdin.close()
         try:
-            await asyncio.wait_for(process.wait(), _STOP_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), _STOP_SECONDS)
         finally:
             if process.returncode is None:
                 process.kill()

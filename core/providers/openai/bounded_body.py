@@ -1,4 +1,7 @@
-"""The body of a service's response with a bound: on a line of a stream, else on the whole."""
+"""The body of a service's response with a bound: on a line of a stream, else on the whole.
+
+A compressed body, which was not asked for, is not read: a bound on its bytes does not bound its content.
+"""
 
 from collections.abc import AsyncIterator
 from typing import Final
@@ -16,13 +19,27 @@ LONGEST_ERROR: Final = 1_000_000
 LONGEST_VECTORS: Final = 16_000_000
 """Bytes of an answer with vectors: 64 of 8,192 numbers of 25 characters have fewer."""
 _VECTORS: Final = "/embeddings"
+_SILENT: Final = frozenset({b"id", b"event", b"retry"})
+"""Fields of an event besides its data, of which chat completions make no use."""
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
-class BoundedBody(httpx2.AsyncByteStream):
+class ReadBody(httpx2.AsyncByteStream):
+    """A body of a response that is read in another form than it comes in."""
+
+    def __init__(self, body: httpx2.AsyncByteStream) -> None:
+        self._body = body
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._body.aclose()
+
+
+class BoundedBody(ReadBody):
     """Passes the bytes of `body` on; raises ProviderError where a line or the whole is too long."""
 
     def __init__(self, body: httpx2.AsyncByteStream, *, most: int | None) -> None:
-        self._body = body
+        super().__init__(body)
         self._most = most
         """Bytes of the whole; None bounds each line of a stream."""
 
@@ -35,16 +52,57 @@ class BoundedBody(httpx2.AsyncByteStream):
                 raise _too_long()
             yield piece
 
-    async def aclose(self) -> None:
-        """Close the connection."""
-        await self._body.aclose()
+
+class DataLines(ReadBody):
+    """Passes on the events of a stream that have data.
+
+    The SDK takes every other event for JSON that is broken: one that only keeps the line open, or only says
+    after how many seconds to connect again.
+    """
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        rest = b""
+        async for piece in self._body:
+            lines = (rest + piece).splitlines(keepends=True)
+            rest = lines.pop() if lines and not lines[-1].endswith(b"\n") else b""
+            yield b"".join(map(_data_of, lines))
+        yield _data_of(rest)
+
+
+def _data_of(line: bytes) -> bytes:
+    """Return a line of a stream of events; nothing in place of a field that is not data, or is empty."""
+    line = line.removeprefix(_BYTE_ORDER_MARK)
+    name, _, value = line.partition(b":")
+    name = name.rstrip(b"\r\n")
+    return b"" if name in _SILENT or (name == b"data" and not value.strip()) else line
+
+
+class CompressedBody(ReadBody):
+    """Raises ProviderError in place of a body; that of an error is empty, as its status tells enough."""
+
+    def __init__(self, body: httpx2.AsyncByteStream, *, is_error: bool) -> None:
+        super().__init__(body)
+        self._is_error = is_error
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if not self._is_error:
+            raise _compressed()
+        yield b""
 
 
 async def bound(response: httpx2.Response) -> None:
     """Bound the body of `response`: a hook of the HTTP client."""
-    if isinstance(response.stream, httpx2.AsyncByteStream):
-        most = LONGEST_VECTORS if response.request.url.path.endswith(_VECTORS) else None
-        response.stream = BoundedBody(response.stream, most=LONGEST_ERROR if response.is_error else most)
+    body = response.stream
+    if not isinstance(body, httpx2.AsyncByteStream):
+        return
+    if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        response.stream = CompressedBody(body, is_error=response.is_error)
+    elif response.is_error:
+        response.stream = BoundedBody(body, most=LONGEST_ERROR)
+    elif response.request.url.path.endswith(_VECTORS):
+        response.stream = BoundedBody(body, most=LONGEST_VECTORS)
+    else:
+        response.stream = DataLines(BoundedBody(body, most=None))
 
 
 def _too_long() -> ProviderError:
@@ -52,5 +110,13 @@ def _too_long() -> ProviderError:
         ErrorCode.LLM_SERVER_ERROR,
         "The model's service sent more at once than any answer has; the connection was closed and nothing is "
         "lost, retry.",
+        hint=URL_HINT,
+    )
+
+
+def _compressed() -> ProviderError:
+    return ProviderError(
+        ErrorCode.LLM_REQUEST_ERROR,
+        "The model's service sent its answer compressed, which it was asked not to do; nothing is lost.",
         hint=URL_HINT,
     )

@@ -243,6 +243,7 @@ class OpenAIProvider:
         for header in set(request.headers) - _OUR_HEADERS:
             del request.headers[header]
         request.headers["user-agent"] = "storyengine"
+        request.headers["accept-encoding"] = "identity"
         request.headers.update(self._headers)
         if self._key:
             request.headers["authorization"] = f"Bearer {self._key}"

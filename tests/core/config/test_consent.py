@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.config.consent import Consent, InvalidAddressError, is_loopback, normalise_base_url
+from core.config.files.private_files import write_privately
 from core.domain.errors import ErrorCode, StoryEngineError
 
 REMOTE = "https://api.example.com/v1"
@@ -181,6 +182,26 @@ def test_what_another_window_does_holds_at_once(file: Path) -> None:
     assert not here.is_granted(REMOTE)
 
 
+def test_what_two_windows_change_at_once_is_all_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = "https://other.example.com/v1"
+    Consent((), file).grant(other)
+    told: list[StoryEngineError] = []
+
+    def write(to: Path, text: str) -> None:
+        monkeypatch.undo()
+        monkeypatch.setattr("core.config.files.private_files._LOCK_TIMEOUT", 0.0)  # it would wait for us
+        try:
+            Consent((), file).revoke(other)
+        except StoryEngineError as error:
+            told.append(error)
+        write_privately(to, text)
+
+    monkeypatch.setattr("core.config.consent.write_privately", write)
+    Consent((), file).grant(REMOTE)
+    assert told or not Consent((), file).is_granted(other), "a consent that was taken back came back"
+    assert Consent((), file).is_granted(REMOTE)
+
+
 def test_settings_grant_too_and_say_so_when_revoked(file: Path) -> None:
     consent = Consent(("not an address", REMOTE + "/"), file)
     consent.check(REMOTE)
@@ -200,7 +221,7 @@ def test_the_file_is_private_and_whole(file: Path) -> None:
     Consent((), file).grant(REMOTE)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
-    assert os.listdir(file.parent) == [file.name]
+    assert sorted(os.listdir(file.parent)) == [file.name, f"{file.name}.lock"]
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"granted": 7}', '{"granted": [1, "x"]}', "\x00"])

@@ -1,6 +1,7 @@
 """Every call is written down with what it cost, and none is made that could pass a ceiling."""
 
 import asyncio
+import threading
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +20,8 @@ from core.engine.kinds.test_call import new_test_call
 from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import CallResult, ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
-from core.ledger.prices import PriceBook
+from core.ledger.prices import PriceBook, Quote
+from core.ledger.sums import Entry
 from core.providers.base import Completion, ProviderError, TextDelta
 from core.text.delimiters import SegmentName
 from tests.core.gateway.test_model_gateway import StepModel
@@ -175,6 +177,28 @@ async def test_an_answer_is_kept_where_its_price_cannot_be_looked_up(
     assert (result.text, result.error, cost_of(result)) == ("I nod.", None, None)
 
 
+@pytest.mark.parametrize("where", ["rate_limit.RateLimiter.wait", "cashier.Cashier.admit"])
+@pytest.mark.parametrize("prices", [PriceBook({"a-model": OWN}), PriceBook()], ids=["known", "unknown"])
+async def test_a_call_that_is_stopped_while_it_waits_for_its_turn_costs_nothing(
+    where: str, prices: PriceBook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = asyncio.Event()
+
+    async def wait(*_: object) -> None:
+        waits.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(f"core.gateway.{where}", wait)
+    model, cancellation = service(), Cancellation()
+    way = gateway(model, tmp_path, prices=prices)
+    stopped = asyncio.create_task(way.call(CONTEXT, CHOICE, asked(), 1, cancellation, lambda _: None))
+    await waits.wait()
+    cancellation.request()
+    [artifact] = (await stopped).call_records.artifacts
+    assert (artifact.error_code, model.calls) == (ErrorCode.LLM_CANCELLED, 0)
+    assert Entry("A chapter", 1, artifact, None, "Mira").amount == 0
+
+
 async def test_the_call_that_could_pass_the_ceiling_is_not_made(tmp_path: Path) -> None:
     model = service()
     way = gateway(model, tmp_path, ceilings=Ceilings(chapter=FORECAST - Decimal("0.000001")))
@@ -254,6 +278,63 @@ async def test_two_calls_at_once_cannot_pass_a_ceiling_together(tmp_path: Path) 
     assert second.error is not None
     assert second.error.code is ErrorCode.CEILING_REACHED
     assert slow.calls == 1
+
+
+async def test_two_calls_that_are_checked_at_once_cannot_pass_a_ceiling_together(tmp_path: Path) -> None:
+    async def spent(*_: object, **__: object) -> Decimal:
+        await asyncio.sleep(0)  # the other one goes on
+        return Decimal(0)
+
+    model = service()
+    way = gateway(model, tmp_path)
+    way.cashier = type(way.cashier)(
+        PriceBook({"a-model": OWN}), CeilingGuard(Ceilings(day=FORECAST), spent, lambda: NOW), lambda: NOW
+    )
+    results = await asyncio.gather(call(way), call(way, asked(SessionId(new_uuid()))))
+    codes = [result.error and result.error.code for result in results]
+    assert codes == [None, ErrorCode.CEILING_REACHED]
+    assert model.calls == 1
+
+
+async def test_a_call_that_is_cancelled_while_the_prices_load_ends_no_other_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, loaded = threading.Event(), threading.Event()
+
+    def load(*_: object) -> None:
+        begun.set()
+        loaded.wait(20)
+
+    monkeypatch.setattr("core.ledger.prices._kept", load)
+    way = gateway(service(), tmp_path, prices=PriceBook())
+    given_up = asyncio.create_task(call(way))
+    await asyncio.to_thread(begun.wait, 20)
+    given_up.cancel()
+    await asyncio.wait({given_up})
+    loaded.set()
+    assert given_up.cancelled()
+    assert (await call(way)).text == "I nod."
+
+
+async def test_a_call_that_is_cancelled_while_its_cost_is_computed_counts_no_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computing = asyncio.Event()
+
+    async def quote(_: object, __: object, ___: object, models: tuple[str, ...], *____: object) -> Quote:
+        if models == ("the-answered-model", "a-model") and not computing.is_set():
+            computing.set()
+            await asyncio.Event().wait()
+        return Quote(YOURS, OWN)
+
+    monkeypatch.setattr(PriceBook, "quote", quote)
+    model = service(TextDelta("I nod."), answer(model="the-answered-model"))
+    way = gateway(model, tmp_path, ceilings=Ceilings(day=FORECAST))
+    given_up = asyncio.create_task(call(way))
+    await computing.wait()
+    given_up.cancel()
+    await asyncio.wait({given_up})
+    assert (await call(way, asked(SessionId(new_uuid())))).error is None
 
 
 async def test_the_gm_can_go_on_beyond_the_ceiling_by_as_much_again(tmp_path: Path) -> None:

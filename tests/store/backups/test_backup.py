@@ -1,21 +1,31 @@
 """A backup is whole or not there; a restore gives back every chapter as it was, or changes nothing."""
 
+import errno
 import os
 import stat
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
+from pydantic import SecretStr
 from sqlalchemy import make_url
 
+from core.config.files.paths import Paths
+from core.config.settings import load_settings
 from core.domain.errors import SessionLockedError, StorageError
 from core.domain.session.session import Session
+from core.domain.slot import Slot
+from core.storage.changes import Changes
 from core.storage.session_store import Lease
 from db.backups import client_programs
 from db.backups.dump import backup, restore
 from db.connections import parse_url
 from db.schema.migrate import HEAD
 from db.store import PostgresStore, open_store
+from storyengine_tui.bootstrap import Configuration, restore_backup
 from tests.store import chapters
 from tests.store.servers import plain_url
 
@@ -85,6 +95,21 @@ async def test_a_backup_that_fails_leaves_no_file(url: str, tmp_path: Path) -> N
         await backup(url, tmp_path / "no" / "such" / "directory")
 
 
+async def test_a_backup_is_there_on_a_disk_that_does_not_flush_directories(
+    url: str, store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flush = os.fsync
+
+    def refuse(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    await backup(url, tmp_path / "b")
+    assert os.listdir(tmp_path) == ["b"]
+
+
 async def test_chapters_are_replaced_only_when_asked(
     store: PostgresStore, url: str, file: Path, locked: tuple[Session, Lease]
 ) -> None:
@@ -103,6 +128,65 @@ async def test_chapters_are_replaced_only_when_asked(
         await store.commit(chapters.turn(played), lease)
 
 
+def before_it_replaces(patch: pytest.MonkeyPatch, happens: Callable[[], Awaitable[object]]) -> None:
+    """Let something happen when a restore has looked at the database and is about to replace it."""
+    run = client_programs.run
+
+    async def meanwhile(name: str, *arguments: Any, **named: Any) -> str:
+        if name == "psql":
+            await happens()
+        return await run(name, *arguments, **named)
+
+    patch.setattr(client_programs, "run", meanwhile)
+
+
+async def test_a_window_that_opens_a_chapter_while_a_backup_is_restored_cannot_write_to_it(
+    store: PostgresStore,
+    url: str,
+    file: Path,
+    locked: tuple[Session, Lease],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session, lease = locked
+    at_backup = await everything(store)
+    opened: list[Lease] = []
+
+    async def reopen() -> None:
+        await lease.aclose()
+        opened.append(await chapters.taken(store, session.id))
+
+    before_it_replaces(monkeypatch, reopen)
+    await restore(url, file, replace=True)
+    with pytest.raises(SessionLockedError):
+        await store.commit(Changes(session_id=session.id, unsent={Slot.RED: "later"}), opened[0])
+    assert await everything(store) == at_backup
+
+
+async def test_a_chapter_that_is_begun_while_a_backup_is_restored_is_not_lost(
+    store: PostgresStore, file: Path, empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with aclosing(await open_store(empty_url)) as other:
+        session = chapters.new_session()
+        before_it_replaces(monkeypatch, lambda: other.create(chapters.creation(session)))
+        with pytest.raises(StorageError, match="nothing was changed") as refused:
+            await restore(empty_url, file)
+        assert "another window has begun a chapter" in refused.value.hint
+        assert (await other.load(session.id)).session == session
+
+
+async def test_a_restore_over_everything_drops_nothing_that_it_did_not_back_up(
+    store: PostgresStore, file: Path, empty_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = load_settings(tmp_path / "none.toml").model_copy(update={"database_url": SecretStr(empty_url)})
+    configuration = Configuration(Paths(*[tmp_path] * 4), settings)
+    async with aclosing(await open_store(empty_url)) as other:
+        session = chapters.new_session()
+        before_it_replaces(monkeypatch, lambda: other.create(chapters.creation(session)))
+        with pytest.raises(StorageError, match="nothing was changed"):
+            await restore_backup(configuration, file, replace=True)
+        assert (await other.load(session.id)).session == session
+
+
 @pytest.mark.parametrize("cut", [0, 1_000, -200])
 async def test_a_damaged_backup_changes_nothing(store: PostgresStore, url: str, file: Path, cut: int) -> None:
     before = await everything(store)
@@ -117,7 +201,7 @@ async def test_a_restore_that_fails_half_way_changes_nothing(
 ) -> None:
     await store.create(chapters.creation(chapters.new_session()))
     before = await everything(store)
-    monkeypatch.setattr("db.backups.dump._fencing", lambda _: "SELECT 1/0")
+    monkeypatch.setattr("db.backups.dump._FENCE", "SELECT 1/0")
     with pytest.raises(StorageError, match="psql failed; nothing was changed") as caught:
         await restore(url, file, replace=True)
     assert "division by zero" in caught.value.hint

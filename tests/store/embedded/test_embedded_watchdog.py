@@ -1,6 +1,7 @@
 """A program that runs has its database back, also when nobody is left to start it but the program."""
 
 import asyncio
+import errno
 import os
 import signal
 from collections.abc import Callable
@@ -66,6 +67,24 @@ async def test_what_cannot_be_started_is_tried_until_it_can(
             version.write_text(mine)
             await until(lambda: status_of(server).is_running)
     assert caplog.text.count("could not be restarted") == 1, "the log is not filled with it"
+
+
+async def test_a_look_that_fails_is_not_the_last_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(home) as server:
+        looks: list[bool] = []
+        has_looked_again = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def look() -> bool:
+            looks.append(True)
+            if len(looks) == 1:
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            loop.call_soon_threadsafe(has_looked_again.set)
+            return True
+
+        monkeypatch.setattr(server, "is_supervised", look)
+        async with keep_alive(server, every=SOON), asyncio.timeout(PATIENCE):
+            await has_looked_again.wait()
 
 
 async def test_a_server_that_is_let_go_is_not_brought_back(home: Path) -> None:

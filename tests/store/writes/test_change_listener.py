@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import psycopg
 import pytest
+from sqlalchemy import URL
 
 from core.domain.errors import StorageError
 from core.domain.session.session import Session
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
+from db.connections import Connection, open_connection
 from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.chapters import PATIENCE, is_noticed
@@ -52,6 +54,21 @@ async def test_a_lost_connection_is_made_again_and_heard_once(
             await heard(news)
             session = await chapters.play(store, session, lease, 1)
             await heard(news)
+
+
+async def test_a_follower_that_leaves_at_once_closes_its_connection(
+    store: PostgresStore, locked: tuple[Session, Lease], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Connection] = []
+
+    async def opens(url: URL) -> Connection:
+        opened.append(await open_connection(url))
+        return opened[-1]
+
+    monkeypatch.setattr("db.writes.change_listener.open_connection", opens)
+    async with store.follow(locked[0].id):
+        pass
+    assert [connection.closed for connection in opened] == [True]
 
 
 async def test_a_restart_of_the_server_heals_by_itself() -> None:

@@ -120,6 +120,22 @@ async def test_a_lost_connection_is_noticed_and_frees_the_lock(
         await store.commit(Changes(session_id=session.id, session=session), lease)
 
 
+async def test_a_lock_is_free_though_its_release_was_cancelled(
+    store: PostgresStore, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    closing = asyncio.create_task(lease.aclose())
+    await asyncio.sleep(0)
+    closing.cancel()
+    await asyncio.wait({closing})
+    assert closing.cancelled()
+
+    async def is_free() -> bool:
+        return not isinstance(await store.acquire(session.id, "me"), WriterInfo)
+
+    await until(is_free)
+
+
 async def test_a_killed_program_leaves_the_lock_free(store: PostgresStore, url: str) -> None:
     session = chapters.new_session()
     await store.create(chapters.creation(session))

@@ -181,6 +181,23 @@ def test_an_env_file_without_one_may_be_read_by_all(paths: Paths, env_file: Path
     refuse_open_places(paths, env_file)
 
 
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give a file away")
+def test_settings_that_another_user_put_here_are_not_read(
+    paths: Paths, env_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env_file.write_text("STORYENGINE_BASE_URL=https://theirs.example.com/v1\n")
+    env_file.chmod(0o644)
+    for directory in (paths.data, paths.config, paths.logs):
+        os.chown(directory, 1234, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: 1234)
+    for owner in (0, 1234):
+        os.chown(env_file, owner, -1)
+        refuse_open_places(paths, env_file)
+    os.chown(env_file, 65534, -1)
+    with pytest.raises(NotPrivateError, match="where your text and your keys go"):
+        refuse_open_places(paths, env_file)
+
+
 def spelled(name: str, value: str) -> st.SearchStrategy[str]:
     """The spellings of one assignment that python-dotenv reads, and some that it does not."""
     space = st.sampled_from(["", " ", "\t", "  ", "\u00a0", "\n"])
@@ -228,6 +245,26 @@ def test_a_program_that_is_started_gets_no_key_in_any_spelling(monkeypatch: pyte
     assert kept["STORYENGINE_DATA_DIR"] == "/kept"
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("STORYENGINE_ACCOUNTS__MINE__HEADERS", '{"X-Token": "hidden"}'),
+        ("STORYENGINE_ACCOUNTS__MINE__HEADERS__X_TOKEN", "hidden"),
+        ("STORYENGINE_ACCOUNTS__MINE", '{"base_url": "https://h/v1", "headers": {"X-Token": "hidden"}}'),
+        ("storyengine_accounts", '{"mine": {"headers": {"X-Token": "hidden"}}}'),
+    ],
+)
+def test_headers_of_an_account_are_as_secret_as_a_key(
+    name: str, value: str, env_file: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert name not in environment_without_secrets()
+    env_file.write_text(f"{name}='{value}'\n")
+    env_file.chmod(0o644)
+    with pytest.raises(NotPrivateError):
+        refuse_open_places(paths, env_file)
+
+
 def test_a_file_that_cannot_take_its_place_leaves_the_old_one_and_nothing_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,6 +279,12 @@ def test_a_file_that_cannot_take_its_place_leaves_the_old_one_and_nothing_beside
         write_privately(file, "two")
     assert [path.name for path in tmp_path.iterdir()] == ["file.toml"]
     assert file.read_text() == "one"
+
+
+def test_a_text_that_cannot_be_written_leaves_nothing_beside_the_file(tmp_path: Path) -> None:
+    with pytest.raises(UnicodeEncodeError):
+        write_privately(tmp_path / "file.toml", "half a letter: \ud83d")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_who_holds_a_file_for_too_long_is_named_and_afterwards_it_is_free(

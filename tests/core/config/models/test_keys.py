@@ -26,12 +26,20 @@ class Memory(KeyringBackend):
         self.stored[service, username] = password
 
 
-class Locked(Memory):
+class Closed(Memory):
+    def __init__(self, error: type[Exception]) -> None:
+        super().__init__()
+        self._error = error
+
     def get_password(self, service: str, username: str) -> str | None:
-        raise KeyringLocked
+        raise self._error
 
     def set_password(self, service: str, username: str, password: str) -> None:
-        raise KeyringLocked
+        raise self._error
+
+
+class BusError(Exception):
+    """An error of a library that a keyring is made with; the keyring's own error is none of its kind."""
 
 
 @pytest.fixture(autouse=True)
@@ -108,8 +116,9 @@ def test_the_keyring_is_asked_by_profile(ring: Memory) -> None:
     assert value(ProfileSettings(), "production") is None
 
 
-def test_a_keyring_that_does_not_open_is_none() -> None:
-    keyring.set_keyring(Locked())
+@pytest.mark.parametrize("error", [KeyringLocked, BusError])
+def test_a_keyring_that_does_not_open_is_none(error: type[Exception]) -> None:
+    keyring.set_keyring(Closed(error))
     assert value(ProfileSettings()) is None
     with pytest.raises(StoryEngineError) as caught:
         store_api_key(of_profile("production"), SecretStr("SECRET"))
@@ -146,7 +155,7 @@ def test_an_account_has_a_key_of_its_own_and_takes_one_for_openai_last(
 
 
 def test_a_keyring_that_does_not_open_names_the_variable_of_the_account() -> None:
-    keyring.set_keyring(Locked())
+    keyring.set_keyring(Closed(KeyringLocked))
     with pytest.raises(StoryEngineError) as caught:
         store_api_key(named(), SecretStr("SECRET"))
     assert "STORYENGINE_ACCOUNTS__WORK__API_KEY" in caught.value.hint

@@ -245,6 +245,19 @@ async def test_one_starter_for_all(tmp_path: Path) -> None:
     await server.aclose()
 
 
+async def test_a_child_that_does_not_end_is_killed_and_closing_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_server, "_STOP_SECONDS", 0.05)
+    program = 'import time; print(\'{"base_url": "x"}\', flush=True); time.sleep(600)'
+    server = LocalServer(tmp_path, alias="x", context_window=512, command=(sys.executable, "-c", program))
+    await server.ensure(tmp_path / "any.gguf")
+    child = server.pid
+    assert child is not None
+    await server.aclose()
+    assert not is_alive(child)
+
+
 async def test_a_start_that_hangs_can_be_cancelled_and_leaves_nothing(tmp_path: Path, paths: Paths) -> None:
     program = "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid())); sys.stdin.read()"
     note = tmp_path / "pid"

@@ -1,0 +1,52 @@
+"""The ceiling of a day counts from midnight to midnight, as the clock on the wall has it."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from core.domain.ids import ArtifactId, SessionId, new_uuid
+from core.ledger.ceilings import CeilingGuard, Ceilings
+from core.ledger.prices import PriceBook
+from tests.core.gateway.test_costs_of_calls import FORECAST, OWN, SPENT, asked, call, gateway, service
+from tests.core.values.sessions import NOW
+from tests.store.in_memory.memory_store import MemoryStore
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_a_call_of_yesterday_cost_does_not_count_today(tmp_path: Path) -> None:
+    now = NOW
+    store = MemoryStore()
+    way = gateway(service(), tmp_path)
+    way.cashier = type(way.cashier)(
+        PriceBook({"a-model": OWN}),
+        CeilingGuard(Ceilings(day=FORECAST), store.spent, lambda: now),
+        lambda: NOW,
+    )
+    assert (await call(way)).error is None
+    assert (await call(way, asked(SessionId(new_uuid())))).error is not None
+    now += timedelta(days=1)
+    assert (await call(way, asked(SessionId(new_uuid())))).error is None
+
+
+async def test_a_day_begins_at_midnight_also_when_the_clocks_change_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked_for: list[object] = []
+
+    async def spent(session_id: object = None, *, since: object = None, but_for: object = ()) -> Decimal:
+        asked_for.append(since)
+        return Decimal(0)
+
+    noon = datetime(2026, 3, 29, 10, tzinfo=UTC)
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+        time.tzset()
+        await CeilingGuard(Ceilings(day=FORECAST), spent, lambda: noon).admit(
+            asked(), ArtifactId(new_uuid()), SPENT
+        )
+    time.tzset()
+    assert asked_for == [datetime(2026, 3, 28, 23, tzinfo=UTC)]
