@@ -61,6 +61,8 @@ class PlayView:
     stage: StageView
     statuses: Statuses = ()
     """The GM's statuses of lines: whether models are always or never sent them."""
+    has_partial: bool = False
+    """Whether text of the oldest failed reply had arrived."""
     spent: str = ""
     """Cost of the chapter's calls so far; empty while no money was spent."""
 
@@ -104,7 +106,7 @@ class PlayView:
             "let_add": self._may_write,
             "leave_out": self.is_writer and any(one.follows for one in self.failed_replies),
             "choose_called": self._may_write and len(self.session.slots) > 1 and not self.why_read_only,
-            "keep_partial": self.is_writer and self.stopped is not None,
+            "keep_partial": self.is_writer and self.partial is not None,
             "send": self._may_write,
             "mark_here": self._may_write,
             "branch": self.session.prompt_index > 0,
@@ -123,10 +125,14 @@ class PlayView:
         return self.is_playable and self.is_writer
 
     @property
-    def stopped(self) -> ReplyRequest | None:
-        """The oldest prompt without a reply, if the GM stopped the reply."""
-        first = next(iter(self.failed_replies), None)
-        return first if first is not None and first.error_code is ErrorCode.LLM_CANCELLED else None
+    def is_stopped(self) -> bool:
+        """Whether the GM stopped the reply to the oldest prompt without one."""
+        return bool(self.failed_replies) and self.failed_replies[0].error_code is ErrorCode.LLM_CANCELLED
+
+    @property
+    def partial(self) -> ReplyRequest | None:
+        """The oldest prompt without a reply, if the reply was stopped, or had begun when it failed."""
+        return next(iter(self.failed_replies), None) if self.is_stopped or self.has_partial else None
 
 
 def play_view(
@@ -138,6 +144,7 @@ def play_view(
     takes: TakesView | None = None,
     hearing: HearingView | None = None,
     stage: StageView | None = None,
+    has_partial: bool = False,
 ) -> PlayView:
     """Return what tab 2 shows of `snapshot` in a window that writes, or only reads while `holder` writes."""
     is_summarising = snapshot.session.state is SessionState.SUMMARIZING
@@ -162,6 +169,7 @@ def play_view(
         hearing=hearing or HearingView(),
         stage=stage or StageView(),
         statuses=snapshot.statuses,
+        has_partial=has_partial,
     )
 
 

@@ -17,6 +17,7 @@ from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.play_view import PlayView, is_played, with_other_names
 from storyengine_tui.screens.play.takes_view import takes_view
+from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ class TakeActions(PageActions):
         self._one_by_one = asyncio.Lock()
         self._steps = 0
         """Number of takes to move on by keys that are not processed yet."""
+        self._failed: ReplyRequest | None = None
+        """The failed reply of which is known, or being looked up, whether text of it had arrived."""
+        self.has_partial = False
+        """Whether text of the oldest failed reply had arrived."""
 
     # Another take
 
@@ -100,9 +105,24 @@ class TakeActions(PageActions):
             if wanted != takes.take and self.page.shows(session):
                 await session.takes.choose(wanted)
 
+    def look_for_partial(self, snapshot: "Snapshot") -> None:
+        """Look whether text of the oldest failed reply had arrived, once for each failure."""
+        failed = next(iter(snapshot.failed(ReplyRequest)), None)
+        if failed != self._failed:
+            self._failed, self.has_partial = failed, False
+            if failed is not None:
+                work = self._look_for_partial(self.session, failed)
+                run_in_background(self.page, work, group="partial", exclusive=True)
+
+    async def _look_for_partial(self, session: "SessionHandle", failed: ReplyRequest) -> None:
+        has_partial = await self.page.perform(session.takes.has_partial(failed))
+        if has_partial and self.page.shows(session) and failed == self._failed:
+            self.has_partial = True
+            self.page.refresh_view()
+
     def action_keep_partial(self) -> None:
-        """Keep what a stopped reply had; its prompt leaves its panel."""
-        if request := self.view().stopped:
+        """Keep what had come of a reply that was stopped or broke off; its prompt leaves its panel."""
+        if request := self.view().partial:
             self.page.do(self._keep_partial(request))
 
     async def _keep_partial(self, request: ReplyRequest) -> None:
