@@ -1,7 +1,7 @@
 """The actions of tab 2 that change what counts: takes, undo, branches, and a draft that moves (design 12)."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -52,8 +52,25 @@ class TakeActions(PageActions):
 
     def action_reroll(self) -> None:
         """Ask for another take of the newest reply."""
-        self.page.do(self.session.takes.reroll())
-        self.follow_reply()
+        self._ask_again(self.session.takes.reroll)
+
+    def _ask_again(self, ask: Callable[[], Coroutine[object, object, object]]) -> None:
+        """Ask for a take; first ask the GM where it would take away what Redo can bring back."""
+
+        def go_on(may_ask: bool | None) -> None:
+            if may_ask:
+                self.page.do(ask())
+                self.follow_reply()
+
+        undone = takes_view(self.session.snapshot, self.session.why_not).undone
+        if undone is None:
+            go_on(True)
+            return
+        from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+
+        text = f"{undone.named.capitalize()} cannot be brought back by Redo once the new take has come."
+        question = ConfirmModal("Ask for another take?", text, confirm="Another take", cancel="Keep Redo")
+        self.page.ask(question, go_on)
 
     def action_reroll_with(self) -> None:
         """Ask for another take by another model."""
@@ -63,13 +80,11 @@ class TakeActions(PageActions):
 
     def _reroll_with(self, session: "SessionHandle", model: str | None) -> None:
         if model is not None and model.strip():
-            self.page.do(session.takes.reroll(model=model))
-            self.follow_reply()
+            self._ask_again(partial(session.takes.reroll, model=model))
 
     def action_continue_reply(self) -> None:
         """Ask for a take that continues the newest reply."""
-        self.page.do(self.session.takes.continue_reply())
-        self.follow_reply()
+        self._ask_again(self.session.takes.continue_reply)
 
     def action_correct_reply(self) -> None:
         """Write the newest reply as it should be."""

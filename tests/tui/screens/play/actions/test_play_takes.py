@@ -16,6 +16,7 @@ from storyengine_tui.screens.play.transcript.take_line import TakeLine
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop
 from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
 from tests.tui.rooms.play_table import gate as gate
@@ -48,12 +49,6 @@ def said(table: Table) -> str:
 
 def buttons(table: Table) -> list[str]:
     return [str(button.label) for button in table.pane.query_one(TakeLine).query(Button)]
-
-
-def offered(table: Table) -> list[str]:
-    """What the banner of a failed reply offers."""
-    content = table.pane.query_one("#reply-failed", Banner).content
-    return [] if content is None else [action.name for action in content.actions]
 
 
 async def reroll(table: Table, take: int) -> None:
@@ -242,6 +237,19 @@ async def test_undo_pressed_twice_undoes_two_prompts_and_keeps_what_was_typed(de
         assert table.snapshot.unsent[Slot.ORANGE] == "Prompt number 2.\n\ntyped since"
 
 
+@pytest.mark.parametrize("agrees", [False, True])
+async def test_another_take_after_an_undo_asks_before_redo_is_gone(desktop: Desktop, agrees: bool) -> None:
+    async with at_table(desktop, prompts=2) as table:
+        await table.pilot.press("ctrl+o")
+        await table.until(lambda: said(table) == "Prompt 2 is undone")
+        await table.choose("f9", ConfirmModal, *(["tab"] if agrees else []), "enter")
+        if agrees:
+            await table.until(lambda: said(table) == "Take 2 of 2")
+        else:
+            assert not table.snapshot.requests
+            assert said(table) == "Prompt 2 is undone"
+
+
 async def test_an_undone_prompt_that_is_sent_again_is_another_take(desktop: Desktop) -> None:
     async with at_table(desktop, prompts=1) as table:
         await table.pilot.press("ctrl+o")
@@ -366,26 +374,3 @@ async def test_what_is_known_replaces_canon_and_what_is_not_is_read_again(deskto
         assert not played.replace(1, two), "the snapshot begins later"
         played.load([one for one in await table.events() if one.prompt_index > 1], table.session.id)
         assert not played.replace(3, snapshot), "what is kept may not fill the window"
-
-
-async def test_a_reply_whose_connection_broke_can_be_kept_as_far_as_it_came(desktop: Desktop) -> None:
-    desktop.script = Script(reply=(Entry(match=ScriptMatch(schema="text"), text="I see.", fault=Fault.CUT),))
-    async with at_table(desktop) as table:
-        await table.send("Who is there?")
-        await table.until(lambda: "keep" in offered(table))
-        assert "broke off within the answer" in table.banner()
-        await table.pilot.click(table.pane.query_one("#reply-failed", Banner).query(Button).last())
-        await table.until(lambda: table.transcript.text.startswith("1) Who is there?\n\nMira: I"))
-        assert table.text(Slot.RED) == ""
-        assert table.banner() == ""
-
-
-async def test_a_reply_that_failed_before_its_first_word_is_not_offered_to_be_kept(desktop: Desktop) -> None:
-    fault = Entry(match=ScriptMatch(schema="text"), fault=Fault.SERVER_ERROR)
-    desktop.script = Script(reply=(fault,))
-    async with at_table(desktop) as table:
-        await table.send("Who is there?")
-        await table.until(table.banner)
-        [failed] = table.snapshot.failed(ReplyRequest)
-        assert not await table.session.takes.has_partial(failed)
-        assert offered(table) == ["retry", "edit"]
