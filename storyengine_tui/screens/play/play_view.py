@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from core.domain.errors import ErrorCode
 from core.domain.prompt_range import PromptRange
-from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
+from core.domain.requests.request import ReplyRequest, SummaryRequest
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.domain.session.session_state import SessionState
@@ -22,6 +22,7 @@ from storyengine_tui.screens.play.scene import hearing_view, stage_view
 from storyengine_tui.screens.play.scene.hearing_view import HearingView
 from storyengine_tui.screens.play.scene.stage_view import StageView
 from storyengine_tui.screens.play.takes_view import COMMANDS, TakesView
+from storyengine_tui.screens.shared.state_labels import reason_of
 
 LONGEST_SCENE = 400
 _OTHER_NAMES = 60
@@ -228,7 +229,9 @@ def reply_failure(view: PlayView) -> tuple[str, str]:
     request = view.failed_replies[0]
     name = numbered(view.session, request.slot)
     is_stopped = request.error_code is ErrorCode.LLM_CANCELLED
-    what = f"The reply of {name} was stopped." if is_stopped else f"{name} did not answer. {_reason(request)}"
+    what = (
+        f"The reply of {name} was stopped." if is_stopped else f"{name} did not answer. {reason_of(request)}"
+    )
     if request.follows:
         following = "".join(f" {one} would answer next." for one in _names(view.session, request.then))
         hint = f"The replies before it are kept.{following}"
@@ -251,7 +254,7 @@ def _names(session: Session, slots: Sequence[Slot]) -> list[str]:
 
 def summary_failure(view: PlayView, request: SummaryRequest) -> tuple[str, str]:
     """Return what happened to the summary, and what that means for the play."""
-    what = f"The summary of {request.prompts.named} was not made. {_reason(request)}"
+    what = f"The summary of {request.prompts.named} was not made. {reason_of(request)}"
     if view.session.is_ending:
         return what, "Retry ends the chapter; a new prompt goes on with it."
     if request.retry_after is None:
@@ -302,10 +305,6 @@ def ending_consequences(session: Session, waiting: Sequence[Slot], new_items: in
             f"{what} of the memory bank {is_new}: you can confirm {them} on tab 3, also after the end."
         )
     return "\n\n".join(lines)
-
-
-def _reason(request: Request) -> str:
-    return request.error_message or (request.error_code or ErrorCode.LLM_ERROR).sentence
 
 
 def _count(number: int, noun: str) -> str:

@@ -89,6 +89,7 @@ async def test_the_call_that_could_pass_the_ceiling_is_asked_about_and_made_when
         assert "Allow $0.90" in said
         assert table.text(Slot.ORANGE) == "Again"
         assert "could pass your ceiling of $0.45" in table.banner()
+        assert "Retry asks whether to go on." in table.banner()
         await table.pilot.click(table.app.screen.query_one("#confirm", Button))
         await table.until(lambda: table.played(2))
         assert table.banner() == ""
