@@ -61,7 +61,9 @@ class FailureBanners(Vertical):
             line = self.query_one("#left-out", Static)
             line.display = True
             line.update(
-                Content(f"This reply repeats {repeats}; a second try was no better. Calls (F7) has both.")
+                Content(
+                    f"This reply repeats {repeats}; a second try gave no better one. Calls (F7) has both."
+                )
             )
 
 
