@@ -18,6 +18,10 @@ MAYBE_DROPPED = ("/", "~/", "'", '"', "file://")
 """Beginnings of the text that a terminal writes for a file dropped on it."""
 
 
+LEADING = ("f2", "f3", "f4", "f5", "f7")
+"""Keys of tabs and lists, which are carried out once the chapter is open."""
+
+
 class TypedText:
     """Gives the fields of a chapter what is typed while no field has the focus."""
 
@@ -33,6 +37,9 @@ class TypedText:
         chapter.touch()
         if not chapter.is_active:
             return self._type_below(event)
+        if isinstance(event, events.Key) and event.key in LEADING and not chapter.has_session:
+            chapter.early.leads_to = event.key
+            return True
         if chapter.has_no_field_yet and chapter.early.capture(event):
             chapter.show_early_text()
             return True
