@@ -190,7 +190,7 @@ def _complaint(error: Exception, config_file: Path) -> str:
         case ValidationError():
             first = error.errors(include_input=False)[0]
             where = _shortened(".".join(str(step) for step in first["loc"]))
-            return f"The setting {where} is not valid: {first['msg'].lower()}."
+            return _invalid(where, first["type"], first["msg"])
         case tomllib.TOMLDecodeError():
             return f"{config_file.name} is not valid TOML: {error}."
         case UnicodeDecodeError():
@@ -201,6 +201,16 @@ def _complaint(error: Exception, config_file: Path) -> str:
             return f"A setting of the environment or of {ENV_FILE} cannot be read: {error}."
         case _:
             return f"{config_file.name} has a number too long, or brackets too deep, to be read."
+
+
+def _invalid(where: str, fault: str, message: str) -> str:
+    """Return what is wrong with a setting; `fault` and `message` are pydantic's."""
+    if fault == "extra_forbidden":
+        return f"There is no setting {where}."
+    if fault == "missing":
+        return f"The setting {where} is missing."
+    said = message[:1].lower() + message[1:]
+    return f"The setting {where} is not valid: {said.replace('input should', 'it should')}."
 
 
 def _shortened(text: str) -> str:

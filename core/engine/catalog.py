@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING
 
 from core.config.models.assignments import ModelAssignments
@@ -13,10 +14,10 @@ from core.domain.errors import RowRefusedError
 from core.domain.ids import ArtifactId, SessionId, new_uuid
 from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.profile import without_models
-from core.domain.session.session import SessionSummary
+from core.domain.session.session import SessionSummary, title_from
 from core.engine.changes import moves
 from core.engine.decisions import tab1_commands
-from core.engine.services.save_points.service import SavePoints
+from core.engine.services.save_points.service import SavePoints, title_with
 from core.engine.services.takes.branch import read_branch
 from core.engine.session.closed_session import ClosedSession
 from core.engine.session.session_reader import SessionReader
@@ -167,7 +168,8 @@ class SessionCatalog:
 
         The models that its characters bring from a library are taken only of one that the GM trusts.
 
-        It becomes the last chapter of the book with the title of the one that it was in.
+        It becomes the last chapter of the book with the title of the one that it was in. Where another
+        chapter has its title, “copy” is appended to it, and a number to that if needed.
 
         Raises ImportRefusedError when the database refuses it. If the exported session itself is in the
         store, creates a save point of it first.
@@ -178,6 +180,12 @@ class SessionCatalog:
         if not is_trusted:
             profiles = without_models(body.tab1.profiles)
             body = replace(body, tab1=replace(body.tab1, profiles=profiles))
+        titles = {one.title for one in known}
+        title = title_from(body.session.title, body.tab1.chapter, body.tab1.world)
+        if title in titles:
+            labels = ("copy" if number == 1 else f"copy {number}" for number in count(1))
+            free = next(one for label in labels if (one := title_with(title, label)) not in titles)
+            body = replace(body, session=replace(body.session, title=free))
         made = as_new_session(body, SessionId(new_uuid()))
         try:
             if (mark := body.book) is None:

@@ -90,7 +90,8 @@ class ImportRefusedError(StoryEngineError):
         super().__init__(
             ErrorCode.STORAGE_LOAD_FAILED,
             f"The file cannot be imported: {reason}; nothing was changed.",
-            "Use a file written by `storyengine export SESSION --format json`.",
+            "Use a file written by `storyengine export SESSION --format json`. "
+            "Cards are for `storyengine cast import`, lorebooks for `storyengine lore import`.",
         )
 
 

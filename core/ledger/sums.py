@@ -43,6 +43,8 @@ _TURNED_AWAY: Final = frozenset(
     }
 )
 """Errors with which a service answers before a model does; no service charges for them."""
+_MAYBE_SENT: Final = frozenset({ErrorCode.LLM_CANCELLED, ErrorCode.STORAGE_SAVE_FAILED})
+"""Errors of attempts of which nothing else is on record: the program, or the database, ended meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class Entry:
     """The request that it was made for, where that is known."""
     agent: str
     """The name of the agent, or of the character, that it was made by."""
+    may_be_billed: bool = False
+    """Whether its chapter has calls of a service, so that this may have been one."""
 
     @property
     def amount(self) -> Decimal | None:
@@ -79,6 +83,7 @@ class Entry:
         was_answered = made.output_ref is not None or made.usage.output_tokens is not None
         is_refused = made.error_code in _NOT_SENT or (made.error_code in _TURNED_AWAY and not was_answered)
         was_none = made.call == 0 and not made.provider  # the query of an input has this number too
+        was_none = was_none and not (self.may_be_billed and made.error_code in _MAYBE_SENT)
         return self.is_local or was_none or is_refused or made.usage == NO_TOKENS
 
 
@@ -152,12 +157,23 @@ def entries_of(
 ) -> list[Entry]:
     """Return the calls of a chapter, numbered in the order of `artifacts`."""
     by_id = {request.id: request for request in requests}
+    is_billed = may_be_billed(artifacts)
     return [
         Entry(
-            chapter, number, artifact, by_id.get(artifact.request_id), agent_name(session, artifact.agent_id)
+            chapter,
+            number,
+            artifact,
+            by_id.get(artifact.request_id),
+            agent_name(session, artifact.agent_id),
+            is_billed,
         )
         for number, artifact in enumerate(artifacts, start=1)
     ]
+
+
+def may_be_billed(artifacts: Sequence[Artifact]) -> bool:
+    """Return whether a service answered one of these calls, so that others may have been billed too."""
+    return any(one.provider not in ("", *_ON_THIS_MACHINE) for one in artifacts)
 
 
 def agent_name(session: Session, number: int) -> str:

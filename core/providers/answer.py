@@ -89,8 +89,7 @@ class Answer:
         )
 
     def _is_blank(self) -> bool:
-        text = "".join(self._texts)
-        return is_blank(clean(_THINKING.sub("", text) if text.lstrip().startswith("<think>") else text))
+        return is_blank(clean(without_thinking("".join(self._texts))))
 
     def _blank_error(self) -> ProviderError:
         text = "".join(self._texts)
@@ -114,6 +113,11 @@ class Answer:
 
     def _error(self, code: ErrorCode, message: str = "", *, is_blank: bool = False) -> ProviderError:
         return ProviderError(code, message, usage=self.usage, billed=self.billed, is_blank=is_blank)
+
+
+def without_thinking(text: str) -> str:
+    """Return an answer without the thoughts that it begins with, where its service marks them."""
+    return _THINKING.sub("", text) if text.lstrip().startswith("<think>") else text
 
 
 def cut_off(usage: Usage | None = None, billed: Decimal | None = None) -> ProviderError:

@@ -186,7 +186,11 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         self.do(self.reconfigure(event.configuration), group="engine")
 
     async def reconfigure(self, configuration: Configuration) -> None:
-        """Store everything, apply new settings, and restart the engine."""
+        """Store everything, apply new settings, and restart the engine; ask first if that stops calls."""
+        if not await self.workspace.may_stop_calls("Restart with the new settings?", "Restart"):
+            self._apply_configuration(configuration)
+            self.notify("The settings are stored. They take effect at the next start, or by Connect (F6).")
+            return
         await self.workspace.close(insists=True)
         self.workspace.engine = None
         await self._runtime.stop()

@@ -1,6 +1,7 @@
 """Brings what is typed, pasted or dropped over the chapter to the field that it is meant for."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from textual import events
 
@@ -8,10 +9,17 @@ from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.textual_ext.painting.visibility import is_displayed
 
+if TYPE_CHECKING:
+    from textual.widgets import TextArea
+
 BURST = 0.5
 """Most seconds between two letters of a text that is typed quickly."""
 MAYBE_DROPPED = ("/", "~/", "'", '"', "file://")
 """Beginnings of the text that a terminal writes for a file dropped on it."""
+
+
+LEADING = ("f2", "f3", "f4", "f5", "f7")
+"""Keys of tabs and lists, which are carried out once the chapter is open."""
 
 
 class TypedText:
@@ -28,7 +36,10 @@ class TypedText:
         chapter = self._chapter
         chapter.touch()
         if not chapter.is_active:
-            return False
+            return self._type_below(event)
+        if isinstance(event, events.Key) and event.key in LEADING and not chapter.has_session:
+            chapter.early.leads_to = event.key
+            return True
         if chapter.has_no_field_yet and chapter.early.capture(event):
             chapter.show_early_text()
             return True
@@ -36,6 +47,19 @@ class TypedText:
         if isinstance(event, events.Paste) and event.text.startswith(MAYBE_DROPPED):
             chapter.app.run_worker(self._tell_of_drop(event.text), group="drop", exit_on_error=False)
         return False
+
+    def _type_below(self, event: events.Key | events.Paste) -> bool:
+        """Insert a text into its field where a question has opened by itself; return whether it was."""
+        from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+
+        question = self._chapter.app.screen
+        is_text = isinstance(event, events.Paste) or event.is_printable
+        if not (isinstance(question, ConfirmModal) and question.is_unasked and is_text):
+            return False
+        if (field := self._field()) is None or field is not self._chapter.focused:
+            return False
+        field.insert(event.text if isinstance(event, events.Paste) else event.character or "")
+        return True
 
     async def _tell_of_drop(self, text: str) -> None:
         """Say where a file can be imported that was dropped on a field; its path is text there."""
@@ -70,8 +94,14 @@ class TypedText:
             if event.key in self._chapter.active_bindings:
                 self._key_letters, self._key_letter_at = key_letters + (event.character or ""), event.time
                 return
+        if (field := self._field()) is not None:
+            self._chapter.set_focus(field, scroll_visible=False)
+            if key_letters:
+                field.insert(key_letters)
+
+    def _field(self) -> "TextArea | None":
+        """Return the field for a text on the page that shows."""
         for page in self._chapter.query(SessionTab):
-            if page.has_session and is_displayed(page) and (field := page.field_for_typing()) is not None:
-                self._chapter.set_focus(field, scroll_visible=False)
-                if key_letters:
-                    field.insert(key_letters)
+            if page.has_session and is_displayed(page):
+                return page.field_for_typing()
+        return None

@@ -97,6 +97,7 @@ class KeyLine(Widget):
         front = self.app.screen
         if front is not self.screen and front.is_modal:
             front.bindings_updated_signal.subscribe(self, self._handle)
+            self.watch(front, "stack_updates", self._look_up, init=False)  # a dialog may open over it
         self._handle(front)
 
     def _handle(self, screen: Screen[object]) -> None:

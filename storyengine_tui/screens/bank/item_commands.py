@@ -126,9 +126,8 @@ class ItemCommands:
 
     async def _again(self, bank: "Bank", *, is_undo: bool) -> str:
         changed = await (bank.undo() if is_undo else bank.redo())
-        if is_undo:
-            return f"Undone for {counted(changed)}; U does it again"
-        return f"Done again for {counted(changed)}; u undoes it"
+        what = f"“{changed[0].name}”" if len(changed) == 1 else counted(changed)
+        return f"Undone for {what}; U does it again" if is_undo else f"Done again for {what}; u undoes it"
 
     def _push(self, screen: Screen[T], answered: Callable[[T | None], None]) -> None:
         if self._owner.app.screen is self._owner.screen:

@@ -131,6 +131,11 @@ class ChapterScreen(BatchedScreen[None]):
         return self._pages.are_attached
 
     @property
+    def has_session(self) -> bool:
+        """Whether a chapter is open, or its pages are being filled."""
+        return self._session is not None
+
+    @property
     def active_tab(self) -> str:
         """The id of the tab that shows."""
         return self._pages.active
@@ -159,6 +164,9 @@ class ChapterScreen(BatchedScreen[None]):
         self._listener.show()
         self._pages.active = home
         self.call_after_refresh(self._begin_others, session, listener)
+        if key := self.early.leads_to:
+            self.early.leads_to = ""
+            self.call_after_refresh(self.app.simulate_key, key)
 
     def _begin_others(self, session: "SessionHandle", listener: "Listener") -> None:
         if self._session is session:

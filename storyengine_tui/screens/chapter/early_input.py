@@ -30,6 +30,8 @@ class EarlyKeys:
         self._kept: KeptText | None = None
         self.has_come = False
         """Whether anything was typed before the first field existed."""
+        self.leads_to = ""
+        """The key of a tab or a list that was pressed last before a chapter was open."""
 
     def capture(self, event: events.Event) -> bool:
         """Keep the text of an event; return False for an event without text, such as a function key."""

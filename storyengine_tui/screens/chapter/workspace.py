@@ -64,16 +64,21 @@ class Workspace:
 
     async def _ask_to_leave(self) -> None:
         """Ask before calls of the open chapter are stopped; raise CancelledError if the GM stays in it."""
+        if not await self.may_stop_calls("Leave this chapter?", "Leave"):
+            raise asyncio.CancelledError
+
+    async def may_stop_calls(self, question: str, confirm: str) -> bool:
+        """Return whether the calls of the open chapter may be stopped, after asking; true without any."""
         if self.session is None:
-            return
+            return True
         from storyengine_tui.screens.chapter.stopped_calls import stopped_by_leaving
 
-        if stopped := stopped_by_leaving(self.session):
-            from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+        if not (stopped := stopped_by_leaving(self.session)):
+            return True
+        from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
-            question = ConfirmModal("Leave this chapter?", stopped, confirm="Leave", cancel="Stay")
-            if not await self._chapter.app.push_screen_wait(question):
-                raise asyncio.CancelledError
+        dialog = ConfirmModal(question, stopped, confirm=confirm, cancel="Stay")
+        return await self._chapter.app.push_screen_wait(dialog)
 
     async def _open_unasked(self, session_id: SessionId) -> None:
         """Open a session, to the end although the screen that asked for it is closed meanwhile.

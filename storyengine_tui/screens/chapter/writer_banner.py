@@ -51,8 +51,12 @@ class WriterBanner(Banner):
     def show_writer_of(self, session: "SessionHandle | None") -> None:
         """Say which window writes in `session`; hide if this window does, or if there is no session."""
         is_read_only = session is not None and session.is_read_only
-        if session is not self._session or not is_read_only:
-            self._stop()
+        if not is_read_only:
+            # A check that runs may be the take-over itself, which is repairing the chapter: it is not ended.
+            self._stop_polling()
+        if session is not self._session:
+            self._stop_polling()
+            self._stop_checking()
         self._session = session
         if session is None or not is_read_only:
             self.hide()
@@ -77,11 +81,13 @@ class WriterBanner(Banner):
         self.show_writer_of(self._session)
         self._check()
 
-    def _stop(self) -> None:
+    def _stop_polling(self) -> None:
         self._is_waiting = False
         if self._polling is not None:
             self._polling.stop()
             self._polling = None
+
+    def _stop_checking(self) -> None:
         if self._checking is not None:
             self._checking.cancel()
             self._checking = None
@@ -96,14 +102,17 @@ class WriterBanner(Banner):
         session = self._session
         if session is None:
             return
+        takes_over = self._is_waiting
         try:
-            if self._is_waiting:
+            if takes_over:
                 await session.take_over()
             else:
                 await session.look_for_writer()
         except StoryEngineError as error:
-            if self._is_waiting:
+            if takes_over:
                 self.post_message(self.TakeOverFailed(error))
+                self._is_waiting = True  # It may have been the writer for a moment.
+                self.show_writer_of(self._session)
 
     @on(Banner.ActionChosen)
     async def _perform(self, event: Banner.ActionChosen) -> None:

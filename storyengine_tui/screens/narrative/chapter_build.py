@@ -1,5 +1,6 @@
 """The part of tab 3 about the chapter: has it written, says how that goes, and hands a version on."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,7 @@ class ChapterBuild:
 
     def __init__(self, page: SessionTab) -> None:
         self._page = page
+        self._one_by_one = asyncio.Lock()
         self._request_id: RequestId | None = None
         """The build whose text streams in."""
 
@@ -174,8 +176,11 @@ class ChapterBuild:
         if self._definition.typed.problem:
             self._definition.focus_target()
             return
-        await self._page.flush()
-        await session.build_narrative(viewpoint=viewpoint)
+        async with self._one_by_one:  # A key may come twice.
+            await self._page.flush()
+            if not narrative_view(session).can_build:
+                return
+            await session.build_narrative(viewpoint=viewpoint)
         self._draft.view.focus(scroll_visible=False)
         self._page.call_after_refresh(self._scroll_to_draft)
 

@@ -10,6 +10,7 @@ from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean
+from storyengine_tui.screens.shared.state_labels import reason_of
 from storyengine_tui.widgets.banner import DISMISS, BannerAction, BannerText, Tone
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def failure_banner(view: NarrativeView) -> BannerText | None:
     request = view.failed
     if request is None:
         return None
-    sentence = request.error_message or (request.error_code or ErrorCode.LLM_ERROR).sentence
+    sentence = reason_of(request)
     hint = "Retry continues after the finished parts; the received text is kept under Calls (F7)."
     if view.draft_count:
         earlier = "Version 1 is" if view.draft_count == 1 else f"All {view.draft_count} versions are"

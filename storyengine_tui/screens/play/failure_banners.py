@@ -61,13 +61,15 @@ class FailureBanners(Vertical):
             line = self.query_one("#left-out", Static)
             line.display = True
             line.update(
-                Content(f"This reply repeats {repeats}; a second try was no better. Calls (F7) has both.")
+                Content(
+                    f"This reply repeats {repeats}; a second try gave no better one. Calls (F7) has both."
+                )
             )
 
 
 def _reply_facts(view: PlayView | None) -> object:
     """Return what the banner of a reply depends on; an equal value leaves a hidden banner hidden."""
-    return view and (view.failed_replies, view.is_writer)
+    return view and (view.failed_replies, view.is_writer, view.has_partial)
 
 
 def _reply_banner(view: PlayView) -> BannerText | None:
@@ -81,9 +83,9 @@ def _reply_banner(view: PlayView) -> BannerText | None:
         actions += [BannerAction("leave-rest", "Leave out all")] if first.then else []
     elif not is_played(first):
         actions.append(BannerAction("edit", "Edit"))
-    if view.stopped is not None:
+    if view.partial is not None:
         actions.append(BannerAction("keep", "Keep what came"))
-    tone = Tone.ERROR if view.stopped is None else Tone.INFO
+    tone = Tone.INFO if view.is_stopped else Tone.ERROR
     return BannerText(clean(sentence), clean(hint), tuple(actions) if view.is_writer else (), tone)
 
 

@@ -210,11 +210,13 @@ class PlayPane(SessionTab):
                 session.snapshot, session.why_not, has_private=self.reading.has_private
             ),
             stage=stage_view.stage_view(session.snapshot.session, session.why_not, self.scene.hints),
+            has_partial=self.takes.has_partial,
         )
 
     def refresh_view(self) -> None:
         """Show the session as it is now."""
         self.scene.look_for_hints(self.session.snapshot)
+        self.takes.look_for_partial(self.session.snapshot)
         self.view = self.current_view()
 
     def watch_view(self, before: PlayView | None, view: PlayView | None) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from core.domain.errors import ErrorCode
 from core.domain.prompt_range import PromptRange
-from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
+from core.domain.requests.request import ReplyRequest, SummaryRequest
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.domain.session.session_state import SessionState
@@ -23,6 +23,7 @@ from storyengine_tui.screens.play.scene import hearing_view, stage_view
 from storyengine_tui.screens.play.scene.hearing_view import HearingView
 from storyengine_tui.screens.play.scene.stage_view import StageView
 from storyengine_tui.screens.play.takes_view import COMMANDS, TakesView
+from storyengine_tui.screens.shared.state_labels import reason_of
 
 LONGEST_SCENE = 400
 _OTHER_NAMES = 60
@@ -62,6 +63,8 @@ class PlayView:
     stage: StageView
     statuses: Statuses = ()
     """The GM's statuses of lines: whether models are always or never sent them."""
+    has_partial: bool = False
+    """Whether text of the oldest failed reply had arrived."""
     spent: str = ""
     """Cost of the chapter's calls so far; empty while no money was spent."""
 
@@ -105,7 +108,7 @@ class PlayView:
             "let_add": self._may_write,
             "leave_out": self.is_writer and any(one.follows for one in self.failed_replies),
             "choose_called": self._may_write and len(self.session.slots) > 1 and not self.why_read_only,
-            "keep_partial": self.is_writer and self.stopped is not None,
+            "keep_partial": self.is_writer and self.partial is not None,
             "send": self._may_write,
             "mark_here": self._may_write,
             "branch": self.session.prompt_index > 0,
@@ -124,10 +127,14 @@ class PlayView:
         return self.is_playable and self.is_writer
 
     @property
-    def stopped(self) -> ReplyRequest | None:
-        """The oldest prompt without a reply, if the GM stopped the reply."""
-        first = next(iter(self.failed_replies), None)
-        return first if first is not None and first.error_code is ErrorCode.LLM_CANCELLED else None
+    def is_stopped(self) -> bool:
+        """Whether the GM stopped the reply to the oldest prompt without one."""
+        return bool(self.failed_replies) and self.failed_replies[0].error_code is ErrorCode.LLM_CANCELLED
+
+    @property
+    def partial(self) -> ReplyRequest | None:
+        """The oldest prompt without a reply, if the reply was stopped, or had begun when it failed."""
+        return next(iter(self.failed_replies), None) if self.is_stopped or self.has_partial else None
 
 
 def play_view(
@@ -139,6 +146,7 @@ def play_view(
     takes: TakesView | None = None,
     hearing: HearingView | None = None,
     stage: StageView | None = None,
+    has_partial: bool = False,
 ) -> PlayView:
     """Return what tab 2 shows of `snapshot` in a window that writes, or only reads while `holder` writes."""
     is_summarising = snapshot.session.state is SessionState.SUMMARIZING
@@ -163,6 +171,7 @@ def play_view(
         hearing=hearing or HearingView(),
         stage=stage or StageView(),
         statuses=snapshot.statuses,
+        has_partial=has_partial,
     )
 
 
@@ -221,7 +230,9 @@ def reply_failure(view: PlayView) -> tuple[str, str]:
     request = view.failed_replies[0]
     name = numbered(view.session, request.slot)
     is_stopped = request.error_code is ErrorCode.LLM_CANCELLED
-    what = f"The reply of {name} was stopped." if is_stopped else f"{name} did not answer. {_reason(request)}"
+    what = (
+        f"The reply of {name} was stopped." if is_stopped else f"{name} did not answer. {reason_of(request)}"
+    )
     if request.follows:
         following = "".join(f" {one} would answer next." for one in _names(view.session, request.then))
         hint = f"The replies before it are kept.{following}"
@@ -246,7 +257,7 @@ def _names(session: Session, slots: Sequence[Slot]) -> list[str]:
 
 def summary_failure(view: PlayView, request: SummaryRequest) -> tuple[str, str]:
     """Return what happened to the summary, and what that means for the play."""
-    what = f"The summary of {request.prompts.named} was not made. {_reason(request)}"
+    what = f"The summary of {request.prompts.named} was not made. {reason_of(request)}"
     if view.session.is_ending:
         return what, "Retry ends the chapter; a new prompt goes on with it."
     if request.retry_after is None:
@@ -294,10 +305,6 @@ def ending_consequences(session: Session, waiting: Sequence[Slot], new_items: in
         them = "it" if new_items == 1 else "them"
         lines.append(f"{what}: you can confirm {them} on tab 3, also after the end.")
     return "\n\n".join(lines)
-
-
-def _reason(request: Request) -> str:
-    return request.error_message or (request.error_code or ErrorCode.LLM_ERROR).sentence
 
 
 def _short(name: str, length: int) -> str:

@@ -25,6 +25,7 @@ from storyengine_tui.screens.setup.secrets.secrets_view import find, first_words
 from storyengine_tui.screens.setup.setup_view import INTRO, RESET_WARNING, SetupView, TypedSetup, setup_view
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.session_tab import SessionTab
+from storyengine_tui.screens.shared.state_labels import reason_of
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -263,7 +264,7 @@ class SetupPane(SessionTab):
             return
         is_cancelled = request.error_code is ErrorCode.LLM_CANCELLED
         self._banner.show(
-            request.error_message or (request.error_code or ErrorCode.LLM_ERROR).sentence,
+            reason_of(request),
             actions=(BannerAction("retry", "Retry", "^r"), BannerAction("edit", "Edit")),
             tone=Tone.INFO if is_cancelled else Tone.ERROR,
         )

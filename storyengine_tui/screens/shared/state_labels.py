@@ -1,10 +1,15 @@
-"""Labels of session states and shortened titles, for the screen and the command line."""
+"""Labels of session states, reasons of failures and shortened titles, for the screen and the command line."""
 
 import re
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 
+from core.domain.errors import ErrorCode
 from core.domain.session.session_state import SessionState
+
+if TYPE_CHECKING:
+    from core.domain.requests.request import Request
 
 STATE_LABELS = {
     SessionState.DRAFT_TAB1: "being set up",
@@ -15,6 +20,13 @@ STATE_LABELS = {
     SessionState.NARRATING: "being written",
     SessionState.RESETTING: "being reset",
 }
+
+
+def reason_of(request: "Request") -> str:
+    """Return why a request failed; at a ceiling also what Retry does."""
+    reason = request.error_message or (request.error_code or ErrorCode.LLM_ERROR).sentence
+    is_refused = request.error_code is ErrorCode.CEILING_REACHED
+    return f"{reason} Retry asks whether to go on." if is_refused else reason
 
 
 def shortened_title(title: str, width: int) -> str:

@@ -14,6 +14,7 @@ import selectors
 import time
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
+from string import digits
 from typing import Final
 
 from textual._xterm_parser import XTermParser
@@ -24,6 +25,12 @@ from textual.message import Message
 ESCAPE: Final = "\x1b"
 START: Final = "\x1b[200~"
 END: Final = "\x1b[201~"
+
+WITH_ALT: Final = {
+    f"{ESCAPE}{character}": name
+    for character, name in {**{digit: digit for digit in digits}, "-": "minus", "=": "equals_sign"}.items()
+}
+"""Names of the keys that a terminal sends behind an escape when Alt is held."""
 
 LONGEST_KEY: Final = 1.0
 """Seconds after which what may begin a paste is a key."""
@@ -111,7 +118,13 @@ class PasteParser(XTermParser):
             known = self.mouse_pixels, self.terminal_size, self.terminal_pixel_size
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:
-        """Return the keys of a sequence; private, and overridden since it raises for impossible numbers."""
+        """Return the keys of a sequence.
+
+        Private, and overridden since it raises for impossible numbers, and takes Alt with a digit, - or = for
+        characters of one keyboard, such as “¡”.
+        """
+        if (name := WITH_ALT.get(sequence)) is not None:
+            return [Key(f"alt+{name}", None)]
         try:
             return [*super()._sequence_to_key_events(sequence, alt)]
         except (ValueError, OverflowError):

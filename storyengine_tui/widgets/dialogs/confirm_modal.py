@@ -34,8 +34,9 @@ def discard_first(dialog: Screen[Result], result: Result | None, *, is_changed: 
 class ConfirmModal(TextDialog):
     """Returns True when the user confirmed, else False; Esc cancels.
 
-    `is_destructive` styles the button as one that cannot be undone. A long text scrolls, so that
-    the buttons stay on the screen at any size.
+    `is_destructive` styles the button as one that cannot be undone. `is_unasked` says that no key of the
+    user opened it: what is typed meanwhile is for the field below it. A long text scrolls, so that the
+    buttons stay on the screen at any size.
     """
 
     DEFAULT_CSS = """
@@ -59,8 +60,10 @@ class ConfirmModal(TextDialog):
         confirm: str = "Confirm",
         cancel: str = "Cancel",
         is_destructive: bool = False,
+        is_unasked: bool = False,
     ) -> None:
         super().__init__()
+        self.is_unasked = is_unasked
         self._question = clean(question)
         self._text = clean(text)
         self._labels = (clean(cancel), clean(confirm))

@@ -235,14 +235,12 @@ def test_nothing_has_a_price_or_a_ceiling_unless_it_is_set(tmp_path: Path) -> No
     "text",
     [
         '[prices."a"]\ninput = -1\noutput = 1\n',
-        '[prices."a"]\ninput = 1\n',
         '[prices."a"]\ninput = 1_000_001\noutput = 1\n',
         '[prices."a"]\ninput = nan\noutput = 1\n',
         '[prices."a"]\ninput = 0.0000000001\noutput = 1\n',
         '[prices."a\\u001b"]\ninput = 1\noutput = 1\n',
         "[ceilings]\nchapter = 0\n",
         "[ceilings]\nday = inf\n",
-        "[ceilings]\nweek = 1\n",
     ],
 )
 def test_an_amount_that_nobody_can_mean_is_refused_in_a_sentence(tmp_path: Path, text: str) -> None:
@@ -250,3 +248,22 @@ def test_an_amount_that_nobody_can_mean_is_refused_in_a_sentence(tmp_path: Path,
     file.write_text(text)
     with pytest.raises(InvalidSettingsError, match="is not valid"):
         load_settings(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[ceilings]\nevening = 1\n", "There is no setting ceilings.evening."),
+        ('[prices."a"]\ninput = 1\n', "The setting prices.a.output is missing."),
+        (
+            "[ceilings]\nchapter = -1\n",
+            "The setting ceilings.chapter is not valid: it should be greater than or equal to 0.01.",
+        ),
+    ],
+)
+def test_a_refused_setting_is_told_in_words_of_the_program(tmp_path: Path, text: str, sentence: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    with pytest.raises(InvalidSettingsError) as refused:
+        load_settings(file)
+    assert refused.value.message == sentence

@@ -248,3 +248,10 @@ def test_a_long_reason_is_cut() -> None:
     assert len(refused.value.message) < 400
     with pytest.raises(ImportRefusedError, match="it is not JSON; nothing was changed"):
         from_json(b"")
+
+
+def test_the_refusal_of_a_file_names_the_commands_for_cards_and_lorebooks() -> None:
+    with pytest.raises(ImportRefusedError) as refused:
+        from_json(b'{"spec": "chara_card_v2"}')
+    assert "`storyengine cast import`" in refused.value.hint
+    assert "`storyengine lore import`" in refused.value.hint

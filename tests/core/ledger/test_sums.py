@@ -172,6 +172,23 @@ def test_the_query_of_an_input_at_a_service_of_unknown_price_is_not_an_attempt_w
     assert entry(replace(call(None), call=0, provider="", model="")).amount == Decimal(0)
 
 
+@pytest.mark.parametrize(
+    ("provider", "error", "is_known"),
+    [
+        ("openai", ErrorCode.LLM_CANCELLED, False),
+        ("openai", ErrorCode.STORAGE_SAVE_FAILED, False),
+        ("openai", ErrorCode.LLM_ERROR, True),
+        ("local", ErrorCode.LLM_CANCELLED, True),
+    ],
+)
+def test_a_call_that_a_crash_may_have_cut_short_is_of_unknown_cost_where_a_service_answers(
+    provider: str, error: ErrorCode, is_known: bool
+) -> None:
+    cut = replace(call(None, error=error), call=0, provider="", model="")
+    [_, found] = entries_of("The Lamp", session(), [call(None, provider=provider), cut], [])
+    assert found.amount == (Decimal(0) if is_known else None)
+
+
 def test_a_refusal_within_an_answer_may_have_cost_something() -> None:
     refused = replace(call(None, error=ErrorCode.LLM_REQUEST_ERROR), output_ref="hash")
     assert entry(refused).amount is None

@@ -121,15 +121,15 @@ def test_items_are_confirmed_edited_rejected_and_that_is_undone(run: Run, deskto
     assert run("edit", "last", "00000002", "--sentiment", "-0.5").exit_code == 0
     assert run("edit", "last", "00000002", "--sentiment", "-1.5").exit_code != 0
     assert next(one for one in listed(run) if one["id"].endswith("00000002"))["sentiment"] == -0.5
-    assert run("undo", "last").stdout == "Undone: 1.\n"
+    assert run("undo", "last").stdout == "Undone: “The inspector”.\n"
     assert run("reject", "last", "00000003").stdout == "Rejected: 1.\n"
     assert len(listed(run)) == 9
-    assert run("undo", "last").stdout == "Undone: 1.\n"
+    assert run("undo", "last").stdout == "Undone: “The stair”.\n"
     found = {one["id"][-8:]: one for one in listed(run)}
     assert len(found) == 10
     first = found["00000001"]
     assert (first["text"], first["is_by_gm"], first["is_pinned"]) == ("Rows [/x] no more.", True, True)
-    assert run("redo", "last").stdout == "Done again: 1.\n"
+    assert run("redo", "last").stdout == "Done again: “The stair”.\n"
     assert run("confirm", "last", "00000002", "--off").stdout == "No longer confirmed: 1.\n"
 
 

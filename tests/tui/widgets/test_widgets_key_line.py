@@ -7,9 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.key_line import FooterKey, KeyHint, KeyLine, fitting
+from tests.tui.engine_app import until
 
 TABS = Binding.Group("Tabs")
 
@@ -98,3 +101,24 @@ def test_it_never_takes_more_than_the_row_and_never_drops_a_hint_without_saying_
     assert shown[:-2] == offered[: len(shown) - 2]
     assert bool(more) == (len(shown) - 2 < len(offered))
     assert 1 + sum(hint.width for hint in shown) + gap * (len(shown) - 1) + len(more) <= width
+
+
+class Ticks(ModalScreen[None]):
+    """A dialog with a key of its own, over which another one opens."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "tick", "Tick")]
+
+
+@pytest.mark.anyio
+async def test_of_two_dialogs_over_each_other_it_has_the_keys_of_the_one_in_front() -> None:
+    app = KeyApp()
+    async with app.run_test(size=(80, 10)) as pilot:
+        line = app.screen.query_one(KeyLine)
+        app.push_screen(Ticks())
+        await until(pilot, lambda: "Tick" in str(line.render()))
+        app.push_screen(ConfirmModal("Sure?"))
+        await until(pilot, lambda: "Cancel" in str(line.render()))
+        assert "Tick" not in str(line.render())
+        app.pop_screen()
+        await until(pilot, lambda: "Tick" in str(line.render()))
+        assert "Cancel" not in str(line.render())

@@ -279,4 +279,4 @@ def _rejected(repeated: Source) -> tuple[str, ...]:
 
 def _kept(repeated: Source) -> tuple[str, ...]:
     """Return the note on a call whose repetitive answer was used."""
-    return (f"Nothing, although this answer repeats {repeated.what}: a second try was no better",)
+    return (f"Nothing, although this answer repeats {repeated.what}: a second try gave no better one",)

@@ -19,8 +19,9 @@ from core.engine.queue.worker import RequestWorker
 from core.engine.services.takes import commands as take_commands
 from core.engine.services.takes.commands import LockMark
 from core.engine.sync.session_writer import Decide, SessionWriter
+from core.providers.answer import without_thinking
 from core.storage.session_store import SessionStore
-from core.text.cleaning import clean
+from core.text.cleaning import clean, is_blank
 
 
 async def takes_of(store: SessionStore, session_id: SessionId, prompt: int) -> list[tuple[Event, ...]]:
@@ -138,8 +139,13 @@ class Takes:
         """Bring back the prompt that was undone last."""
         await self._change(lambda snapshot: take_commands.redo(snapshot, self._writer.clock()))
 
+    async def has_partial(self, request: ReplyRequest) -> bool:
+        """Return whether some text of a failed reply had arrived."""
+        text, _ = await self._text_of(request)
+        return not is_blank(text)
+
     async def keep_partial(self, request_id: RequestId) -> None:
-        """Keep what had arrived of a stopped reply as the reply."""
+        """Keep what had arrived of a reply that was stopped or broke off as the reply."""
         request = find_request(self._writer.snapshot, request_id)
         if not isinstance(request, ReplyRequest):
             raise IllegalCommandError("Only a reply can be kept as far as it came.")
@@ -156,8 +162,8 @@ class Takes:
         output = calls[-1].output_ref if calls else None
         if output is None:
             return "", False
-        text = clean((await self._writer.store.contents(request.session_id, [output])).get(output, ""))
-        return text, silence.is_allowed_by(calls[-1].prompt_version)
+        text = (await self._writer.store.contents(request.session_id, [output])).get(output, "")
+        return clean(without_thinking(text)), silence.is_allowed_by(calls[-1].prompt_version)
 
     async def _ask(self, decide: Ask) -> RequestId:
         running = await self._prepare()

@@ -317,7 +317,7 @@ async def undo(session: SessionArgument) -> None:
     """Undo the last change of the bank of a chapter."""
     async with _bank_of(session) as (bank, _, _):
         changed = await bank.undo()
-    _say("Undone", changed)
+    _say_taken_back("Undone", changed)
 
 
 @command(app)
@@ -325,7 +325,7 @@ async def redo(session: SessionArgument) -> None:
     """Make the change again that was undone last."""
     async with _bank_of(session) as (bank, _, _):
         changed = await bank.redo()
-    _say("Done again", changed)
+    _say_taken_back("Done again", changed)
 
 
 @asynccontextmanager
@@ -353,6 +353,11 @@ async def _found(bank: Bank, ids: Sequence[str]) -> list[Item]:
 
 def _say(words: str, changed: Sequence[Item]) -> None:
     say(f"{words}: {len(changed):,}." if changed else "Nothing was changed: they are like that already.")
+
+
+def _say_taken_back(words: str, changed: Sequence[Item]) -> None:
+    """Say what was undone or done again; one item by its name, since the command named none."""
+    say(f"{words}: “{changed[0].name}”." if len(changed) == 1 else f"{words}: {len(changed):,}.")
 
 
 def _cells(item: Item, session: Session, counting: Collection[ItemId]) -> tuple[str, ...]:

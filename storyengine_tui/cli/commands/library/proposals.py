@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
+from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.proposal import Proposal
 from core.domain.requests.request import Request, RequestState
@@ -44,6 +44,12 @@ async def assist(
     async with running_engine(await unlocked()) as engine:
         character = await engine.library.characters.find(name)
         async with aclosing(await engine.open(await find_session(engine, in_))) as opened:
+            if opened.is_read_only:
+                raise SessionLockedError(
+                    f"“{_title_of(opened)}”, which would record the call, is open in another window; "
+                    "nothing was asked.",
+                    "Name another chapter with --in, or press g on the character there (F5, 3).",
+                )
             work = opened.cast_work
             asked = await work.fill_gaps(character)
             say(f"Asking {work.model} what “{character.name}” lacks …")

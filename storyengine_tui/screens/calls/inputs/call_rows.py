@@ -19,7 +19,7 @@ from core.domain.requests.request import (
 )
 from core.domain.session.session import Session
 from core.gateway.embedding_records import EMBEDDING_VERSION
-from core.ledger.sums import Entry, agent_name, sum_of
+from core.ledger.sums import Entry, agent_name, may_be_billed, sum_of
 from core.ledger.words import total_text
 from core.text.cleaning import clean, clean_line
 from core.text.numbers import counted
@@ -38,11 +38,13 @@ class CallRow:
     number: int
     artifact: Artifact
     request: Request | None
+    may_be_billed: bool = False
+    """Whether its chapter has calls of a service."""
 
     @property
     def entry(self) -> Entry:
         """The call in the ledger of its chapter."""
-        return Entry("", self.number, self.artifact, self.request, "")
+        return Entry("", self.number, self.artifact, self.request, "", self.may_be_billed)
 
     @property
     def makes_vectors(self) -> bool:
@@ -53,8 +55,9 @@ class CallRow:
 def calls_of(artifacts: Sequence[Artifact], requests: Sequence[Request]) -> list[CallRow]:
     """Return the calls, oldest first, numbered from 1."""
     by_id = {request.id: request for request in requests}
+    is_billed = may_be_billed(artifacts)
     return [
-        CallRow(number, artifact, by_id.get(artifact.request_id))
+        CallRow(number, artifact, by_id.get(artifact.request_id), is_billed)
         for number, artifact in enumerate(artifacts, start=1)
     ]
 

@@ -70,6 +70,7 @@ async def _may_go_on(app: App[Any], money: "Money", reached: "Reached") -> bool:
         f"it is set: `{reached.what}` under [ceilings] in config.toml.",
         confirm=f"Allow {more}",
         cancel="Not now",
+        is_unasked=True,
     )
     if not await app.push_screen_wait(question):
         return False

@@ -1,7 +1,7 @@
 """The actions of tab 2 that change what counts: takes, undo, branches, and a draft that moves (design 12)."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -17,6 +17,7 @@ from storyengine_tui.screens.play.actions.page_actions import PageActions
 from storyengine_tui.screens.play.composer.prompt_sender import PromptSender
 from storyengine_tui.screens.play.play_view import PlayView, is_played, with_other_names
 from storyengine_tui.screens.play.takes_view import takes_view
+from storyengine_tui.screens.shared.background import run_in_background
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
 
 if TYPE_CHECKING:
@@ -42,13 +43,34 @@ class TakeActions(PageActions):
         self._one_by_one = asyncio.Lock()
         self._steps = 0
         """Number of takes to move on by keys that are not processed yet."""
+        self._failed: ReplyRequest | None = None
+        """The failed reply of which is known, or being looked up, whether text of it had arrived."""
+        self.has_partial = False
+        """Whether text of the oldest failed reply had arrived."""
 
     # Another take
 
     def action_reroll(self) -> None:
         """Ask for another take of the newest reply."""
-        self.page.do(self.session.takes.reroll())
-        self.follow_reply()
+        self._ask_again(self.session.takes.reroll)
+
+    def _ask_again(self, ask: Callable[[], Coroutine[object, object, object]]) -> None:
+        """Ask for a take; first ask the GM where it would take away what Redo can bring back."""
+
+        def go_on(may_ask: bool | None) -> None:
+            if may_ask:
+                self.page.do(ask())
+                self.follow_reply()
+
+        undone = takes_view(self.session.snapshot, self.session.why_not).undone
+        if undone is None:
+            go_on(True)
+            return
+        from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+
+        text = f"{undone.named.capitalize()} cannot be brought back by Redo once the new take has come."
+        question = ConfirmModal("Ask for another take?", text, confirm="Another take", cancel="Keep Redo")
+        self.page.ask(question, go_on)
 
     def action_reroll_with(self) -> None:
         """Ask for another take by another model."""
@@ -58,13 +80,11 @@ class TakeActions(PageActions):
 
     def _reroll_with(self, session: "SessionHandle", model: str | None) -> None:
         if model is not None and model.strip():
-            self.page.do(session.takes.reroll(model=model))
-            self.follow_reply()
+            self._ask_again(partial(session.takes.reroll, model=model))
 
     def action_continue_reply(self) -> None:
         """Ask for a take that continues the newest reply."""
-        self.page.do(self.session.takes.continue_reply())
-        self.follow_reply()
+        self._ask_again(self.session.takes.continue_reply)
 
     def action_correct_reply(self) -> None:
         """Write the newest reply as it should be."""
@@ -100,9 +120,24 @@ class TakeActions(PageActions):
             if wanted != takes.take and self.page.shows(session):
                 await session.takes.choose(wanted)
 
+    def look_for_partial(self, snapshot: "Snapshot") -> None:
+        """Look whether text of the oldest failed reply had arrived, once for each failure."""
+        failed = next(iter(snapshot.failed(ReplyRequest)), None)
+        if failed != self._failed:
+            self._failed, self.has_partial = failed, False
+            if failed is not None:
+                work = self._look_for_partial(self.session, failed)
+                run_in_background(self.page, work, group="partial", exclusive=True)
+
+    async def _look_for_partial(self, session: "SessionHandle", failed: ReplyRequest) -> None:
+        has_partial = await self.page.perform(session.takes.has_partial(failed))
+        if has_partial and self.page.shows(session) and failed == self._failed:
+            self.has_partial = True
+            self.page.refresh_view()
+
     def action_keep_partial(self) -> None:
-        """Keep what a stopped reply had; its prompt leaves its panel."""
-        if request := self.view().stopped:
+        """Keep what had come of a reply that was stopped or broke off; its prompt leaves its panel."""
+        if request := self.view().partial:
             self.page.do(self._keep_partial(request))
 
     async def _keep_partial(self, request: ReplyRequest) -> None:

@@ -93,6 +93,7 @@ async def test_where_the_second_call_fails_the_first_reply_is_kept_and_marked() 
     assert outcome == ReplyMade(EXAMPLE, repeats="an example or a rule of its prompt")
     first, second = call_records.artifacts
     assert "although this answer repeats" in first.left_out[0]
+    assert "was no better" not in first.left_out[0], "there was none"
     assert (first.error_code, second.error_code) == (None, ErrorCode.LLM_SERVER_ERROR)
 
 

@@ -107,12 +107,12 @@ async def test_one_key_confirms_pins_and_rejects_and_undo_takes_it_back(desktop:
         stored = await tab.stored(1)
         assert (stored.validation, stored.is_pinned, stored.version) == (Validation.REJECTED, True, 4)
         await tab.press("u")
-        await tab.said("Undone for 1 item")
+        await tab.said("Undone for “Tobias [/x]”")
         await tab.until(lambda: len(tab.names) == 2)
         await tab.press("u", "u")
         await tab.until(lambda: "pinned" not in screen_text(tab.app) and "✓" not in screen_text(tab.app))
         await tab.press("U")
-        await tab.said("Done again for 1 item")
+        await tab.said("Done again for “Tobias [/x]”")
         assert is_confirmed(await tab.stored(1))
 
 

@@ -104,7 +104,7 @@ async def test_details_that_are_typed_are_stored_shown_and_undone(desktop: Deskt
         await tab.until(lambda: "Qualities: age: sixty [/x]" in screen_text(tab.app))
         assert "Last changed by: you" in screen_text(tab.app)
         await tab.press("escape", "u")
-        await tab.said("Undone for 1 item")
+        await tab.said("Undone for “Tobias [/x]”")
         assert (await tab.stored(1)).details == before.details
 
 
@@ -131,7 +131,7 @@ async def test_what_a_quote_proves_is_typed_by_names_and_ids_and_undone(desktop:
         await tab.until(lambda: isinstance(tab.app.screen, ItemModal))
         assert tab.app.screen.query_one("#data_item_ids", CappedTextArea).text == "00000001; 00000005"
         await tab.press("escape", "u")
-        await tab.said("Undone for 1 item")
+        await tab.said("Undone for “")
         assert (await tab.stored(10)).details == QuoteDetails(speaker="Mira")
 
 

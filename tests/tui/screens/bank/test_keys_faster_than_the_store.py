@@ -46,7 +46,7 @@ async def test_an_undo_that_is_typed_at_once_undoes_the_change_before_it(
         await tab.press("c", "u")
         await slow.has_begun.wait()
         slow.may_end.set()
-        await tab.said("Undone for 1 item")
+        await tab.said("Undone for “")
         stair = await tab.stored(3)
         assert stair.is_pinned
         assert stair.validation is not Validation.CONFIRMED

@@ -89,6 +89,7 @@ async def test_the_call_that_could_pass_the_ceiling_is_asked_about_and_made_when
         assert "Allow $0.90" in said
         assert table.text(Slot.ORANGE) == "Again"
         assert "could pass your ceiling of $0.45" in table.banner()
+        assert "Retry asks whether to go on." in table.banner()
         await table.pilot.click(table.app.screen.query_one("#confirm", Button))
         await table.until(lambda: table.played(2))
         assert table.banner() == ""
@@ -106,6 +107,19 @@ async def test_at_the_ceiling_nothing_is_sent_when_the_gm_does_not_agree(paid: P
         await table.pilot.press("ctrl+r")
         await table.until(lambda: isinstance(table.app.screen, ConfirmModal), "it is asked again")
         await table.pilot.press("escape")
+
+
+async def test_what_is_typed_while_the_question_about_a_ceiling_opens_goes_on_into_the_panel(
+    paid: PaidDesktop,
+) -> None:
+    paid.ceilings = Ceilings(day=Decimal("0.35"))
+    async with at_window(paid) as table:
+        await table.send("Hello")
+        await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
+        await table.pilot.press(*" you", "enter")
+        await table.until(lambda: not isinstance(table.app.screen, ConfirmModal))
+        assert table.text(Slot.RED) == "Hello you"
+        assert table.stored.prompt_index == 0, "Enter has left the ceiling as it is"
 
 
 async def test_f7_lists_what_each_call_cost_and_the_sum(paid: PaidDesktop) -> None:

@@ -176,3 +176,10 @@ def test_a_line_that_drops_leaves_no_thread_behind_that_reads_it() -> None:
     threads[1].join(30)
     os.close(reader)
     assert not threads[1].is_alive()
+
+
+@pytest.mark.parametrize(("typed", "key"), [("\x1b1", "alt+1"), ("\x1b7", "alt+7"), ("\x1b-", "alt+minus")])
+def test_alt_with_a_digit_is_a_key_and_no_odd_character(typed: str, key: str) -> None:
+    [event] = PasteParser().feed(typed)
+    assert isinstance(event, Key)
+    assert (event.key, event.character) == (key, None)

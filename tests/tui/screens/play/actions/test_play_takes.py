@@ -16,6 +16,7 @@ from storyengine_tui.screens.play.transcript.take_line import TakeLine
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop
 from tests.tui.rooms.play_table import Gate, Table, at_table, at_window
 from tests.tui.rooms.play_table import gate as gate
@@ -234,6 +235,19 @@ async def test_undo_pressed_twice_undoes_two_prompts_and_keeps_what_was_typed(de
         assert table.stored.prompt_index == 1
         await table.pane.flush()
         assert table.snapshot.unsent[Slot.ORANGE] == "Prompt number 2.\n\ntyped since"
+
+
+@pytest.mark.parametrize("agrees", [False, True])
+async def test_another_take_after_an_undo_asks_before_redo_is_gone(desktop: Desktop, agrees: bool) -> None:
+    async with at_table(desktop, prompts=2) as table:
+        await table.pilot.press("ctrl+o")
+        await table.until(lambda: said(table) == "Prompt 2 is undone")
+        await table.choose("f9", ConfirmModal, *(["tab"] if agrees else []), "enter")
+        if agrees:
+            await table.until(lambda: said(table) == "Take 2 of 2")
+        else:
+            assert not table.snapshot.requests
+            assert said(table) == "Prompt 2 is undone"
 
 
 async def test_an_undone_prompt_that_is_sent_again_is_another_take(desktop: Desktop) -> None:

@@ -1,0 +1,37 @@
+"""A reset that cannot be completed: the chapter is as it was, and no empty one is left beside it."""
+
+import pytest
+
+from core.config.models.assignments import defaults_for
+from core.domain.errors import ErrorCode, StorageError
+from core.engine.decisions.tab1_commands import Tab1Edit
+from core.engine.engine import Engine
+from core.providers.scripted.provider import ScriptedProvider
+from core.storage.changes import Changes
+from core.storage.session_store import Lease
+from tests.store.in_memory.memory_store import MemoryStore
+
+pytestmark = pytest.mark.anyio
+
+
+class ArchivesNothing(MemoryStore):
+    """A store that refuses to archive the session of a commit."""
+
+    async def commit(self, changes: Changes, lease: Lease) -> None:
+        if changes.session is not None and changes.session.archived_at is not None:
+            raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)
+        await super().commit(changes, lease)
+
+
+async def test_a_reset_that_fails_once_the_new_chapter_is_stored_leaves_no_empty_chapter() -> None:
+    engine = Engine(ArchivesNothing(), ScriptedProvider(), defaults_for("scripted"), label="here")
+    session_id = await engine.create()
+    session = await engine.open(session_id)
+    await session.edits.edit_tab1(Tab1Edit(title="The Lamp"))
+    state = session.snapshot.session.state
+    with pytest.raises(StorageError):
+        await session.reset()
+    assert session.snapshot.session.state is state
+    await session.aclose()
+    assert [one.id for one in await engine.sessions()] == [session_id]
+    assert not await engine.sessions(is_archived=True)

@@ -1,0 +1,36 @@
+"""Keys that lead to a tab or a list, pressed while the program starts."""
+
+import asyncio
+
+import pytest
+
+from storyengine_tui.bootstrap import Configuration, Unread
+from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
+from storyengine_tui.shell.app import StoryEngineApp
+from tests.tui.engine_app import Desktop, make_active, opened, until
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("key", ["f4", "f5"])
+async def test_a_key_of_a_tab_or_a_list_that_is_pressed_during_the_start_acts_once_the_chapter_is_open(
+    desktop: Desktop, key: str
+) -> None:
+    may_start = asyncio.Event()
+
+    async def read() -> Configuration:
+        await may_start.wait()
+        return Configuration(desktop.paths, desktop.settings)
+
+    await desktop.prepare(lambda engine: make_active(engine, 1))
+    app = StoryEngineApp(desktop.start, Unread(desktop.paths, read))
+    async with app.run_test() as pilot:
+        await pilot.press(key)
+        may_start.set()
+        await until(pilot, lambda: app.session is not None)
+        if key == "f5":
+            await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
+        else:
+            await until(pilot, lambda: app.chapter.active_tab == "narrative")
+            await opened(pilot)
+        await app.close_everything()
