@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 
 from core.domain.errors import SENTENCES, ErrorCode
+from core.domain.ids import new_uuid
 from core.text.canonical_json import canonical, checksum
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.commands.test_command_line import ids
@@ -22,6 +23,8 @@ def paid(served: tuple[Machine, str]) -> tuple[Machine, str]:
     document = json.loads(here.call("export", played).stdout)
     *priced, last = document["body"]["artifacts"]
     assert last["cost"] == {"amount": "0", "source": "local", "prices": None}
+    for artifact in (*priced, last):
+        artifact["id"] = str(new_uuid())  # calls of its own: those of a copy are counted once
     for artifact in priced:
         artifact["provider"] = "openai"
         artifact["cost"] = {"amount": "0.000123456789012345", "source": "genai-prices 0.2.3"}

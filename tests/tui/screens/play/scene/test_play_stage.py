@@ -165,11 +165,11 @@ async def test_a_character_that_was_silent_for_long_is_marked_until_it_has_repli
 
 async def test_what_is_no_number_is_refused_in_a_sentence(desktop: Desktop) -> None:
     assert (read_number(""), read_number(" 1,000 ")) == (0, 1000)
-    with pytest.raises(IllegalCommandError, match="no number"):
+    with pytest.raises(IllegalCommandError, match="not a number"):
         read_number("nine")
     async with at_table(desktop) as table:
         await dialog(table, "hint_after", HintModal, "x", "enter")
-        await table.until(lambda: "no number" in table.trouble())
+        await table.until(lambda: "not a number" in table.trouble())
         assert table.stored.hint_after == 0
 
 
