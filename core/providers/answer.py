@@ -1,6 +1,5 @@
 """Collects the stream of one call, and decides whether it counts as an answer (design 8)."""
 
-import re
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import get_args
@@ -8,9 +7,9 @@ from typing import get_args
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Usage
 from core.providers.base import Completion, FinishReason, ProviderError
+from core.providers.thoughts import ThoughtFilter
 from core.text.cleaning import clean, clean_line, is_blank
 
-_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _LONGEST_REFUSAL = 200
 
 
@@ -37,6 +36,7 @@ class Answer:
 
     def __init__(self, model: str) -> None:
         self._model = model
+        self._thoughts = ThoughtFilter()
         self._texts: list[str] = []
         self._refusal = ""
         self._has_reasoning = False
@@ -49,18 +49,25 @@ class Answer:
         """Whether the model said that it was done; only the token counts may follow."""
         return self._finish_reason is not None
 
-    def add(self, piece: AnswerChunk) -> None:
-        """Take the next piece."""
-        if piece.text:
-            self._texts.append(piece.text)
+    def add(self, piece: AnswerChunk) -> str:
+        """Take the next piece, and return its text without thoughts of the model."""
+        text = self._thoughts.visible(piece.text)
+        self._texts.append(text)
         if len(self._refusal) <= _LONGEST_REFUSAL:
             self._refusal += piece.refusal
-        self._has_reasoning = self._has_reasoning or piece.has_reasoning
+        self._has_reasoning = self._has_reasoning or piece.has_reasoning or self._thoughts.has_thought
         self._finish_reason = piece.finish_reason or self._finish_reason
         if piece.usage not in (None, Usage()):  # one without counts takes no earlier ones back
             self.usage = piece.usage
         self.billed = self.billed if piece.billed is None else piece.billed
         self._model = piece.model or self._model
+        return text
+
+    def rest(self) -> str:
+        """Return the text that may have been the beginning of a thought, once nothing follows."""
+        text = self._thoughts.rest()
+        self._texts.append(text)
+        return text
 
     def completion(self) -> Completion:
         """Return the end of a call that went well; raise ProviderError when there is no answer in it.
@@ -89,12 +96,10 @@ class Answer:
         )
 
     def _is_blank(self) -> bool:
-        return is_blank(clean(without_thinking("".join(self._texts))))
+        return is_blank(clean("".join(self._texts)))
 
     def _blank_error(self) -> ProviderError:
-        text = "".join(self._texts)
-        reasoned = self._has_reasoning or (bool(text.strip()) and "<think>" in text)
-        reasoned = reasoned or bool(self.usage and self.usage.reasoning_tokens)
+        reasoned = self._has_reasoning or bool(self.usage and self.usage.reasoning_tokens)
         if self._finish_reason == "length":
             return self._error(
                 ErrorCode.LLM_TRUNCATED,
@@ -105,7 +110,7 @@ class Answer:
             )
         if reasoned:
             what = "The model thought, but did not write an answer"
-        elif text:
+        elif any(self._texts):
             what = "The model answered with nothing that can be seen"
         else:
             what = "The model returned an empty answer"
@@ -113,11 +118,6 @@ class Answer:
 
     def _error(self, code: ErrorCode, message: str = "", *, is_blank: bool = False) -> ProviderError:
         return ProviderError(code, message, usage=self.usage, billed=self.billed, is_blank=is_blank)
-
-
-def without_thinking(text: str) -> str:
-    """Return an answer without the thoughts that it begins with, where its service marks them."""
-    return _THINKING.sub("", text) if text.lstrip().startswith("<think>") else text
 
 
 def cut_off(usage: Usage | None = None, billed: Decimal | None = None) -> ProviderError:

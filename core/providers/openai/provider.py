@@ -108,15 +108,16 @@ class OpenAIProvider:
         try:
             deadline = _now() + request.timeout
             while (piece := await self._next(stream, reader, deadline, answer)) is not None:
-                answer.add(piece)
-                if piece.text:
-                    yield TextDelta(piece.text)
+                if text := answer.add(piece):
+                    yield TextDelta(text)
                 if piece.is_progress:
                     deadline = _now() + (_TAIL_SECONDS if answer.is_finished else request.timeout)
         finally:
             await stream.close()
         if not reader.has_read and (error := not_a_stream(stream.response.headers.get("content-type", ""))):
             raise error
+        if text := answer.rest():
+            yield TextDelta(text)
         refused = refused_fields(request, self._dialects[request.model])
         yield replace(answer.completion(), refused_fields=refused)
 

@@ -74,11 +74,13 @@ class ScriptedProvider:
         for number, token in enumerate(_tokens(text)):
             if number:
                 await _wait(pace.between_tokens, request.timeout)
-            answer.add(AnswerChunk(text=token))
-            yield TextDelta(token)
+            if shown := answer.add(AnswerChunk(text=token)):
+                yield TextDelta(shown)
         if entry.fault is Fault.CUT:
             raise cut_off()
         answer.add(_last_piece(entry, request, text))
+        if shown := answer.rest():
+            yield TextDelta(shown)
         yield answer.completion()
 
     async def aclose(self) -> None:

@@ -12,6 +12,7 @@ def ended(*pieces: AnswerChunk) -> Completion:
     answer = Answer("asked")
     for piece in pieces:
         answer.add(piece)
+    answer.rest()
     return answer.completion()
 
 

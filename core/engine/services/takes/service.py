@@ -19,7 +19,6 @@ from core.engine.queue.worker import RequestWorker
 from core.engine.services.takes import commands as take_commands
 from core.engine.services.takes.commands import LockMark
 from core.engine.sync.session_writer import Decide, SessionWriter
-from core.providers.answer import without_thinking
 from core.storage.session_store import SessionStore
 from core.text.cleaning import clean, is_blank
 
@@ -163,7 +162,7 @@ class Takes:
         if output is None:
             return "", False
         text = (await self._writer.store.contents(request.session_id, [output])).get(output, "")
-        return clean(without_thinking(text)), silence.is_allowed_by(calls[-1].prompt_version)
+        return clean(text), silence.is_allowed_by(calls[-1].prompt_version)
 
     async def _ask(self, decide: Ask) -> RequestId:
         running = await self._prepare()

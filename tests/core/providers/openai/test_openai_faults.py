@@ -13,7 +13,7 @@ from core.domain.errors import ErrorCode
 from core.domain.requests.request import Usage
 from core.providers.openai.errors import retry_after_seconds
 from core.providers.openai.provider import OpenAIProvider
-from tests.core.providers.asking import KEY, fail, request
+from tests.core.providers.asking import KEY, ask, fail, request
 from tests.http_faults import (
     CUT,
     DONE,
@@ -140,6 +140,17 @@ async def test_a_blank_reply_is_a_failed_call(
     error = await fail(provider, ErrorCode.LLM_ERROR)
     assert words in error.message
     assert error.usage == Usage(11, 7, 3, 0)
+
+
+async def test_thoughts_before_an_answer_are_no_part_of_it(
+    server: FaultServer, provider: OpenAIProvider
+) -> None:
+    pieces = ("<thi", "nk>She knows", " me.</th", "ink>\n\n", "I nod, ", "and <think> no more.")
+    server.script(Reply((*map(chunk, pieces), chunk(finish="stop"), DONE)))
+    text, _ = await ask(provider)
+    assert text == "I nod, and <think> no more."
+    server.script(Reply((chunk("<thin"), chunk(finish="stop"), DONE)))
+    assert (await ask(provider))[0] == "<thin"
 
 
 async def test_thinking_up_to_the_cap_is_truncation(server: FaultServer, provider: OpenAIProvider) -> None:
