@@ -23,7 +23,7 @@ class ThoughtFilter:
     def __init__(self) -> None:
         self._part = _Part.BEGINNING
         self._held = ""
-        """What may be a part of a tag."""
+        """Text that may be part of a tag."""
         self.has_thought = False
         """Whether a thought was begun."""
 
