@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import json
 import logging
 import os
 import re
@@ -158,6 +159,11 @@ def print_bytes(content: bytes) -> None:
         raise
     except OSError as error:
         raise _cannot_print(error) from error
+
+
+def print_json(value: object) -> None:
+    """Write a value as JSON to standard output, always in UTF-8; raises as `print_bytes`."""
+    print_bytes((json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
 
 
 def _cannot_print(error: OSError) -> StoryEngineError:

@@ -40,7 +40,7 @@ from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import may_delete, read_standard_input
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import console, say
-from storyengine_tui.cli.running import echo_rows
+from storyengine_tui.cli.running import echo_rows, print_json
 from storyengine_tui.screens.play.scene.sent_view import marks_of
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
@@ -264,7 +264,7 @@ async def context(
         choice = engine.choice_of(snapshot.tab1.profiles, slot)
     if is_json:
         plain = {**working_memory_of(made).as_json(), "left_out": made.left_out}
-        typer.echo(json.dumps(plain, ensure_ascii=False, indent=2))
+        print_json(plain)
         return
     _print_context(made, choice, is_whole=with_system_prompt)
 
