@@ -21,6 +21,7 @@ from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange
+from core.domain.requests.request import Request, RequestState
 from core.domain.session.absence import absence_text
 from core.domain.session.limits import LONGEST_CORRECTION
 from core.domain.session.lore import ChapterLorebook, label_now
@@ -92,6 +93,13 @@ async def open_chapter(name: str) -> AsyncIterator[tuple["Engine", "SessionHandl
         aclosing(await engine.open(await find_session(engine, name))) as opened,
     ):
         yield engine, opened
+
+
+def refuse_unanswered(request: Request, hint: str = "") -> None:
+    """Raise StoryEngineError unless a settled request was answered; one that was dropped has no error."""
+    if request.state is not RequestState.DONE:
+        code = request.error_code or ErrorCode.LLM_CANCELLED
+        raise StoryEngineError(code, request.error_message, hint)
 
 
 def find_character(snapshot: Snapshot, name: str) -> Slot:
@@ -228,7 +236,8 @@ async def show(session: SessionArgument) -> None:
         say(f"Lorebook {lore_line(book, snapshot)}")
     for draft in drafts:
         words = counted(draft.words, "word")
-        say(f"Draft {draft.version}: {words} by {draft.model}, {draft.created_at:%Y-%m-%d %H:%M}")
+        written = f"{draft.created_at.astimezone():%Y-%m-%d %H:%M}"
+        say(f"Draft {draft.version}: {words} by {draft.model}, {written}")
     for block in blocks:
         is_delta = block.type is BlockType.TURN_DELTA
         span = f" of {PromptRange(block.first, block.last).named}" if is_delta else ""
