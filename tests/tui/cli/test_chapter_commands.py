@@ -9,7 +9,7 @@ import pytest
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.engine.engine import Engine
-from storyengine_tui.cli.commands.chapter import scene, sessions, takes
+from storyengine_tui.cli.commands.chapter import scene, sessions, speaking, takes
 from tests.tui.engine_app import Desktop, make_active
 from tests.tui.screens.library.shelf.test_shelves import ended
 
@@ -75,3 +75,22 @@ def test_the_time_of_a_draft_is_that_of_the_clock_here(
         asyncio.run(sessions.show("last"))
     time.tzset()
     assert ", 2026-01-03 00:0" in capsys.readouterr().out
+
+
+def test_of_several_characters_that_leave_all_do_or_none(
+    here: Desktop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def play(engine: Engine) -> None:
+        await make_active(engine, 1)
+
+    here.prepare_now(play)
+    with pytest.raises(StoryEngineError, match="names no character"):
+        asyncio.run(speaking.away("last", ["1", "Nemo"]))
+    asyncio.run(speaking.away("last"))
+    assert capsys.readouterr().out == "Away: no one\n"
+    asyncio.run(speaking.away("last", ["1", "2"]))
+    asyncio.run(speaking.away("last", ["1", "2"], back=True))
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.count("until") == 0
+    assert first.count(",") == 1
+    assert second == "Away: no one"

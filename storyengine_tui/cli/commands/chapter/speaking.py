@@ -1,6 +1,7 @@
 """`storyengine away`, `silence`, `hint`: who left for a while, may be silent, or was silent for long."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -37,18 +38,24 @@ async def away(
 ) -> None:
     """Say who is away from a chapter, send characters away, or bring them back."""
     async with closed_chapter(session) as closed:
-        for name in names or ():
-            await closed.apply(_leaving(name, until, is_back=back))
+        if names:
+            await closed.apply(_leaving(names, until, is_back=back))
         chapter = (await closed.reads.load()).session
     say(away_line(chapter) or "Away: no one")
 
 
-def _leaving(name: str, until: int, *, is_back: bool) -> Callable[[Snapshot], Changes]:
+def _leaving(names: Sequence[str], until: int, *, is_back: bool) -> Callable[[Snapshot], Changes]:
+    """Return the decision to send all of these characters away, or to bring them back; or none of them."""
+
     def decide(snapshot: Snapshot) -> Changes:
-        slot = find_character(snapshot, name)
-        if is_back:
-            return staging.bring_back(snapshot, slot, utc_now())
-        return staging.send_away(snapshot, slot, until, utc_now())
+        made, now = Changes(session_id=snapshot.session.id), utc_now()
+        for slot in dict.fromkeys(find_character(snapshot, name) for name in names):
+            if is_back:
+                made = staging.bring_back(snapshot, slot, now)
+            else:
+                made = staging.send_away(snapshot, slot, until, now)
+            snapshot = replace(snapshot, session=made.session or snapshot.session)
+        return made
 
     return decide
 
