@@ -75,4 +75,9 @@ def _move_to_free_name(name: str, target: Path) -> None:
         raise
     except OSError:
         with target.open("xb"):
+            pass
+        try:
             os.replace(name, target)
+        except OSError:
+            target.unlink(missing_ok=True)
+            raise

@@ -334,7 +334,7 @@ async def standard_input(longest: int) -> str:
     most = longest * 4
     content = await read_standard_input(most + 1)
     try:
-        return content.decode(errors="strict" if len(content) <= most else "ignore")
+        return content.decode("utf-8-sig", errors="strict" if len(content) <= most else "ignore")
     except UnicodeDecodeError as error:
         raise StoryEngineError(
             ErrorCode.ILLEGAL_COMMAND, "Standard input is not UTF-8 text; nothing was stored."
