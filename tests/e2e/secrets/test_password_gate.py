@@ -178,3 +178,18 @@ def test_a_hash_that_was_emptied_opens_nothing(locked: Machine, config: Path) ->
     refused = locked.call("sessions", **settings, STORYENGINE_PASSWORD=PASSWORD)
     assert refused.returncode == ExitCode.REFUSED
     assert "no argon2 hash" in refused.stderr
+
+
+def test_where_wrong_tries_cannot_be_counted_nothing_opens_and_the_file_is_named(
+    locked: Machine, config: Path
+) -> None:
+    lock = locked.data / "password-tries.json.lock"
+    lock.unlink(missing_ok=True)
+    lock.mkdir()
+    try:
+        refused = typed(locked, config, ["sessions"], PASSWORD)
+    finally:
+        lock.rmdir()
+    assert refused.exit_code == ExitCode.STORAGE_FAILED
+    assert "where wrong passwords are counted, cannot be written" in refused.output
+    assert "--out" not in refused.output
