@@ -72,6 +72,13 @@ def one_of(kind: type[StrEnum]) -> dict[str, Any]:
     return {"parser": read, "metavar": "|".join(kind)}
 
 
+def refuse_together(**options: object) -> None:
+    """Raise typer.BadParameter where more than one of these options, or words, was given."""
+    found = [name for name, value in options.items() if value]
+    if len(found) > 1:
+        raise typer.BadParameter(f"Choose one of {' and '.join(found)}.")
+
+
 def given(**options: object) -> dict[str, Any]:
     """Return the options that were given: what the others are about stays as it is."""
     return {name: value for name, value in options.items() if value is not None}

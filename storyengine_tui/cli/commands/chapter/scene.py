@@ -23,7 +23,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     refuse_unanswered,
 )
 from storyengine_tui.cli.printing import say
-from storyengine_tui.cli.running import one_of
+from storyengine_tui.cli.running import one_of, refuse_together
 
 To = Annotated[
     list[str] | None,
@@ -47,6 +47,7 @@ async def present(
     everyone: Annotated[bool, typer.Option("--everyone", help="The whole cast is in the scene.")] = False,
 ) -> None:
     """Say who is in the scene of a chapter, or change it: those present hear what you send from now on."""
+    refuse_together(**{"NAME": names, "--everyone": everyone})
     async with closed_chapter(session) as closed:
         chapter = await closed.reads.load()
         if everyone or names:

@@ -23,6 +23,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
 )
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import say
+from storyengine_tui.cli.running import refuse_together
 
 Names = Annotated[
     list[str] | None,
@@ -37,6 +38,9 @@ async def away(
     back: Annotated[bool, typer.Option("--back", help="They are back now.")] = False,
 ) -> None:
     """Say who is away from a chapter, send characters away, or bring them back."""
+    refuse_together(**{"--until": until, "--back": back})
+    if back and not names:
+        raise typer.BadParameter("Name who is back.")
     async with closed_chapter(session) as closed:
         if names:
             await closed.apply(_leaving(names, until, is_back=back))
@@ -67,6 +71,7 @@ async def silence(
     off: Annotated[bool, typer.Option("--off", help="Everyone answers in words.")] = False,
 ) -> None:
     """Say which characters of a chapter may act without words or say nothing, or choose them."""
+    refuse_together(**{"NAME": names, "--everyone": everyone, "--off": off})
     async with closed_chapter(session) as closed:
         if names or everyone or off:
             told = await closed.reads.load()

@@ -64,6 +64,8 @@ async def proposals(
     undo: Annotated[bool, typer.Option("--undo", help="Undo the last decision about the character.")] = False,
 ) -> None:
     """List what is proposed for characters, take it, drop it, or undo that."""
+    if both := set(take or ()).intersection(drop or ()):
+        raise typer.BadParameter(f"Proposal {min(both)} cannot be taken and dropped.")
     async with running_catalog(await unlocked()) as catalog:
         library = catalog.library
         character = await library.characters.find(name) if name else None
