@@ -54,7 +54,7 @@ def write_new(target: Path, content: bytes) -> None:
 
     Raises FileExistsError when it exists, and OSError.
     """
-    if target.exists() or target.is_symlink():
+    if os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=".storyengine-")
     try:
@@ -75,4 +75,9 @@ def _move_to_free_name(name: str, target: Path) -> None:
         raise
     except OSError:
         with target.open("xb"):
+            pass
+        try:
             os.replace(name, target)
+        except OSError:
+            target.unlink(missing_ok=True)
+            raise

@@ -1,6 +1,7 @@
 """The command line: `storyengine` and its commands."""
 
 import gc
+import io
 import os
 import sys
 
@@ -10,6 +11,7 @@ from core.config.files.private_files import OTHERS
 def main() -> None:
     """Run the command line."""
     _reopen_closed_streams()
+    _print_in_any_encoding()
     # Before the log is made: other users can read nothing that we write.
     os.umask(OTHERS)
     if not sys.argv[1:]:
@@ -43,3 +45,12 @@ def _reopen_closed_streams() -> None:
                 pass
             os.set_inheritable(number, True)
             setattr(sys, name, open(number, mode, encoding="utf-8"))  # noqa: SIM115 - stays to the end
+
+
+def _print_in_any_encoding() -> None:
+    """Print a question mark for a character that the encoding of the output lacks, as in ISO 8859-1.
+
+    What a command says last, when everything is stored, would end it as a bug.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")

@@ -7,9 +7,9 @@ from pydantic import SecretStr
 
 from core.config.password import PasswordRefusedError
 from core.config.sections import ProviderName
+from core.domain.errors import ErrorCode, StoryEngineError
 from storyengine_tui.bootstrap import Configuration, configure
 from storyengine_tui.cli import asking
-from storyengine_tui.cli.running import cannot_write
 
 UNSEEN = "Start it at a terminal, or give the password in STORYENGINE_PASSWORD."
 
@@ -31,7 +31,13 @@ async def open_gate(configuration: Configuration) -> None:
         await asyncio.to_thread(gate.refuse_too_soon)
         await asyncio.to_thread(gate.check, given if given is not None else _asked())
     except OSError as error:
-        raise cannot_write(configuration.paths.tries_file, error) from error
+        file = configuration.paths.tries_file
+        raise StoryEngineError(
+            ErrorCode.STORAGE_SAVE_FAILED,
+            f"{file}, where wrong passwords are counted, cannot be written: {error.strerror or error}; "
+            "nothing was opened.",
+            "`storyengine doctor` says what is wrong with the data directory.",
+        ) from error
 
 
 def _asked() -> SecretStr:

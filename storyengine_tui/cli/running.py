@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import json
 import logging
 import os
 import re
@@ -69,6 +70,13 @@ def one_of(kind: type[StrEnum]) -> dict[str, Any]:
             raise typer.BadParameter(f"“{name}” is not one of {', '.join(kind)}.") from None
 
     return {"parser": read, "metavar": "|".join(kind)}
+
+
+def refuse_together(**options: object) -> None:
+    """Raise typer.BadParameter where more than one of these options, or words, was given."""
+    found = [name for name, value in options.items() if value]
+    if len(found) > 1:
+        raise typer.BadParameter(f"Choose one of {' and '.join(found)}.")
 
 
 def given(**options: object) -> dict[str, Any]:
@@ -158,6 +166,11 @@ def print_bytes(content: bytes) -> None:
         raise
     except OSError as error:
         raise _cannot_print(error) from error
+
+
+def print_json(value: object) -> None:
+    """Write a value as JSON to standard output, always in UTF-8; raises as `print_bytes`."""
+    print_bytes((json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
 
 
 def _cannot_print(error: OSError) -> StoryEngineError:

@@ -22,7 +22,7 @@ from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.worker import Worker, WorkerState
 
-from core.domain.errors import StoryEngineError
+from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
@@ -175,6 +175,9 @@ class StoryEngineApp(OverlayApp, ThemedApp):
         except StoryEngineError as error:
             self.chapter.feedback.show_start_failure(error)
             return
+        except Exception:  # a bug, which is reported; the start may be tried again
+            self.chapter.feedback.show_start_failure(StoryEngineError(ErrorCode.STORAGE_LOAD_FAILED))
+            raise
         if self._after is not None:
             self.show_bug(self._after)
         elif self._welcomes_again or (is_newcomer and not self.chapter.early.has_come):

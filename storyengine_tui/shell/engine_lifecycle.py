@@ -6,8 +6,6 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
-from core.domain.errors import StoryEngineError
-
 if TYPE_CHECKING:
     from core.engine.engine import Engine
 
@@ -29,7 +27,7 @@ class Runtime:
     async def start(self) -> "Engine":
         """Start the engine and return it once it runs.
 
-        Raises StoryEngineError when it cannot be started; it may be tried again then.
+        Raises StoryEngineError when it cannot be started, or the error of a bug; it may be tried again then.
         """
         await self.stop()
         self._stop = asyncio.Event()
@@ -61,7 +59,7 @@ class Runtime:
                 if not outcome.done():
                     outcome.set_result(engine)
                 await self._stop.wait()
-        except StoryEngineError as error:
+        except Exception as error:
             if outcome.done():
                 raise
             outcome.set_exception(error)

@@ -40,7 +40,7 @@ def files_in(paths: Iterable[Path]) -> list[Path]:
 
 
 def _files_of(path: Path) -> Iterator[Path]:
-    if not path.is_dir():
+    if not os.path.isdir(path):  # False, and not an error, for a name that no file can have
         yield path
         return
     # Links to folders are not followed: they may lead in a circle.
@@ -65,7 +65,7 @@ def format_of(file: Path) -> CardFormat:
 
 def refuse_present(file: Path) -> None:
     """Raise StoryEngineError for a file that is there already: nothing is written over."""
-    if file.exists() or file.is_symlink():
+    if os.path.lexists(file):
         raise StoryEngineError(
             ErrorCode.ILLEGAL_COMMAND, f"{file} is there already; nothing was written.", "Name another file."
         )

@@ -1,5 +1,6 @@
 """The downloaded chapter: a name that every file system takes, and never over an existing file."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -100,3 +101,16 @@ def test_a_file_system_without_links_gets_its_file_all_the_same(
 def test_the_beginning_of_a_sentence_makes_a_name_without_its_last_comma() -> None:
     assert file_name("Market day. The great bell of Saint Orl,") == "Market day. The great bell of Saint Orl"
     assert file_name("…, –") == "Chapter"
+
+
+def test_where_the_last_step_fails_no_empty_file_takes_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "link", fail)
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        write_new(tmp_path / "chapter.txt", b"Once.")
+    assert list(tmp_path.iterdir()) == []

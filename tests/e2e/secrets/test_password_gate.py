@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 import typer
 from argon2 import PasswordHasher
+from pydantic import SecretStr
 
+from core.config.password import hash_password
 from core.config.settings import load_settings
 from storyengine_tui.cli.app import app
 from storyengine_tui.cli.exit_codes import ExitCode
@@ -149,6 +151,22 @@ def test_it_is_changed_and_removed_only_by_who_knows_it(locked: Machine, config:
     assert locked.call("sessions", STORYENGINE_CONFIG_DIR=str(config)).returncode == ExitCode.OK
 
 
+def test_a_password_that_a_variable_sets_is_not_said_to_be_changed_or_removed(
+    here: Machine, config: Path
+) -> None:
+    set_ = {"STORYENGINE_CONFIG_DIR": str(config), "STORYENGINE_PASSWORD": PASSWORD}
+    set_["STORYENGINE_PASSWORD_HASH"] = hash_password(SecretStr(PASSWORD))
+    removed = here.call("password", "--remove", **set_)
+    assert removed.returncode == ExitCode.REFUSED
+    assert "STORYENGINE_PASSWORD_HASH" in removed.stderr
+    assert "removed" not in removed.stdout
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("storyengine_tui.cli.asking.is_attended", lambda: True)
+        changed = invoked(["password"], "new one\nnew one\n", {**here.environment, **set_})
+    assert changed.exit_code == ExitCode.REFUSED
+    assert "The password is set" not in changed.output
+
+
 def test_without_a_password_nothing_asks(here: Machine, config: Path) -> None:
     assert here.call("sessions", STORYENGINE_CONFIG_DIR=str(config)).returncode == ExitCode.OK
     removed = here.call("password", "--remove", STORYENGINE_CONFIG_DIR=str(config))
@@ -160,3 +178,18 @@ def test_a_hash_that_was_emptied_opens_nothing(locked: Machine, config: Path) ->
     refused = locked.call("sessions", **settings, STORYENGINE_PASSWORD=PASSWORD)
     assert refused.returncode == ExitCode.REFUSED
     assert "no argon2 hash" in refused.stderr
+
+
+def test_where_wrong_tries_cannot_be_counted_nothing_opens_and_the_file_is_named(
+    locked: Machine, config: Path
+) -> None:
+    lock = locked.data / "password-tries.json.lock"
+    lock.unlink(missing_ok=True)
+    lock.mkdir()
+    try:
+        refused = typed(locked, config, ["sessions"], PASSWORD)
+    finally:
+        lock.rmdir()
+    assert refused.exit_code == ExitCode.STORAGE_FAILED
+    assert "where wrong passwords are counted, cannot be written" in refused.output
+    assert "--out" not in refused.output

@@ -1,10 +1,14 @@
 """A text that a command reads from standard input."""
 
+import asyncio
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from storyengine_tui.cli.commands.chapter import sessions
 from storyengine_tui.cli.exit_codes import ExitCode
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -56,3 +60,11 @@ def test_standard_input_is_read_as_far_as_it_is_wanted(tmp_path: Path) -> None:
     with reading(tmp_path) as program:
         said, _ = program.communicate(b"One\nTwo\n", 30)
     assert said == b"b'One\\nTw'\n"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_text_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def read(most: int) -> bytes:
+        return "\ufeffThe boat is red.".encode()[:most]
+
+    monkeypatch.setattr(sessions, "read_standard_input", read)
+    assert asyncio.run(sessions.standard_input(100)) == "The boat is red."

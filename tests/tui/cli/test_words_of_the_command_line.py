@@ -34,6 +34,12 @@ def test_ids_are_shown_as_long_as_they_must_be_to_differ() -> None:
         ("bank edit last a --importance high", "“high” is not a number."),
         ("bank edit last a --importance 3", "“3” is too large; the most is 1."),
         ("cost --json --csv", "Choose one of --json and --csv."),
+        ("silence last Kara --off", "Choose one of NAME and --off."),
+        ("silence last --everyone --off", "Choose one of --everyone and --off."),
+        ("present last Kara --everyone", "Choose one of NAME and --everyone."),
+        ("away last Kara --back --until 9", "Choose one of --until and --back."),
+        ("away last --back", "Name who is back."),
+        ("cast proposals --take 1 --take 2 --drop 2", "Proposal 2 cannot be taken and dropped."),
     ],
 )
 def test_a_word_that_is_none_of_those_wanted_is_refused_in_our_words(

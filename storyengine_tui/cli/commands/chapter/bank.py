@@ -1,11 +1,10 @@
 """`storyengine bank`: whether a chapter keeps a memory bank, what is in it, and changes of that."""
 
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Protocol
 
 import typer
 from rich.table import Table
@@ -39,7 +38,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     open_chapter,
 )
 from storyengine_tui.cli.printing import console, say, say_wrong
-from storyengine_tui.cli.running import command, echo_rows, given, one_of
+from storyengine_tui.cli.running import command, echo_rows, given, one_of, print_json
 from storyengine_tui.screens.bank.bank_rows import called, mark_of, spoken
 from storyengine_tui.screens.bank.item_numbers import has_id, read_decay, read_items, read_prompt, shown_id
 
@@ -148,7 +147,7 @@ async def list_(
         provenance = await bank.provenance(shown) if is_json else {}
     ids = {item.id for item in counting}
     if is_json:
-        typer.echo(_json(shown, chapter, provenance))
+        print_json(_plain(shown, chapter, provenance))
     elif not console.is_terminal:
         echo_rows(_cells(item, chapter, ids) for item in shown)
     elif not shown:
@@ -372,14 +371,16 @@ def _cells(item: Item, session: Session, counting: Collection[ItemId]) -> tuple[
     )
 
 
-def _json(items: Sequence[Item], session: Session, provenance: Mapping[ItemId, ItemProvenance]) -> str:
+def _plain(
+    items: Sequence[Item], session: Session, provenance: Mapping[ItemId, ItemProvenance]
+) -> list[dict[str, Any]]:
     from pydantic import TypeAdapter  # Only for this.
 
-    plain = TypeAdapter(list[Item]).dump_python(list(items), mode="json")
+    plain: list[dict[str, Any]] = TypeAdapter(list[Item]).dump_python(list(items), mode="json")
     made = TypeAdapter(ItemProvenance)
     for item, fields in zip(items, plain, strict=True):
         fields["known_to"] = names_of(item.label, session)
         fields["source_origin"] = item.source_origin.value
         if item.id in provenance:
             fields |= made.dump_python(provenance[item.id], mode="json")
-    return json.dumps(plain, ensure_ascii=False, indent=2)
+    return plain

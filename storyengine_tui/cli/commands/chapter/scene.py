@@ -12,7 +12,6 @@ from core.domain.clock import utc_now
 from core.domain.dice import read_dice
 from core.domain.dice import roll as roll_dice
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
-from core.domain.requests.request import RequestState
 from core.domain.story.context_status import ContextStatus
 from core.engine.scene.commands import add_roll
 from core.storage.snapshot import Snapshot
@@ -21,9 +20,10 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     closed_chapter,
     find_character,
     open_chapter,
+    refuse_unanswered,
 )
 from storyengine_tui.cli.printing import say
-from storyengine_tui.cli.running import one_of
+from storyengine_tui.cli.running import one_of, refuse_together
 
 To = Annotated[
     list[str] | None,
@@ -47,6 +47,7 @@ async def present(
     everyone: Annotated[bool, typer.Option("--everyone", help="The whole cast is in the scene.")] = False,
 ) -> None:
     """Say who is in the scene of a chapter, or change it: those present hear what you send from now on."""
+    refuse_together(**{"NAME": names, "--everyone": everyone})
     async with closed_chapter(session) as closed:
         chapter = await closed.reads.load()
         if everyone or names:
@@ -141,8 +142,7 @@ async def write(
     async with open_chapter(session) as (_, opened):
         viewpoint = find_character(opened.snapshot, as_) if as_ else None
         request = await opened.wait(await opened.build_narrative(viewpoint=viewpoint))
-        if request.state is not RequestState.DONE and request.error_code is not None:
-            raise StoryEngineError(request.error_code, request.error_message)
+        refuse_unanswered(request)
         draft = (await opened.reads.drafts())[-1]
     say(draft.text)
 

@@ -1,6 +1,5 @@
 """`storyengine search`: finds words in transcript, memory, bank and drafts of a chapter or a book."""
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.commands.chapter.sessions import find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import say
+from storyengine_tui.cli.running import print_json
 
 _START_SECONDS = 20.0
 """Seconds that the command waits for the embedding model, which no earlier search has started."""
@@ -45,7 +45,7 @@ async def search(
         chapters = await _chapters(engine, session, book)
         hits = await engine.search(chapters, text, start_seconds=_START_SECONDS)
     if as_json:
-        typer.echo(json.dumps([_plain(hit) for hit in hits], ensure_ascii=False, indent=2))
+        print_json([_plain(hit) for hit in hits])
         return
     instead = next((hit.instead for hit in hits if hit.instead), "")
     if instead:

@@ -21,6 +21,7 @@ from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange
+from core.domain.requests.request import Request, RequestState
 from core.domain.session.absence import absence_text
 from core.domain.session.limits import LONGEST_CORRECTION
 from core.domain.session.lore import ChapterLorebook, label_now
@@ -40,7 +41,7 @@ from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import may_delete, read_standard_input
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import console, say
-from storyengine_tui.cli.running import echo_rows
+from storyengine_tui.cli.running import echo_rows, print_json
 from storyengine_tui.screens.play.scene.sent_view import marks_of
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
@@ -92,6 +93,13 @@ async def open_chapter(name: str) -> AsyncIterator[tuple["Engine", "SessionHandl
         aclosing(await engine.open(await find_session(engine, name))) as opened,
     ):
         yield engine, opened
+
+
+def refuse_unanswered(request: Request, hint: str = "") -> None:
+    """Raise StoryEngineError unless a settled request was answered; one that was dropped has no error."""
+    if request.state is not RequestState.DONE:
+        code = request.error_code or ErrorCode.LLM_CANCELLED
+        raise StoryEngineError(code, request.error_message, hint)
 
 
 def find_character(snapshot: Snapshot, name: str) -> Slot:
@@ -228,7 +236,8 @@ async def show(session: SessionArgument) -> None:
         say(f"Lorebook {lore_line(book, snapshot)}")
     for draft in drafts:
         words = counted(draft.words, "word")
-        say(f"Draft {draft.version}: {words} by {draft.model}, {draft.created_at:%Y-%m-%d %H:%M}")
+        written = f"{draft.created_at.astimezone():%Y-%m-%d %H:%M}"
+        say(f"Draft {draft.version}: {words} by {draft.model}, {written}")
     for block in blocks:
         is_delta = block.type is BlockType.TURN_DELTA
         span = f" of {PromptRange(block.first, block.last).named}" if is_delta else ""
@@ -264,7 +273,7 @@ async def context(
         choice = engine.choice_of(snapshot.tab1.profiles, slot)
     if is_json:
         plain = {**working_memory_of(made).as_json(), "left_out": made.left_out}
-        typer.echo(json.dumps(plain, ensure_ascii=False, indent=2))
+        print_json(plain)
         return
     _print_context(made, choice, is_whole=with_system_prompt)
 
@@ -325,7 +334,7 @@ async def standard_input(longest: int) -> str:
     most = longest * 4
     content = await read_standard_input(most + 1)
     try:
-        return content.decode(errors="strict" if len(content) <= most else "ignore")
+        return content.decode("utf-8-sig", errors="strict" if len(content) <= most else "ignore")
     except UnicodeDecodeError as error:
         raise StoryEngineError(
             ErrorCode.ILLEGAL_COMMAND, "Standard input is not UTF-8 text; nothing was stored."

@@ -1,6 +1,7 @@
 """`storyengine away`, `silence`, `hint`: who left for a while, may be silent, or was silent for long."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -22,6 +23,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
 )
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import say
+from storyengine_tui.cli.running import refuse_together
 
 Names = Annotated[
     list[str] | None,
@@ -36,19 +38,28 @@ async def away(
     back: Annotated[bool, typer.Option("--back", help="They are back now.")] = False,
 ) -> None:
     """Say who is away from a chapter, send characters away, or bring them back."""
+    refuse_together(**{"--until": until, "--back": back})
+    if back and not names:
+        raise typer.BadParameter("Name who is back.")
     async with closed_chapter(session) as closed:
-        for name in names or ():
-            await closed.apply(_leaving(name, until, is_back=back))
+        if names:
+            await closed.apply(_leaving(names, until, is_back=back))
         chapter = (await closed.reads.load()).session
     say(away_line(chapter) or "Away: no one")
 
 
-def _leaving(name: str, until: int, *, is_back: bool) -> Callable[[Snapshot], Changes]:
+def _leaving(names: Sequence[str], until: int, *, is_back: bool) -> Callable[[Snapshot], Changes]:
+    """Return the decision to send all of these characters away, or to bring them back; or none of them."""
+
     def decide(snapshot: Snapshot) -> Changes:
-        slot = find_character(snapshot, name)
-        if is_back:
-            return staging.bring_back(snapshot, slot, utc_now())
-        return staging.send_away(snapshot, slot, until, utc_now())
+        made, now = Changes(session_id=snapshot.session.id), utc_now()
+        for slot in dict.fromkeys(find_character(snapshot, name) for name in names):
+            if is_back:
+                made = staging.bring_back(snapshot, slot, now)
+            else:
+                made = staging.send_away(snapshot, slot, until, now)
+            snapshot = replace(snapshot, session=made.session or snapshot.session)
+        return made
 
     return decide
 
@@ -60,6 +71,7 @@ async def silence(
     off: Annotated[bool, typer.Option("--off", help="Everyone answers in words.")] = False,
 ) -> None:
     """Say which characters of a chapter may act without words or say nothing, or choose them."""
+    refuse_together(**{"NAME": names, "--everyone": everyone, "--off": off})
     async with closed_chapter(session) as closed:
         if names or everyone or off:
             told = await closed.reads.load()

@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from core.domain.clock import utc_now
-from core.domain.errors import StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.story.event import Event, Role
 from core.engine.services.takes import commands
@@ -17,6 +16,7 @@ from storyengine_tui.cli.commands.chapter.sessions import (
     closed_chapter,
     find_session,
     open_chapter,
+    refuse_unanswered,
 )
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import say, say_wrong
@@ -82,8 +82,7 @@ async def reroll(
         request = await opened.wait(await opened.takes.reroll(model=model))
         while request.state is RequestState.DONE and (further := opened.snapshot.further_reply):
             request = await opened.wait(further.id)
-        if request.state is not RequestState.DONE and request.error_code is not None:
-            raise StoryEngineError(request.error_code, request.error_message)
+        refuse_unanswered(request)
         newest = await opened.reads.canon(first=opened.snapshot.session.prompt_index)
     say(_reply(tuple(newest)))
 

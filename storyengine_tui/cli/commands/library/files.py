@@ -29,7 +29,7 @@ def named_file(name: str) -> Path | None:
     """Return the file that an argument means, if it is a path or has the ending of one; else None."""
     path = Path(name)
     is_path = os.sep in name or path.suffix.lower() in ENDINGS
-    return path if is_path or path.exists() else None
+    return path if is_path or os.path.exists(path) else None  # False for a name that no file can have
 
 
 ImportOne = Callable[[bytes, str], Awaitable[tuple[str, tuple[str, ...], bool]]]

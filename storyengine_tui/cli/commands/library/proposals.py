@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedError, StoryEngineError
+from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.proposal import Proposal
-from core.domain.requests.request import Request, RequestState
 from core.domain.session.session import title_from
 from core.engine.catalog import SessionCatalog
 from core.engine.engine import Engine
@@ -21,7 +20,7 @@ from core.text.cleaning import clean_line
 from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.chapter.play import PAUSED
-from storyengine_tui.cli.commands.chapter.sessions import find_session
+from storyengine_tui.cli.commands.chapter.sessions import find_session, refuse_unanswered
 from storyengine_tui.cli.commands.library.cast import Name
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import say, say_wrong
@@ -65,6 +64,8 @@ async def proposals(
     undo: Annotated[bool, typer.Option("--undo", help="Undo the last decision about the character.")] = False,
 ) -> None:
     """List what is proposed for characters, take it, drop it, or undo that."""
+    if both := set(take or ()).intersection(drop or ()):
+        raise typer.BadParameter(f"Proposal {min(both)} cannot be taken and dropped.")
     async with running_catalog(await unlocked()) as catalog:
         library = catalog.library
         character = await library.characters.find(name) if name else None
@@ -141,14 +142,7 @@ async def _answered(engine: Engine, opened: SessionHandle, asked: Sequence[Reque
         say_wrong(PAUSED)
     settled = [await opened.wait(one) for one in asked]
     for request in settled:
-        _refuse_failure(request)
-
-
-def _refuse_failure(request: Request) -> None:
-    if request.state is RequestState.DONE:
-        return
-    code = request.error_code or ErrorCode.LLM_CANCELLED
-    raise StoryEngineError(code, request.error_message, "Earlier proposals are kept; run it again.")
+        refuse_unanswered(request, "Earlier proposals are kept; run it again.")
 
 
 def _numbered(offered: Sequence[Offered], numbers: Sequence[int] | None) -> list[Proposal]:

@@ -1,6 +1,7 @@
 """`storyengine db`, `backup` and `restore`: the schema, backups, and the address of the database."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -50,7 +51,7 @@ async def backup(
 
     In a directory it is named by its time, and only the newest are kept.
     """
-    if target.is_dir():
+    if await asyncio.to_thread(os.path.isdir, target):
         target = await back_up_into(await unlocked(), target, keep)
     else:
         await back_up(await unlocked(), target)
@@ -79,7 +80,7 @@ async def restore_any(
 ) -> None:
     """Restore everything from a backup, or bring an archived chapter back."""
     file = Path(name)
-    if await asyncio.to_thread(file.is_file):
+    if await asyncio.to_thread(os.path.isfile, file):
         await restore(file, replace)
     else:
         await restore_chapter(name)

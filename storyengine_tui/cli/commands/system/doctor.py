@@ -139,16 +139,20 @@ async def _database(configuration: Configuration) -> AsyncIterator[Finding]:
     yield _pgvector(*vectors)
     if queue.is_paused:
         yield Finding("queue", "paused, nothing new begins", f"Let calls begin again: {RESUME}.")
-    for finding in _gave_up(entries):
+    for finding in _gave_up(entries, shows_titles=configuration.gate is None):
         yield finding
 
 
-def _gave_up(entries: Sequence[QueueEntry]) -> Iterator[Finding]:
-    """Yield what failed for the memory bank of each chapter, and how much else used up its tries."""
+def _gave_up(entries: Sequence[QueueEntry], *, shows_titles: bool) -> Iterator[Finding]:
+    """Yield what failed for the memory bank of each chapter, and how much else used up its tries.
+
+    A title may be words of the story, which a password guards: no one is asked for it here.
+    """
     for session_id in dict.fromkeys(entry.request.session_id for entry in entries):
         own = [entry for entry in entries if entry.request.session_id == session_id]
         if failed := failed_in_words(entry.request for entry in own):
-            yield Finding("memory bank", f"of “{own[0].session_title}” {failed}", TRY_AGAIN)
+            chapter = f"“{own[0].session_title}”" if shows_titles else f"the chapter {session_id}"
+            yield Finding("memory bank", f"of {chapter} {failed}", TRY_AGAIN)
     dead = sum(
         entry.request.state is RequestState.DEAD and not failed_in_words([entry.request]) for entry in entries
     )

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from core.config.password import hash_password
+from core.domain.errors import ErrorCode, StoryEngineError
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.cli.asking import ask_hidden
 from storyengine_tui.cli.gate import open_gate
@@ -32,10 +33,24 @@ async def password(
             say("No password is set.")
             return
         await asyncio.to_thread(change_settings, file, {("password_hash",): None})
+        _refuse_other(None)
         say("The password is removed: Story Engine no longer asks for one.")
         return
     new = ask_hidden("New password", otherwise=UNSEEN, is_asked_twice=True)
     made = await asyncio.to_thread(hash_password, new)
     await asyncio.to_thread(change_settings, file, {("password_hash",): made})
+    _refuse_other(made)
     say(f"The password is set. {WHAT_IT_DOES}")
     say(FORGOTTEN.format(file=file))
+
+
+def _refuse_other(wanted: str | None) -> None:
+    """Raise StoryEngineError where another hash than this one holds: that of a variable comes first."""
+    holds = configure().settings.password_hash
+    if (holds and holds.get_secret_value()) != wanted:
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND,
+            "config.toml is changed, but Story Engine still asks for the password that the variable "
+            "STORYENGINE_PASSWORD_HASH sets.",
+            "Take that variable out of the environment, or out of the file .env of this directory.",
+        )

@@ -83,10 +83,16 @@ def test_the_doctor_names_each_chapter_whose_bank_lacks_something_and_says_what_
     dead = failed(there, RequestKind.EMBEDDING, ErrorCode.LLM_SERVER_ERROR, RequestState.DEAD)
     other = failed(here, RequestKind.HEARTBEAT, ErrorCode.LLM_SERVER_ERROR, RequestState.DEAD)
     waiting = replace(unread(there), state=RequestState.PENDING)
-    found = list(_gave_up(entries((unread(here), dead, unread(here), other, waiting))))
+    found = list(_gave_up(entries((unread(here), dead, unread(here), other, waiting)), shows_titles=True))
     assert [(one.subject, one.text, one.fix) for one in found] == [
         ("memory bank", "of “Low tide” 2 parts could not be read", TRY_AGAIN),
         ("memory bank", "of “Low tide” vectors not made", TRY_AGAIN),
         ("queue", "1 call has used up all tries; `storyengine queue list` names them", ""),
     ]
-    assert not list(_gave_up(entries((waiting,))))
+    assert not list(_gave_up(entries((waiting,)), shows_titles=True))
+
+
+def test_the_doctor_names_no_title_that_a_password_guards() -> None:
+    request = unread(SessionId(new_uuid()))
+    [found] = _gave_up(entries((request,)), shows_titles=False)
+    assert found.text == f"of the chapter {request.session_id} 1 part could not be read"

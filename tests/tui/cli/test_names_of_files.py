@@ -1,0 +1,32 @@
+"""Names on the command line that no file can have."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from core.exchange.chapter_file import write_new
+from core.exchange.library.library_files import files_in, refuse_present
+from storyengine_tui.cli.commands.library.files import named_file
+from storyengine_tui.cli.commands.system import database
+
+LONG = "a" * 300
+
+
+def test_a_name_that_no_file_can_have_is_a_name_of_the_library(tmp_path: Path) -> None:
+    assert named_file(LONG) is None
+    refuse_present(tmp_path / LONG)
+    assert files_in([tmp_path / LONG]) == [tmp_path / LONG]
+    with pytest.raises(OSError, match="too long"):
+        write_new(tmp_path / LONG, b"")
+
+
+def test_what_is_restored_by_such_a_name_is_a_chapter(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    async def restore(name: str) -> None:
+        asked.append(name)
+
+    monkeypatch.setattr(database, "restore_chapter", restore)
+    asyncio.run(database.restore_any(LONG))
+    assert asked == [LONG]
