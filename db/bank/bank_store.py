@@ -22,7 +22,7 @@ from db.bank.names import NameReader
 from db.bank.recall import Part, drawn_of, meaning_statement, told_statement, told_values, values_of
 from db.bank.recall_connection import RecallConnection, together
 from db.bank.validity import counts, is_in, is_of_canon, replacing
-from db.bank.vectors import VectorTable, missing, missing_pieces, near, pairs, put_pieces
+from db.bank.vectors import VectorTable, missing, missing_pieces, near, pairs
 from db.library.library_store import Change, Read, rows_of
 from db.reads.chapter_lists import statuses_of
 from db.rows.bank_mapping import (
@@ -227,7 +227,7 @@ class PostgresBank:
     ) -> None:
         """Store the vectors of pieces; see `BankStore.put_piece_vectors`."""
         if vectors and await self.can_recall_by_meaning():
-            await self._change(lambda connection: put_pieces(connection, session_id, model, vectors))
+            await self._vectors.put_pieces(session_id, model, vectors)
 
     async def near_pieces(
         self, session_ids: Collection[SessionId], model: str, vector: Vector, limit: int

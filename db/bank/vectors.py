@@ -117,8 +117,8 @@ class VectorTable:
         self._read: Final = read
         self._url: Final = url
         self._is_there: bool | None = None
-        self._lengths: set[tuple[SessionId, str, int]] = set()
-        """Chapters that have vectors of one length alone, by a model."""
+        self._lengths: dict[tuple[str, SessionId, str], int] = {}
+        """The length that the vectors of a chapter by a model have in a table, where it is the only one."""
         self.index: Final = VectorIndex(read, url)
 
     async def is_there(self) -> bool:
@@ -183,25 +183,31 @@ class VectorTable:
                 await connection.execute(
                     statement.values(kept).on_conflict_do_update(index_elements=key, set_=fresh)
                 )
-                await self._drop_others(connection, ids, model, len(vectors[0].vector))
 
         if rows:
             await self._change(work)
+            await self._drop_others(
+                BANK_VECTOR, {one.session_id for one in vectors}, model, vectors[0].vector
+            )
             await self.index.stored(len(rows), len(vectors[0].vector))
 
+    async def put_pieces(self, session_id: SessionId, model: str, vectors: Sequence[PieceVector]) -> None:
+        """Store the vectors of pieces in place of earlier ones; there are some."""
+        await self._change(lambda connection: put_pieces(connection, session_id, model, vectors))
+        await self._drop_others(PIECE_VECTOR, {session_id}, model, vectors[0].vector)
+
     async def _drop_others(
-        self, connection: AsyncConnection, ids: Collection[SessionId], model: str, length: int
+        self, table: sa.Table, ids: Collection[SessionId], model: str, vector: Vector
     ) -> None:
         """Delete vectors of another length, from a service that has changed: they are made again."""
-        fresh = {(one, model, length) for one in ids} - self._lengths
-        if fresh:
-            is_other = func.vector_dims(BANK_VECTOR.c.embedding) != length
-            await connection.execute(
-                BANK_VECTOR.delete().where(
-                    BANK_VECTOR.c.session_id.in_(list(ids)), BANK_VECTOR.c.model == model, is_other
-                )
-            )
-            self._lengths |= fresh
+        length = len(vector)
+        fresh = {one: length for one in ids if self._lengths.get((table.name, one, model)) != length}
+        if not fresh:
+            return
+        is_other = func.vector_dims(table.c.embedding) != length
+        others = table.delete().where(table.c.session_id.in_(list(fresh)), table.c.model == model, is_other)
+        await self._change(lambda connection: connection.execute(others))
+        self._lengths |= {(table.name, one, model): length for one in fresh}
 
 
 def missing(session_ids: Collection[UUID], model: str, limit: int) -> sa.Select[Any]:

@@ -121,8 +121,10 @@ class PostgresLibrary:
         async def work(connection: AsyncConnection) -> None:
             for one in proposals:
                 values = proposal_values(one)
+                # What is open is decided once, and what was decided is opened again.
+                was_open = CAST_PROPOSAL.c.state == ProposalState.OPEN.value
                 change = update(CAST_PROPOSAL).where(
-                    CAST_PROPOSAL.c.id == one.id, CAST_PROPOSAL.c.state != one.state.value
+                    CAST_PROPOSAL.c.id == one.id, ~was_open if one.is_open else was_open
                 )
                 change = change.values(state=values["state"], settled_at=values["settled_at"])
                 if (await connection.execute(change.returning(CAST_PROPOSAL.c.id))).one_or_none() is None:

@@ -72,7 +72,9 @@ def read_object(text: str) -> Answer:
     try:
         value, found = _loads(text[start:])
         if isinstance(value, dict):
-            return Answer({str(key): _cleaned(inner, MAX_DEPTH) for key, inner in value.items()}, found)
+            return Answer(
+                {clean(str(key)): _cleaned(inner, MAX_DEPTH) for key, inner in value.items()}, found
+            )
     except (ValueError, RecursionError):
         raise InvalidMemoryError(["The answer is not JSON, and nothing close to it."]) from None
     raise InvalidMemoryError(["The answer is not one JSON object."])

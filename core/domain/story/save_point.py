@@ -156,13 +156,18 @@ def chained(chain: str, rows: Iterable[Growing], version: int = LINKS) -> str:
     return chain
 
 
-def events_at(content: SavePointContent, log: Iterable[Event]) -> list[Event]:
-    """Return those events of `log` that were canon at a save point, in order."""
+def events_at(content: SavePointContent, log: Iterable[Event], until: datetime | None = None) -> list[Event]:
+    """Return those events of `log` that were canon at a save point, in order.
+
+    With `until` none that were added to a prompt later, as to one that was the newest again after an undo.
+    """
     last = content.session.prompt_index
     events: list[Event] = []
     lines = 0
     for event in log:
         if event.take != content.takes.get(event.prompt_index, 1):
+            continue
+        if until is not None and event.is_added and event.created_at > until:
             continue
         if event.prompt_index == last and event.is_added:
             lines += 1

@@ -183,20 +183,23 @@ class SessionWriter:
             if not self.snapshot.is_memory_known:
                 blocks = tuple(await self.store.memory(self.snapshot.session.id))
                 self.snapshot = replace(self.snapshot, blocks=blocks, is_memory_known=True)
-            if not self.snapshot.is_recent_known:
-                now = await self.store.load(
-                    self.snapshot.session.id, recent_prompts=self.snapshot.recent_prompts
-                )
-                self.snapshot = replace(
-                    self.snapshot,
-                    recent=now.recent,
-                    kept=now.kept,
-                    undone=now.undone,
-                    takes=now.takes,
-                    is_recent_known=True,
-                )
+            await self._know_recent()
             self.snapshot = await with_lore(self.store, self.snapshot)
             return self.snapshot
+
+    async def _know_recent(self) -> None:
+        """Read recent events where some are missing since memory was withdrawn: lines follow them."""
+        if not self.snapshot.is_recent_known:
+            recent_prompts = self.snapshot.recent_prompts
+            now = await self.store.load(self.snapshot.session.id, recent_prompts=recent_prompts)
+            self.snapshot = replace(
+                self.snapshot,
+                recent=now.recent,
+                kept=now.kept,
+                undone=now.undone,
+                takes=now.takes,
+                is_recent_known=True,
+            )
 
     async def finish(self, within: float) -> None:
         """Wait until all changes under way are stored, at most `within` seconds."""
@@ -235,6 +238,7 @@ class SessionWriter:
                         changes = None
                         await self._make_current(lease)
                     if changes is None:
+                        await self._know_recent()
                         changes = decide(self.snapshot)
                     await self._store_and_adopt(changes, lease)
                 except StorageError as error:

@@ -113,7 +113,6 @@ async def _prepare(response: httpx2.Response, entry: CatalogueEntry, partial: Pa
             raise _BrokenOffError("the server sent another part than the one asked for")
     elif status == 200:
         offset = 0
-        await in_thread(partial.restart, _validator_of(response))
     elif status == 416:
         await in_thread(partial.restart)
         raise _BrokenOffError("the server has not that part")
@@ -126,6 +125,8 @@ async def _prepare(response: httpx2.Response, entry: CatalogueEntry, partial: Pa
     length = response.headers.get("Content-Length")
     if length is not None and length.strip() != str(entry.bytes - offset):
         raise fetch_failed("the server has a file of another size")
+    if not offset:  # only now: the page of a hotel or a proxy is no reason to forget what has arrived
+        await in_thread(partial.restart, _validator_of(response))
 
 
 async def _receive(

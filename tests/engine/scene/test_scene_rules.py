@@ -153,3 +153,15 @@ async def test_a_private_delta_is_made_from_the_wider_deltas_of_its_chunk_too(st
     inputs = [text_of(call) for call in model.calls if is_summary(call)]
     assert [block.audience for block in deltas] == [EVERYONE, PAIR, ALONE[RED]]
     assert [text.count('"memory_type":"turn_delta"') for text in inputs] == [0, 1, 2]
+
+
+async def test_a_line_follows_an_undone_prompt_whose_memory_was_withdrawn(store: PostgresStore) -> None:
+    """With a chunk of one prompt, what is in recent context ends with the withdrawn block."""
+    async with chapter(store, chunk_size=1) as session:
+        for text in ("First.", "Second.", "Third."):
+            await say(session, RED, text)
+        await session.takes.undo()
+        await session.scene.narrate("Night falls.")
+        line = (await store.canon(session.id))[-1]
+        assert (line.text, line.prompt_index, line.ordinal) == ("Night falls.", 2, 2)
+        assert session.snapshot.recent == (await store.load(session.id)).recent

@@ -1,12 +1,13 @@
 """The words of the memory bank are those of each chapter's language, also after it was changed."""
 
+import json
 from dataclasses import replace
 from unicodedata import normalize
 from uuid import UUID
 
 import psycopg
 import pytest
-from psycopg import errors
+from psycopg import errors, sql
 
 from core.domain.bank.details import PersonDetails
 from core.domain.bank.recall import Query, Scope, query_words
@@ -234,6 +235,49 @@ async def test_words_of_an_older_item_with_accents_as_characters_of_their_own_ar
     assert after >= {row[1:] for row in rows}, "those of others stay"
     mine = {word for word, item in after if item == session_id}
     assert mine == {"the", "two", "caf\xe9", "ring", "bell", "bells"}
+
+
+BEHIND_A_LINE = "two\n\u0301 bells \\\n\u0301 \\n\u0301 and\t\u030c more"
+"""An accent without a letter before it; as JSON writes a new line, it has one."""
+
+
+async def test_an_accent_behind_a_new_line_keeps_no_item_out(store: PostgresStore, url: str) -> None:
+    session, lease = await told_in(store, Language.ENGLISH)
+    item = fact(3, session_id=session.id, prompt_index=3)
+    item = replace(item, evidence=(replace(item.evidence[0], words=BEHIND_A_LINE),))
+    await store.commit(Changes(session_id=session.id, items=(item,)), lease)
+    assert item in await store.bank.items(session.id)
+    mine = {word for word, one in words(url, session.id) if one == item.id}
+    assert mine >= {"brass", "two", "bell"}
+    await lease.aclose()
+
+
+_BROKEN = """
+    CREATE OR REPLACE FUNCTION storyengine_composed(written jsonb) RETURNS jsonb LANGUAGE sql STABLE AS $$
+        SELECT storyengine_composed(written::text)::jsonb
+    $$
+"""
+
+
+@pytest.mark.parametrize("revision", ["story_0030", "story_0031"])
+async def test_an_older_item_with_an_accent_behind_a_new_line_is_kept_and_may_change(
+    empty_url: str, revision: str
+) -> None:
+    await make_old(empty_url, revision)
+    with psycopg.connect(plain_url(empty_url)) as raw:
+        if revision == "story_0030":  # the later one refused such an item
+            proof = sql.Literal(json.dumps([{"words": BEHIND_A_LINE}])).as_string(raw)
+            [(session_id,)] = raw.execute(_OLDER_ITEM.replace("'[]'", proof).encode()).fetchall()
+        else:
+            raw.execute(_BROKEN)
+            [(session_id,)] = raw.execute(_OLDER_ITEM).fetchall()
+    store = await open_store(empty_url)
+    with psycopg.connect(plain_url(empty_url)) as raw:
+        told = json.dumps({"source": BEHIND_A_LINE})
+        raw.execute("ALTER TABLE bank_item DISABLE TRIGGER keep_item")
+        raw.execute("UPDATE bank_item SET details = %s", [told])
+    assert {word for word, _ in words(empty_url, session_id)} >= {"bell", "two", "ring"}
+    await store.aclose()
 
 
 async def test_an_older_chapter_is_english_and_keeps_the_words_of_its_items(empty_url: str) -> None:

@@ -123,6 +123,22 @@ async def test_vectors_of_another_length_are_passed_over_and_made_again_with_the
     assert all(one.similarity for one in await store.bank.recall(asked(session)))
 
 
+async def test_a_service_that_changes_its_length_back_again_leaves_none_of_the_other_length(
+    store: PostgresStore, raw: psycopg.Connection
+) -> None:
+    session = await kept(store)
+    await store.bank.put([fact(2, session_id=session.id)])
+    lengths = "SELECT vector_dims(embedding) FROM {} ORDER BY 1"
+    for number, numbers in enumerate([(1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0)]):
+        vector = ItemVector(session_id=session.id, item_id=fact(1 + number % 2).id, version=1, vector=numbers)
+        await store.bank.put_vectors("m", [vector])
+        await store.bank.put_piece_vectors(session.id, "m", [PieceVector(str(number) * 64, numbers)])
+        for table in ("bank_vector", "piece_vector"):
+            assert raw.execute(lengths.format(table)).fetchall() == [(len(numbers),)]
+    pieces = [str(number) * 64 for number in range(3)]
+    assert await store.bank.unembedded_pieces(session.id, "m", pieces) == {*pieces[:2]}
+
+
 async def test_what_is_pinned_is_recalled_also_while_its_vector_has_another_length(
     store: PostgresStore,
 ) -> None:

@@ -94,6 +94,19 @@ async def test_what_was_decided_elsewhere_is_not_decided_again_and_the_character
     assert list(await store.library.proposals(character.id)) == [one]
 
 
+@pytest.mark.parametrize("first", [ProposalState.TAKEN, ProposalState.DROPPED])
+async def test_what_one_window_took_is_not_dropped_by_another_nor_the_other_way_round(
+    store: SessionStore, first: ProposalState
+) -> None:
+    character, [one] = await proposed(store)
+    decided = replace(one, state=first, settled_at=NOW)
+    await store.library.settle_proposals((decided,))
+    [other] = {ProposalState.TAKEN, ProposalState.DROPPED} - {first}
+    with pytest.raises(StorageError, match="decided elsewhere"):
+        await store.library.settle_proposals((replace(decided, state=other),))
+    assert list(await store.library.proposals(character.id, is_open=False)) == [decided]
+
+
 async def test_archived_characters_have_none_in_the_list_and_a_purge_deletes_them(
     store: SessionStore,
 ) -> None:

@@ -64,7 +64,7 @@ class MemoryLibrary:
     async def settle_proposals(
         self, proposals: Sequence[Proposal], *, character: LibraryCharacter | None = None
     ) -> None:
-        if any(self._proposals[one.id].state is one.state for one in proposals):
+        if any(self._proposals[one.id].is_open is one.is_open for one in proposals):
             raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, DECIDED, is_transient=False)
         if character is not None:
             _put(self._characters, character)

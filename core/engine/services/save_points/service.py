@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Protocol
 
 from core.domain.clock import Clock
@@ -193,12 +194,9 @@ class SavePoints:
         content = content_of(slot)
         session = content.session
         version = content.chains.version
-        chain = EMPTY_CHAIN
-        events: list[Event] = []
-        async for log in _batches(self._store.log, slot.session_id, 0, session.prompt_index):
-            batch = events_at(content, log)
-            chain = await asyncio.to_thread(chained, chain, batch, version)
-            events += batch
+        events, chain = await self._events(slot, content)
+        if chain != content.chains.events:
+            events, chain = await self._events(slot, content, slot.taken_at)
         stored = await self._store.blocks(slot.session_id)
         blocks = memory_at(content, (*await self._store.revisions(slot.session_id), *stored))
         drafts = await self._drafts(slot.session_id, content.draft_count)
@@ -228,6 +226,17 @@ class SavePoints:
             unsent=content.unsent,
             drafts=tuple(drafts),
         )
+
+    async def _events(
+        self, slot: SavePoint, content: SavePointContent, until: datetime | None = None
+    ) -> tuple[list[Event], str]:
+        """Return the events up to a save point, see `events_at`, and their hash chain."""
+        chain, events = EMPTY_CHAIN, list[Event]()
+        async for log in _batches(self._store.log, slot.session_id, 0, content.session.prompt_index):
+            batch = events_at(content, log, until)
+            chain = await asyncio.to_thread(chained, chain, batch, content.chains.version)
+            events += batch
+        return events, chain
 
     async def _blocks(self, session: Session, ordinal: int, *, after: tuple[int, int]) -> list[MemoryBlock]:
         """Return the blocks after a place in memory, up to block `ordinal` at the boundary."""

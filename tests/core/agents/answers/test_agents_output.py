@@ -116,6 +116,14 @@ def test_strings_are_cleaned() -> None:
     assert read_object('{"a": {"b": ["\\ud800x", null]}}').value == {"a": {"b": ["x", None]}}
 
 
+def test_names_of_keys_are_cleaned_too_because_the_database_refuses_some_letters() -> None:
+    told = {**delta_payload(), "notes\x00\ud800": "none"}
+    written = parsed(json.dumps(told))
+    assert written.payload["notes"] == "none"
+    assert "\\u0000" not in (written.json_text or compact_json(written.payload))
+    compact_json(written.payload).encode()
+
+
 # --- validation -----------------------------------------------------------------------------------
 
 

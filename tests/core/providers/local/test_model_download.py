@@ -240,6 +240,18 @@ async def test_a_file_of_another_size_is_refused_before_it_is_read(
     assert arrived(paths) == 0
 
 
+@pytest.mark.parametrize("headers", [{"Content-Length": "12"}, {"Content-Encoding": "gzip"}])
+async def test_a_page_in_place_of_the_file_does_not_cost_what_has_arrived(
+    server: FileServer, paths: Paths, headers: dict[str, str]
+) -> None:
+    server.script.extend([breaks_off_after(HALF), answers("200 OK", headers, b"Please log in")])
+    with pytest.raises(ProviderError, match="nothing is lost"):
+        await fetch(entry_at(server.address), paths, nothing)
+    assert arrived(paths) == HALF
+    assert (await fetch(entry_at(server.address), paths, nothing)).read_bytes() == CONTENT
+    assert server.ranges()[-1] == f"bytes={HALF}-"
+
+
 async def test_more_than_the_file_has_is_refused(server: FileServer, paths: Paths) -> None:
     """Without a length the body ends where the connection does."""
     server.script.append(answers("200 OK", {}, CONTENT + bytes(10)))
