@@ -48,6 +48,8 @@ FULL_BANK = 120
 FULL_LIBRARY = 200
 """Points of what is stored in the library; each command has its share."""
 FULL_RUNS = 120
+FULL_COPIES = 40
+"""Chapters of random changes of canon with save slots, branches and exports."""
 FULL_SOAK = 5_000
 FULL_CHAPTERS = 8_000
 """Each is followed by a part of the next one, and has four times the inputs that it has alone."""
@@ -223,6 +225,11 @@ def random_play(wanted: Wanted) -> Found:
     runs = {"STORYENGINE_RANDOM_RUNS": str(wanted.share(FULL_RUNS))}
     files = ("tests/torture/random_play/test_random_play.py", f"--hypothesis-seed={wanted.seed}")
     _, output = _pytest(files, runs)
+    copies = {
+        "STORYENGINE_RANDOM_RUNS": str(wanted.share(FULL_COPIES)),
+        "STORYENGINE_RANDOM_SEED": str(wanted.seed),
+    }
+    _pytest(("tests/engine/copies/test_random_copies.py",), copies)
     [line] = [line for line in output.splitlines() if line.startswith("figures ")]
     figures = json.loads(line.removeprefix("figures "))
     return Found().add(**{f"random_{name}": count for name, count in figures.items()})
