@@ -9,6 +9,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import CallStarted
 from core.providers.scripted.script import Entry, Script, ScriptMatch
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
+from tests.core.rooms.killed_window import end_as_killed
 from tests.tui.engine_app import Desktop, make_active
 from tests.tui.rooms.play_table import Table
 
@@ -24,13 +25,7 @@ async def killed(session: SessionHandle) -> None:
         async for batch in listener.batches():
             if any(isinstance(one, CallStarted) for one in batch):
                 break
-    task, lease = session._worker._task, session._writer.lease
-    assert task is not None
-    assert lease is not None
-    task.cancel()
-    await asyncio.wait({task})
-    await lease.aclose()
-    session._writer.lease = None
+    await end_as_killed(session)
 
 
 async def test_a_chapter_that_is_taken_over_in_the_middle_of_a_call_can_be_written_in(

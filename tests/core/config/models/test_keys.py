@@ -39,7 +39,7 @@ class Closed(Memory):
 
 
 class BusError(Exception):
-    """An error of a library that a keyring is made with; the keyring's own error is none of its kind."""
+    """An error of a library below the keyring, which does not derive from the keyring's own error."""
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import CallStarted
 from core.providers.scripted.script import Entry, ScriptMatch
 from tests.core.rooms.faulty_store import AWAY
+from tests.core.rooms.killed_window import end_as_killed
 from tests.core.rooms.room import Room
 from tests.core.rooms.takes_model import play, room
 
@@ -24,13 +25,7 @@ async def left_alone(scene: Room) -> AsyncIterator[SessionHandle]:
     async with scene.opened() as first, scene.opened() as second:
         await first.submit_prompt(Slot.RED, "Hello?")
         await scene.heard(CallStarted)
-        task, lease = first._worker._task, first._writer.lease
-        assert task is not None
-        assert lease is not None
-        task.cancel()
-        await asyncio.wait({task})
-        await lease.aclose()
-        first._writer.lease = None
+        await end_as_killed(first)
         yield second
 
 
