@@ -121,7 +121,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         if not self.is_active:  # Enter came twice.
             return
         kept = KeptText.identity_of(character_id, self._workspace.paths.data)
-        self.app.push_screen(IdentityModal(self.library, now, kept), self.reload_after)
+        self.app.push_screen(IdentityModal(self.library, now, kept), self.read_again)
 
     def action_details(self) -> None:
         """Edit what is told of the character under the cursor, its other names and groups."""
@@ -134,14 +134,14 @@ class CastScreen(KeptShelf[LibraryCharacter]):
 
         def reload(is_stored: bool | None) -> None:
             if is_stored:
-                self.do(self.reload())
+                self.read_again()
 
         self.app.push_screen(DetailsModal(row, store), reload)
 
     def action_nature(self) -> None:
         """Edit the traits and topics of the character under the cursor."""
         if self.chosen is not None:
-            self.app.push_screen(NatureScreen(self.library, self.chosen), self.reload_after)
+            self.app.push_screen(NatureScreen(self.library, self.chosen), self.read_again)
 
     def action_pause(self) -> None:
         """Pause the character under the cursor, after asking until when; resume one that is paused."""
@@ -170,7 +170,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
 
     def _show_proposals(self, row: LibraryCharacter) -> None:
         library = self._workspace.require_engine().library.proposals
-        self.app.push_screen(ProposalsScreen(library, row.id, row.name), self.reload_after)
+        self.app.push_screen(ProposalsScreen(library, row.id, row.name), self.read_again)
 
     def action_gaps(self) -> None:
         """Ask a model what the character under the cursor lacks; the open chapter records the call."""
@@ -187,7 +187,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
             await answered(session, [asked])
         finally:
             self.say(self.LISTED)
-        await self.reload()
+        await self.reread()
         if self.is_active:
             self._show_proposals(row)
 

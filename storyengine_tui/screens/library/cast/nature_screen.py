@@ -138,7 +138,7 @@ class NatureScreen(ListScreen[None, Nature]):
 
         def reload(is_stored: bool | None) -> None:
             if is_stored:
-                self.do(self.reload())
+                self.read_again()
 
         self.app.push_screen(NatureModal(item, store, is_new=begun is None), reload)
 
