@@ -97,6 +97,7 @@ class CeilingGuard:
     _limits: dict[object, Decimal] = field(default_factory=dict)
     """Limits that the GM has agreed to, by session and by day."""
     _reached: dict[SessionId, tuple[object, Reached]] = field(default_factory=dict)
+    """Refused calls of the play, which the GM is asked about; work beside it goes without."""
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a call is checked, until it is counted."""
 
@@ -114,10 +115,11 @@ class CeilingGuard:
             if amount > FREE:
                 # Without an offset: that of now is not that of midnight on a day when the clocks change.
                 midnight = datetime.combine(self.clock().astimezone().date(), time()).astimezone()
-                asked = (amount, request.session_id, replies)
+                asked = (amount, request, replies)
                 await self._check(CHAPTER, self.ceilings.chapter, request.session_id, *asked)
                 await self._check(DAY, self.ceilings.day, midnight.date(), *asked, midnight)
-            self._reached.pop(request.session_id, None)
+            if not request.spec.is_background:
+                self._reached.pop(request.session_id, None)
             self._entries[artifact_id] = _Entry(request.session_id, (request.id, request.attempts), amount)
 
     async def _check(
@@ -126,13 +128,13 @@ class CeilingGuard:
         ceiling: Decimal | None,
         key: object,
         forecast: Decimal,
-        session_id: SessionId,
+        request: Request,
         replies: int,
         since: datetime | None = None,
     ) -> None:
         if ceiling is None:
             return
-        of = session_id if what == CHAPTER else None
+        of = request.session_id if what == CHAPTER else None
         mine = {
             id: entry
             for id, entry in self._entries.items()
@@ -153,7 +155,8 @@ class CeilingGuard:
             replies=replies,
             next_limit=plain(ceiling * steps),
         )
-        self._reached[session_id] = (key, reached)
+        if not request.spec.is_background:
+            self._reached[request.session_id] = (key, reached)
         raise StoryEngineError(
             ErrorCode.CEILING_REACHED,
             reached.sentence,
@@ -180,7 +183,7 @@ class CeilingGuard:
         }
 
     def reached(self, session_id: SessionId) -> Reached | None:
-        """Return why the newest call of a session was refused; None where it was not."""
+        """Return why the newest call of the play of a session was refused; None where it was not."""
         found = self._reached.get(session_id)
         return None if found is None else found[1]
 

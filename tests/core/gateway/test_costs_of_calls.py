@@ -24,6 +24,7 @@ from core.ledger.prices import PriceBook, Quote
 from core.ledger.sums import Entry
 from core.providers.base import Completion, ProviderError, TextDelta
 from core.text.delimiters import SegmentName
+from tests.core.gateway.embedding_way import beside_the_play
 from tests.core.gateway.test_model_gateway import StepModel
 from tests.core.values.sessions import NOW, SESSION_ID, choice, choices
 from tests.store.in_memory.memory_store import MemoryStore
@@ -350,6 +351,23 @@ async def test_the_gm_can_go_on_beyond_the_ceiling_by_as_much_again(tmp_path: Pa
     assert (await call(way)).error is None
     assert guard.reached(SESSION_ID) is None
     assert guard.reached(SessionId(new_uuid())) is None
+
+
+@pytest.mark.parametrize("beside", ["admitted", "refused"])
+async def test_work_beside_the_play_changes_nothing_of_what_the_gm_is_asked_about_a_ceiling(
+    beside: str, tmp_path: Path
+) -> None:
+    guard = CeilingGuard(Ceilings(chapter=FORECAST - Decimal("0.1")), MemoryStore().spent, lambda: NOW)
+    way = gateway(service(), tmp_path)
+    way.cashier = type(way.cashier)(PriceBook({"a-model": OWN}), guard, lambda: NOW)
+    assert (await call(way)).error is not None
+    reached = guard.reached(SESSION_ID)
+    room = CHOICE.max_output_tokens // 2 if beside == "admitted" else 2 * CHOICE.max_output_tokens
+    choice_of_it = replace(CHOICE, max_output_tokens=room)
+    made = await way.call(CONTEXT, choice_of_it, beside_the_play(), 1, Cancellation(), lambda _: None)
+    assert (made.error is None) is (beside == "admitted")
+    assert reached is not None
+    assert guard.reached(SESSION_ID) == reached
 
 
 async def test_a_call_that_was_cancelled_counts_no_longer(tmp_path: Path) -> None:
