@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.config.consent import Consent
+from core.config.models.assignments import ModelAssignments
 from core.config.models.model_config import PromptStyle
 from core.context.segments import Context, plain
 from core.domain.agent_role import AgentRole
@@ -336,6 +337,20 @@ async def test_a_call_that_is_cancelled_while_its_cost_is_computed_counts_no_lon
     given_up.cancel()
     await asyncio.wait({given_up})
     assert (await call(way, asked(SessionId(new_uuid())))).error is None
+
+
+async def test_the_forecast_of_a_reply_has_its_second_try_where_one_that_only_repeats_is_asked_again(
+    tmp_path: Path,
+) -> None:
+    way = gateway(service(), tmp_path)
+    once, again = [
+        await way.forecast(
+            CONTEXT,
+            choices=ModelAssignments({role: replace(CHOICE, avoids_repeats=avoids) for role in AgentRole}),
+        )
+        for avoids in (False, True)
+    ]
+    assert (once, again) == (FORECAST, 2 * FORECAST)
 
 
 async def test_the_gm_can_go_on_beyond_the_ceiling_by_as_much_again(tmp_path: Path) -> None:
