@@ -16,7 +16,7 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.details import FactDetails, QuoteDetails
 from core.domain.bank.item import Item, Validation
 from core.domain.bank.pieces import pieces_of
-from core.domain.errors import ErrorCode
+from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ItemId, new_uuid
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
@@ -33,6 +33,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification
 from core.gateway.cancellation import Cancellation
 from core.gateway.embedding_service import Embedded, EmbeddingPlan
+from core.ledger import sums
 from core.providers.base import ProviderError
 from core.providers.embedding.base import Embedding
 from core.providers.embedding.scripted import ScriptedEmbedder
@@ -211,6 +212,23 @@ async def test_a_search_has_vectors_made_of_the_texts_of_the_chapter_once() -> N
         asked = len(await embeddings(session))
         await session.prepare_search()
         assert len(await embeddings(session)) == asked, "each has its vector"
+
+
+async def test_a_query_is_on_record_also_where_its_input_does_not_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def does_not_fit(*_: object) -> object:
+        raise StoryEngineError(ErrorCode.LLM_CONTEXT_OVERFLOW)
+
+    async with played(keeping(makes_vectors=True), fact(1, prompt_index=1)) as session:
+        await settled(session)
+        monkeypatch.setattr("core.agents.character.build_context", does_not_fit)
+        request = await session.wait(await session.submit_prompt(RED, "Where did you put the brass key?"))
+        assert request.error_code is ErrorCode.LLM_CONTEXT_OVERFLOW
+        query, failed = [one for one in await session.reads.artifacts() if one.request_id == request.id]
+        assert (query.call, query.error_code, query.prompt_version) == (0, None, "embedding@1")
+        assert (failed.call, failed.error_code) == (1, ErrorCode.LLM_CONTEXT_OVERFLOW)
+        assert sums.Entry("", 1, failed, request, "").amount == 0
 
 
 class Breaking(ScriptedEmbedder):
