@@ -200,8 +200,11 @@ class EarlierAnswer:
 
 async def earlier_answers(store: SessionStore, request: RequestBase) -> Mapping[str, EarlierAnswer]:
     """Return the answers of earlier attempts of a request, by the hashes of their inputs."""
-    if request.attempts <= 1:
-        return {}
+    return await answers_to(store, request) if request.attempts > 1 else {}
+
+
+async def answers_to(store: SessionStore, request: RequestBase) -> Mapping[str, EarlierAnswer]:
+    """Return the answers to a request that are on record, by the hashes of their inputs."""
     artifacts = await store.artifacts(request.session_id, request_id=request.id)
     good = {
         artifact.input_hash: (artifact.output_ref, artifact.model)

@@ -37,7 +37,14 @@ from core.engine.changes.moves import provenance
 from core.engine.kinds.bank.nearest import EarlierBank, Neighbours, earlier_bank
 from core.engine.kinds.bank.requests import analysed_for, mark_of, named_by
 from core.engine.kinds.bank.sorting import Sorted, Sorter
-from core.engine.kinds.base import BackgroundHandler, EarlierAnswer, Job, called_with, earlier_answers
+from core.engine.kinds.base import (
+    BackgroundHandler,
+    EarlierAnswer,
+    Job,
+    answers_to,
+    called_with,
+    earlier_answers,
+)
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import input_hash, model_request
@@ -247,7 +254,7 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
     await asyncio.to_thread(sorter.know_earlier, book.named, book.taken_out)
     choice, _ = called_with(job, AgentRole.CONTEXT_SUMMARY, None, request.model)
     return _Work(
-        asking=Asking(job, request, choice, await earlier_answers(job.store, request)),
+        asking=Asking(job, request, choice, await _answers(job, request)),
         neighbours=Neighbours(job, request, book, taken_out),
         choice=choice,
         knowledge=knowledge,
@@ -269,6 +276,18 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
         sorter=sorter,
         now=request.updated_at,
     )
+
+
+async def _answers(job: Job, request: BackgroundRequest) -> Mapping[str, EarlierAnswer]:
+    """Return the answers of earlier attempts, and of the chapter that this one branches off.
+
+    There the same part may have been read since: an answer to the same input is not paid for twice.
+    """
+    answers, source = await earlier_answers(job.store, request), job.snapshot.session.branched_from
+    for one in () if source is None else await job.store.bank.readings(source):
+        if (one.prompts, one.audience) == (request.prompts, request.audience):
+            answers = {**await answers_to(job.store, one), **answers}
+    return answers
 
 
 async def _was_read(job: Job, request: BackgroundRequest) -> bool:
