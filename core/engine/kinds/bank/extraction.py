@@ -32,6 +32,7 @@ from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest
+from core.domain.session.carry_over import person_key
 from core.domain.story.event import Event
 from core.engine.changes.moves import provenance
 from core.engine.kinds.bank.nearest import EarlierBank, Neighbours, earlier_bank
@@ -200,7 +201,7 @@ class _Work:
     def _findings(self, part: Part, text: str) -> list[Finding]:
         if self.choice.style is PromptStyle.SMALL:
             return small_scan.read_small_scan(text, part, self.known)
-        cast = {name.casefold(): slot for name, slot in self.known.cast.items()}
+        cast = {person_key(name): slot for name, slot in self.known.cast.items()}
         return scan_answer.read_scan(text, cast)
 
     async def _matched(self, doubtful: Sequence[Comparison]) -> list[Comparison]:
