@@ -77,6 +77,7 @@ class _Entry:
 
     session_id: SessionId
     attempt: tuple[RequestId, int]
+    is_background: bool
     amount: Decimal
     ended: datetime | None = None
     """None while it runs."""
@@ -120,7 +121,8 @@ class CeilingGuard:
                 await self._check(DAY, self.ceilings.day, midnight.date(), *asked, midnight)
             if not request.spec.is_background:
                 self._reached.pop(request.session_id, None)
-            self._entries[artifact_id] = _Entry(request.session_id, (request.id, request.attempts), amount)
+            attempt, is_background = (request.id, request.attempts), request.spec.is_background
+            self._entries[artifact_id] = _Entry(request.session_id, attempt, is_background, amount)
 
     async def _check(
         self,
@@ -174,12 +176,17 @@ class CeilingGuard:
         self._entries.pop(artifact_id, None)
 
     def _forget_stored(self, request: Request) -> None:
-        """Forget the calls of earlier attempts in this session: an attempt is stored before the next."""
-        attempt = (request.id, request.attempts)
+        """Forget the calls of earlier attempts in this session: an attempt is stored before the next.
+
+        Those of work beside the play are stored before the next such work, and of the play before its next.
+        """
+        attempt, line = (request.id, request.attempts), (request.session_id, request.spec.is_background)
         self._entries = {
             id: entry
             for id, entry in self._entries.items()
-            if entry.session_id != request.session_id or entry.ended is None or entry.attempt == attempt
+            if (entry.session_id, entry.is_background) != line
+            or entry.ended is None
+            or entry.attempt == attempt
         }
 
     def reached(self, session_id: SessionId) -> Reached | None:
