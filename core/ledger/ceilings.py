@@ -49,6 +49,7 @@ class Spent(Protocol):
 class Reached:
     """A call that was refused: it could have passed a ceiling."""
 
+    request_id: RequestId
     what: str
     """`chapter` or `day`."""
     limit: Decimal
@@ -119,8 +120,8 @@ class CeilingGuard:
                 asked = (amount, request, replies)
                 await self._check(CHAPTER, self.ceilings.chapter, request.session_id, *asked)
                 await self._check(DAY, self.ceilings.day, midnight.date(), *asked, midnight)
-            if not request.spec.is_background:
-                self._reached.pop(request.session_id, None)
+            if (known := self.reached(request.session_id)) is not None and known.request_id == request.id:
+                del self._reached[request.session_id]
             attempt, is_background = (request.id, request.attempts), request.spec.is_background
             self._entries[artifact_id] = _Entry(request.session_id, attempt, is_background, amount)
 
@@ -150,6 +151,7 @@ class CeilingGuard:
             return
         steps = ((spent + forecast) / ceiling).quantize(_ONE, rounding=ROUND_CEILING)
         reached = Reached(
+            request_id=request.id,
             what=what,
             limit=limit,
             spent=plain(spent),
@@ -190,7 +192,7 @@ class CeilingGuard:
         }
 
     def reached(self, session_id: SessionId) -> Reached | None:
-        """Return why the newest call of the play of a session was refused; None where it was not."""
+        """Return why a call of the play of a session was refused that was not made since; None for none."""
         found = self._reached.get(session_id)
         return None if found is None else found[1]
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.domain.bank.item import Item
+from core.domain.errors import ErrorCode
 from core.domain.requests.cost import FREE
 from core.domain.slot import Slot
 from core.domain.story.event import Event
@@ -31,8 +32,11 @@ class Money:
 
     @property
     def reached(self) -> Reached | None:
-        """The call that was refused because it could pass a ceiling; None where the newest was not."""
-        return None if self._guard is None else self._guard.reached(self._writer.snapshot.session.id)
+        """The call that was refused because it could pass a ceiling, where it still waits for the GM."""
+        snapshot = self._writer.snapshot
+        found = None if self._guard is None else self._guard.reached(snapshot.session.id)
+        refused = {one.id for one in snapshot.requests if one.error_code is ErrorCode.CEILING_REACHED}
+        return found if found is not None and found.request_id in refused else None
 
     def go_on(self) -> None:
         """Raise the ceiling that was reached, as the GM has agreed."""

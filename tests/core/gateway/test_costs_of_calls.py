@@ -368,19 +368,20 @@ async def test_the_gm_can_go_on_beyond_the_ceiling_by_as_much_again(tmp_path: Pa
     assert guard.reached(SessionId(new_uuid())) is None
 
 
-@pytest.mark.parametrize("beside", ["admitted", "refused"])
-async def test_work_beside_the_play_changes_nothing_of_what_the_gm_is_asked_about_a_ceiling(
-    beside: str, tmp_path: Path
+@pytest.mark.parametrize("other", ["beside, admitted", "beside, refused", "of the play, admitted"])
+async def test_another_call_changes_nothing_of_what_the_gm_is_asked_about_a_ceiling(
+    other: str, tmp_path: Path
 ) -> None:
     guard = CeilingGuard(Ceilings(chapter=FORECAST - Decimal("0.1")), MemoryStore().spent, lambda: NOW)
     way = gateway(service(), tmp_path)
     way.cashier = type(way.cashier)(PriceBook({"a-model": OWN}), guard, lambda: NOW)
     assert (await call(way)).error is not None
     reached = guard.reached(SESSION_ID)
-    room = CHOICE.max_output_tokens // 2 if beside == "admitted" else 2 * CHOICE.max_output_tokens
-    choice_of_it = replace(CHOICE, max_output_tokens=room)
-    made = await way.call(CONTEXT, choice_of_it, beside_the_play(), 1, Cancellation(), lambda _: None)
-    assert (made.error is None) is (beside == "admitted")
+    cheap, dear = CHOICE.max_output_tokens // 2, CHOICE.max_output_tokens * 2
+    choice_of_it = replace(CHOICE, max_output_tokens=cheap if "admitted" in other else dear)
+    request = beside_the_play() if "beside" in other else asked()
+    made = await way.call(CONTEXT, choice_of_it, request, 1, Cancellation(), lambda _: None)
+    assert (made.error is None) is ("admitted" in other)
     assert reached is not None
     assert guard.reached(SESSION_ID) == reached
 
