@@ -13,6 +13,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.engine.kinds.narrative import kept_quotes
+from core.engine.recall.asking import RecallRequest
 from core.engine.recall.reading import BankReader
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
@@ -53,7 +54,10 @@ class Money:
         await self._gateway.look_up_models(profiles)
         choices = self._gateway.choices.for_cast(profiles)
         builder = self._builder.for_chapter(snapshot.prompt_blocks, profiles)
-        called = [snapshot.known_to(one, await self._bank.read(snapshot, one)) for one in (slot, *then)]
+        # By words alone: a service that makes vectors is not asked for a forecast.
+        asked = RecallRequest(text=text, recent_from=builder.recent_from(snapshot.session))
+        banks = [(one, await self._bank.read(snapshot, one, asked)) for one in (slot, *then)]
+        called = [snapshot.known_to(one, bank) for one, bank in banks]
         contexts = await asyncio.to_thread(lambda: [builder.character(known, text) for known in called])
         return await self._gateway.forecast(*contexts, choices=choices)
 
