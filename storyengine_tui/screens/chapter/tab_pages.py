@@ -142,7 +142,14 @@ class TabPages:
         return self._pages[tab]
 
     async def make(self, tab: str) -> "SessionTab":
-        """Return the page of a tab, which is created on the first call."""
+        """Return the page of a tab, which is created on the first call.
+
+        A caller that is cancelled, since another chapter opens, does not stop the creation: the page would be
+        in the tab, and the next caller would add another.
+        """
+        return await asyncio.shield(self._make(tab))
+
+    async def _make(self, tab: str) -> "SessionTab":
         async with self._making:
             if tab not in self._pages:
                 # In a thread: an import would delay keys.

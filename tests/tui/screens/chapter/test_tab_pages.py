@@ -1,12 +1,18 @@
 """The pages of the tabs, which are created one after the other while the GM already works."""
 
 import asyncio
+from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from textual.app import App, ComposeResult
 from textual.css.query import NoMatches
 from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import TabbedContent, TabPane
 
+from storyengine_tui.screens.chapter import tab_pages
 from storyengine_tui.screens.chapter.tab_pages import TabPages
 
 pytestmark = pytest.mark.anyio
@@ -68,3 +74,41 @@ async def test_a_page_that_is_attached_while_another_is_stored_is_stored_too(
         made["play"].gate.set()
         await made["setup"].flushing.wait()
         made["setup"].gate.set()
+
+
+class PlayPane(Widget):
+    """A page that takes a while to be mounted."""
+
+    began: asyncio.Event
+    gate: asyncio.Event
+
+    async def on_mount(self) -> None:
+        self.began.set()
+        await self.gate.wait()
+
+
+class Tabs(App[None]):
+    """Shows one tab without a page."""
+
+    def compose(self) -> ComposeResult:
+        with TabbedContent(id="tabs"):
+            yield TabPane("Play", id="play")
+
+
+async def test_a_page_is_made_once_also_where_another_chapter_is_opened_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("began", "gate"):
+        monkeypatch.setattr(PlayPane, name, asyncio.Event(), raising=False)
+    monkeypatch.setattr(tab_pages, "import_module", lambda name: SimpleNamespace(PlayPane=PlayPane))
+    app = Tabs()
+    async with asyncio.timeout(60), app.run_test():
+        pages = TabPages(cast("Screen[None]", app.screen))
+        making = asyncio.create_task(pages.make("play"))
+        await PlayPane.began.wait()
+        making.cancel()
+        with suppress(asyncio.CancelledError):
+            await making
+        PlayPane.gate.set()
+        page = await pages.make("play")
+        assert [page] == [*app.query(PlayPane)]
