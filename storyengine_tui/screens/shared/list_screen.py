@@ -129,14 +129,23 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
 
     async def _perform(self, work: Awaitable[object], then_reloads: bool) -> None:
         banner = self.query_one("#trouble", Banner)
-        try:
-            await work
-            if then_reloads:
-                await self.reload()
-        except StoryEngineError as error:
-            banner.show(error.message, hint=error.hint, actions=(DISMISS,))
-        else:
+        error = await _error_of(work)
+        if then_reloads:
+            # After an error too: what was refused may have been decided in another window.
+            error_then = await _error_of(self.reload())
+            error = error or error_then
+        if error is None:
             banner.hide()
+        else:
+            banner.show(error.message, hint=error.hint, actions=(DISMISS,))
+
+
+async def _error_of(work: Awaitable[object]) -> StoryEngineError | None:
+    try:
+        await work
+    except StoryEngineError as error:
+        return error
+    return None
 
 
 class FindScreen(ListScreen[Result, Row]):
