@@ -250,7 +250,6 @@ async def restore_backup(configuration: Configuration, file: Path, *, replace: b
 
     Raises StorageError, and then nothing was changed.
     """
-    from core.config.files.private_files import make_directory
     from core.domain.clock import utc_now
     from db.backups.dump import holds_chapters, restore
     from db.backups.rotation import backup_into
@@ -258,7 +257,6 @@ async def restore_backup(configuration: Configuration, file: Path, *, replace: b
     async with running_database(configuration) as database:
         before = None
         if replace and await holds_chapters(database.url):
-            await asyncio.to_thread(make_directory, configuration.paths.backups)
             before = await backup_into(
                 database.url, configuration.paths.backups, KEPT_BEFORE_RESTORES, utc_now()
             )

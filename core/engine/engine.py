@@ -28,7 +28,7 @@ from core.engine.queue.vectors import request_of_search
 from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader
-from core.engine.recall.search import Hit, search
+from core.engine.recall.search import Searched, search
 from core.engine.recall.texts import lacking_pieces
 from core.engine.scene.commands import due_reveals
 from core.engine.services.save_points.auto_save import AutoSaver
@@ -212,7 +212,7 @@ class Engine(SessionCatalog):
 
     async def search(
         self, chapters: Sequence[SessionId], text: str, *, start_seconds: float = 0.0
-    ) -> tuple[Hit, ...]:
+    ) -> Searched:
         """Return where words are in chapters, and items of their banks with such a meaning; for the GM.
 
         Where a chapter keeps a bank, it waits so many seconds for the model of meanings to start. Raises

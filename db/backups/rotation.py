@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from core.config.files.private_files import make_directory
 from core.domain.errors import ErrorCode, StorageError
 from db.backups.dump import backup
 
@@ -19,24 +20,27 @@ _ABANDONED: Final = timedelta(days=1)
 async def backup_into(url: str, directory: Path, keep: int, now: datetime) -> Path:
     """Write a backup into `directory`, keep it and the `keep` - 1 newest others, and return the new file.
 
-    Removes only files with a name of this form, and only once the new one is complete. Leftovers of a killed
-    backup are removed after a day.
+    A directory that is missing is made, for its owner alone. Removes only files with a name of this form, and
+    only once the new one is complete. Leftovers of a killed backup are removed after a day.
 
     Raises:
         StorageError: The backup could not be written; then nothing is removed.
     """
+    try:
+        await asyncio.to_thread(make_directory, directory)
+    except OSError as error:
+        raise _failure(f"{directory} could not be made.", error) from error
     file = directory / now.astimezone(UTC).strftime(_NAME)
     await backup(url, file)
     try:
         await asyncio.to_thread(_prune, file, keep, now)
     except OSError as error:
-        raise StorageError(
-            ErrorCode.STORAGE_SAVE_FAILED,
-            f"The backup is in {file}; older ones could not be removed.",
-            error.strerror or "",
-            is_transient=False,
-        ) from error
+        raise _failure(f"The backup is in {file}; older ones could not be removed.", error) from error
     return file
+
+
+def _failure(message: str, error: OSError) -> StorageError:
+    return StorageError(ErrorCode.STORAGE_SAVE_FAILED, message, error.strerror or "", is_transient=False)
 
 
 def _prune(new: Path, keep: int, now: datetime) -> None:

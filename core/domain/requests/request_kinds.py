@@ -83,7 +83,7 @@ class KindSpec:
     purpose: str
     """Its purpose in words for the GM; `{prompts}` is replaced by the prompts that it covers."""
     word: str = ""
-    """A word for it where others have the number of a prompt; empty for a kind that has one."""
+    """A short word for it where others have the number of a prompt; empty for a kind that has one."""
     runs_in: frozenset[SessionState] = frozenset()
     """The states in which a request can begin."""
     waits_in: frozenset[SessionState] = frozenset()
@@ -162,7 +162,6 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         priority=Level.LOW.first,
         role=AgentRole.CHARACTER,
         purpose="afterthought",
-        word="afterthought",
         runs_in=frozenset({SessionState.ACTIVE}),
         is_background=True,
         retry=_AUTOMATIC,
@@ -171,7 +170,7 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         priority=Level.LOW.first + 10,
         role=AgentRole.CHARACTER,
         purpose="heartbeat",
-        word="heartbeat",
+        word="hint",
         runs_in=frozenset({SessionState.ACTIVE}),
         is_background=True,
         retry=_AUTOMATIC,
@@ -190,7 +189,7 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         priority=Level.LOW.first + 20,
         role=AgentRole.CONTEXT_SUMMARY,
         purpose="changes of a character of the library after a chapter",
-        word="ceremony",
+        word="cast",
         runs_in=frozenset({SessionState.ENDED, SessionState.NARRATING}),
         is_background=True,
         retry=_UNLESS_OF_NO_USE,

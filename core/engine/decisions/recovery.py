@@ -11,6 +11,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import (
     BackgroundRequest,
+    NarrativeRequest,
     ReplyRequest,
     Request,
     RequestState,
@@ -28,6 +29,9 @@ from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 
 INTERRUPTED = "The program ended before the answer was stored; the text is safe, send it again."
+INTERRUPTED_BUILD = (
+    "The program ended while the chapter was written; what had come in of this part is not kept."
+)
 INTERRUPTED_WORK = "The program ended before the answer was stored; it is asked for again."
 GIVEN_UP = "The program ended each time before the answer was stored; retry it if you still want it."
 
@@ -76,10 +80,15 @@ def _interrupted(snapshot: Snapshot, request: Request, now: datetime, backoffs: 
     call_records = _records_of_interrupted(request, now)
     if request.spec.resumes:
         return replace(provenance(request, call_records), requests=(pending_again(request, now),))
-    error = StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED)
+    error = _interruption_of(request)
     if snapshot.session.state not in request.spec.runs_in:
         return _fail_and_return_text(snapshot, request, error, now)
     return settle(snapshot, request, Failed(error), call_records, now, backoffs)
+
+
+def _interruption_of(request: Request) -> StoryEngineError:
+    message = INTERRUPTED_BUILD if isinstance(request, NarrativeRequest) else INTERRUPTED
+    return StoryEngineError(ErrorCode.LLM_CANCELLED, message)
 
 
 def _taken_up_again(request: BackgroundRequest, now: datetime, backoffs: Backoffs) -> Changes:
@@ -139,7 +148,7 @@ def _fail_and_return_text(
 def _records_of_interrupted(request: Request, now: datetime) -> CallRecords:
     if not request.is_processing:
         return CallRecords()
-    return records_without_call(request, StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED), now)
+    return records_without_call(request, _interruption_of(request), now)
 
 
 def _repair_orphaned_state(snapshot: Snapshot, now: datetime) -> Changes | None:

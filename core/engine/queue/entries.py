@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from core.config.models.assignments import ModelAssignments
 from core.domain.agent_role import AgentRole
@@ -11,6 +12,8 @@ from core.domain.session.profile import Profile
 from core.domain.session.session_state import SessionState
 from core.storage.queue_store import QueuedRequest
 from core.text.numbers import counted
+
+_OPENING: Final = "its chapter to be opened"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +26,11 @@ class QueueEntry:
     """The account and the model that are asked."""
     waits_for: str
     """Its reason for waiting, in plain words; empty while a model works on it, or when it is next."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a model works on it; the program that took one of a closed chapter was killed."""
+        return self.request.is_processing and not self.waits_for
 
 
 def entries_of(
@@ -79,7 +87,7 @@ def _is_waiting(request: Request, now: datetime) -> bool:
 def _waits_for(one: QueuedRequest, now: datetime, *, is_paused: bool, is_held_up: bool) -> str:
     request = one.request
     if request.is_processing:
-        return ""
+        return "" if one.is_open else _OPENING
     if request.retry_after is not None and _is_waiting(request, now):
         return f"until {request.retry_after.astimezone():%H:%M}"
     if request.has_failed:
@@ -87,7 +95,7 @@ def _waits_for(one: QueuedRequest, now: datetime, *, is_paused: bool, is_held_up
     if is_paused:
         return "paused"
     if not one.is_open:
-        return "its chapter to be opened"
+        return _OPENING
     if isinstance(request, ReplyRequest):
         if one.session_state is SessionState.SUMMARIZING:
             return "its summary"

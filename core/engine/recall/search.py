@@ -12,11 +12,12 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from core.domain.bank.details import NAMED
 from core.domain.bank.pieces import pieces_of
 from core.domain.bank.recall import Found, Query, Scope, query_words
+from core.domain.errors import StorageError
 from core.domain.ids import SessionId
 from core.engine.recall.asking import Embed, Meaning
 from core.engine.recall.texts import PLACES, ChapterTexts, HitPlace, Text, read_texts
@@ -84,27 +85,61 @@ class Hit:
         return self.session_id, self.place, self.prompt, self.source, self.part
 
 
+class Searched(NamedTuple):
+    """The outcome of a search."""
+
+    hits: tuple[Hit, ...] = ()
+    unread: tuple[int, ...] = ()
+    """The numbers of chapters that cannot be read, so that nothing was looked for there."""
+
+    @property
+    def gap(self) -> str:
+        """Return which chapters were not searched, as a clause; empty where all were."""
+        if not self.unread:
+            return ""
+        chapters = "chapters" if len(self.unread) > 1 else "chapter"
+        return f"{chapters} {', '.join(map(str, self.unread))} cannot be read"
+
+
 async def search(
     store: SessionStore, chapters: Sequence[SessionId], text: str, embed: Embed | None = None
-) -> tuple[Hit, ...]:
-    """Return what is found in these chapters; raises StorageError."""
+) -> Searched:
+    """Return what is found in these chapters, of which some may be unreadable; raises StorageError."""
     text = head(clean_line(text), LONGEST_SEARCH)
     if not text:
-        return ()
-    loaded = [await store.load(one) for one in chapters]
-    hits, has_words = await _search(store, loaded, text, embed)
+        return Searched()
+    read, unread = await _read(store, chapters)
+    hits, has_words = await _search(store, read, text, embed)
     if has_words:
-        return hits
-    names = await _names(store, loaded)
+        return Searched(hits, unread)
+    names = await _names(store, read)
     other = await asyncio.to_thread(with_likely_names, text, names)
     if other == text:
-        return hits
-    found, _ = await _search(store, loaded, other, None)
+        return Searched(hits, unread)
+    found, _ = await _search(store, read, other, None)
     places = {hit.where for hit in found}
-    return (
-        *(replace(hit, instead=other) for hit in found),
-        *(hit for hit in hits if hit.where not in places),
-    )
+    instead = (replace(hit, instead=other) for hit in found)
+    return Searched((*instead, *(hit for hit in hits if hit.where not in places)), unread)
+
+
+async def _read(
+    store: SessionStore, chapters: Sequence[SessionId]
+) -> tuple[Sequence["_Chapter"], tuple[int, ...]]:
+    """Return the chapters with their texts, and the numbers of those that cannot be read.
+
+    Raises StorageError where no chapter can be read, or the database cannot.
+    """
+    read: list[_Chapter] = []
+    unread: list[int] = []
+    for number, session_id in enumerate(chapters, start=1):
+        try:
+            snapshot = await store.load(session_id)
+            read.append(_Chapter(snapshot, number, await read_texts(store, snapshot.session)))
+        except StorageError as error:
+            if error.is_transient or len(unread) + 1 == len(chapters):
+                raise
+            unread.append(number)
+    return read, tuple(unread)
 
 
 def with_likely_names(text: str, names: Collection[str]) -> str:
@@ -116,27 +151,27 @@ def with_likely_names(text: str, names: Collection[str]) -> str:
     )
 
 
-async def _names(store: SessionStore, chapters: Sequence[Snapshot]) -> Collection[str]:
+async def _names(store: SessionStore, chapters: Sequence["_Chapter"]) -> Collection[str]:
     """Return the words of the names of the cast, and of the people and places of the banks."""
     names: list[str] = []
-    for snapshot in chapters:
-        for character in snapshot.cast.playing:
+    for one in chapters:
+        for character in one.snapshot.cast.playing:
             names += (character.name, *character.profile.aliases)
-        if snapshot.session.keeps_bank:
-            items = await store.bank.items(snapshot.session.id, kinds=NAMED)
+        if one.snapshot.session.keeps_bank:
+            items = await store.bank.items(one.id, kinds=NAMED)
             names += (item.name for item in items)
     words = (word.strip(_MARKS) for name in names for word in clean_line(name).split())
     return {word for word in words if len(word) >= FEWEST_LETTERS - 1}
 
 
 async def _search(
-    store: SessionStore, chapters: Sequence[Snapshot], text: str, embed: Embed | None
+    store: SessionStore, chapters: Sequence["_Chapter"], text: str, embed: Embed | None
 ) -> tuple[tuple[Hit, ...], bool]:
     """Return what is found, and whether some of it has the words."""
     matches = matcher_of(text)
     if matches is None:
         return (), False
-    sessions = [one.session for one in chapters]
+    sessions = [one.snapshot.session for one in chapters]
     scopes = [
         Scope(session_id=one.id, mask=0, now=0, language=one.language) for one in sessions if one.keeps_bank
     ]
@@ -145,13 +180,13 @@ async def _search(
         meaning = await embed(text)
     items = await _recalled(store, scopes, text, meaning)
     near = await _near(store, [one.session_id for one in scopes], meaning)
-    hits = [_of_item(one, [session.id for session in sessions]) for one in items]
-    for number, session in enumerate(sessions, start=1):
-        found = _Chapter(session.id, number, await read_texts(store, session))
+    numbers = {chapter.id: chapter.number for chapter in chapters}
+    hits = [_of_item(one, numbers[one.item.session_id]) for one in items]
+    for chapter in chapters:
         # A long chapter takes some tenths of a second.
-        hits += await asyncio.to_thread(found.hits, matches, near.get(session.id, {}))
-        proved = [one for one in items if one.item.session_id == session.id]
-        hits += found.of_proofs(proved, hits)
+        hits += await asyncio.to_thread(chapter.hits, matches, near.get(chapter.id, {}))
+        proved = [one for one in items if one.item.session_id == chapter.id]
+        hits += chapter.of_proofs(proved, hits)
     order = list(HitPlace)
 
     def rank(hit: Hit) -> tuple[int, int]:
@@ -199,9 +234,13 @@ def matcher_of(text: str) -> Matcher | None:
 
 @dataclass(frozen=True, slots=True)
 class _Chapter:
-    session_id: SessionId
+    snapshot: Snapshot
     number: int
     read: ChapterTexts
+
+    @property
+    def id(self) -> SessionId:
+        return self.snapshot.session.id
 
     def hits(self, matches: Matcher, near: Mapping[str, float]) -> list[Hit]:
         """Return what has the words, the newest first, and then what is near by its meaning, the best first.
@@ -247,7 +286,7 @@ class _Chapter:
 
     def _hit(self, one: Text, span: tuple[int, int], similarity: float | None = None) -> Hit:
         return Hit(
-            session_id=self.session_id,
+            session_id=self.id,
             chapter=self.number,
             place=one.place,
             prompt=one.prompt,
@@ -301,11 +340,11 @@ async def _near(
     return near
 
 
-def _of_item(one: Found, chapters: Sequence[SessionId]) -> Hit:
+def _of_item(one: Found, number: int) -> Hit:
     item = one.item
     return Hit(
         session_id=item.session_id,
-        chapter=chapters.index(item.session_id) + 1,
+        chapter=number,
         place=HitPlace.BANK,
         prompt=item.proved_at,
         source=str(item.id),

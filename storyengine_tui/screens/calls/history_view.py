@@ -19,6 +19,8 @@ BATCH = 200
 """Number of rows added to the table at a time; more follow when the cursor comes near the end."""
 COST_WIDTH = 9
 """Cells of the column of costs, which is there once money was spent."""
+PROMPT_WIDTH = 6
+"""Cells of the column of prompts, which has a word where a call is for none."""
 MAX_NAME_WIDTH = 40
 """Widest column of an agent's or a model's name, in cells."""
 
@@ -71,7 +73,7 @@ class HistoryView(CallsView):
             (right("#"), 5),
             (Text(" Agent"), 18 + more - cost // 2),
             (Text(" Model"), 10 + more),
-            (right("Prompt"), 6),
+            (right("Prompt"), PROMPT_WIDTH),
             (right("Tokens"), 14),
             (right("First"), 8),
             *([(right("Cost"), cost)] if cost else []),

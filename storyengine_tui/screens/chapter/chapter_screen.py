@@ -163,7 +163,9 @@ class ChapterScreen(BatchedScreen[None]):
         self.feedback.hide_trouble()
         self._listener.show()
         self._pages.active = home
-        self.call_after_refresh(self._begin_others, session, listener)
+        # Not after a refresh: Textual would leave that to the screen on top, which may be closing, as the
+        # library does once a chapter is open.
+        self.call_later(self._begin_others, session, listener)
         if key := self.early.leads_to:
             self.early.leads_to = ""
             self.call_after_refresh(self.app.simulate_key, key)

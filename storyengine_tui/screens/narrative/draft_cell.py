@@ -69,8 +69,9 @@ class LiveDraft:
 
     @property
     def text(self) -> str:
-        """The text received so far."""
-        return "".join(self._pieces).strip()
+        """The text received so far; while more arrives, a space at its end stands before that."""
+        text = "".join(self._pieces).lstrip()
+        return text if self.is_writing else text.rstrip()
 
     def begin_part(self) -> str:
         """Begin another part; return the separator between it and the part before."""

@@ -8,6 +8,7 @@ from core.domain.requests.request import NarrativeRequest, SummaryRequest
 from core.domain.session.session import Session
 from core.domain.session.session_state import SessionState
 from core.domain.session.state_machine import Command
+from core.engine.decisions.recovery import INTERRUPTED_BUILD
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean
 from storyengine_tui.screens.shared.state_labels import reason_of
@@ -118,7 +119,9 @@ def failure_banner(view: NarrativeView) -> BannerText | None:
     if request is None:
         return None
     sentence = reason_of(request)
-    hint = "Retry continues after the finished parts; the received text is kept under Calls (F7)."
+    is_kept = request.error_message != INTERRUPTED_BUILD
+    received = "; the received text is kept under Calls (F7)" if is_kept else ""
+    hint = f"Retry continues after the finished parts{received}."
     if view.draft_count:
         earlier = "Version 1 is" if view.draft_count == 1 else f"All {view.draft_count} versions are"
         hint = f"{earlier} as before. {hint}"

@@ -1,6 +1,6 @@
 """Searches the chapter, or its whole book: a list that narrows with each letter."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -11,7 +11,7 @@ from textual.widgets import DataTable, Input, Static
 
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
-from core.engine.recall.search import Hit, excerpt_of
+from core.engine.recall.search import Hit, Searched, excerpt_of
 from core.engine.recall.texts import HitPlace
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.shared.background import run_in_background
@@ -30,7 +30,7 @@ LONGEST_PLACE = 34
 PAUSE_SECONDS = 0.2
 """Debounce of typing, in seconds, before the search begins."""
 
-Search = Callable[[str, bool], Awaitable[Sequence[Hit]]]
+Search = Callable[[str, bool], Awaitable[Searched]]
 """Finds a text, in the whole book or in this chapter."""
 
 
@@ -77,7 +77,7 @@ class SearchScreen(FindScreen[Hit, Hit]):
     async def reload(self) -> None:
         """Search again, and show the list in columns for this width."""
         asked = words, is_wide = self._asked
-        found = await self._search(words, is_wide) if words else ()
+        found, _ = searched = await self._search(words, is_wide) if words else Searched()
         if asked != self._asked:
             return  # Other words are searched next.
         cursor = self._table.cursor_row if asked == self._shown else 0
@@ -86,6 +86,7 @@ class SearchScreen(FindScreen[Hit, Hit]):
         self.query_one("#empty", Static).update(NOT_FOUND if words else NOTHING)
         instead = next((hit.instead for hit in found if hit.instead), "")
         said = f" · nothing has “{clean_line(words)}”, this is for “{instead}”" if instead else ""
+        said += f" · {searched.gap}" if searched.gap else ""
         self.query_one("#heading", Static).update(f"{self._heading}{said}")
         longest = max((len(place_of(hit, with_chapter=self._is_wide)) for hit in found), default=0)
         where = max(20, min(LONGEST_PLACE, max(self.size.width // 3, longest)))
@@ -140,7 +141,7 @@ async def search_in(engine: "Engine", session_id: SessionId) -> SearchScreen:
     book = await engine.library.books.of(session_id)
     chapters = (session_id,) if book is None else book.chapters
 
-    async def search(text: str, is_wide: bool) -> Sequence[Hit]:
+    async def search(text: str, is_wide: bool) -> Searched:
         return await engine.search(chapters if is_wide else (session_id,), text)
 
     return SearchScreen(search, is_in_book=len(chapters) > 1)

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
-from core.domain.errors import StoryEngineError
+from core.domain.errors import ChangedElsewhereError, StoryEngineError
 from storyengine_tui.widgets.banner import DISMISS, Banner
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
@@ -139,14 +139,23 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
 
     async def _perform(self, work: Awaitable[object], then_reloads: bool) -> None:
         banner = self.query_one("#trouble", Banner)
-        try:
-            await work
-            if then_reloads:
-                await self.reread()
-        except StoryEngineError as error:
-            banner.show(error.message, hint=error.hint, actions=(DISMISS,))
-        else:
+        error = await _error_of(work)
+        if then_reloads or isinstance(error, ChangedElsewhereError):
+            # After an error too: what was refused may have been decided in another window.
+            error_then = await _error_of(self.reread())
+            error = error or error_then
+        if error is None:
             banner.hide()
+        else:
+            banner.show(error.message, hint=error.hint, actions=(DISMISS,))
+
+
+async def _error_of(work: Awaitable[object]) -> StoryEngineError | None:
+    try:
+        await work
+    except StoryEngineError as error:
+        return error
+    return None
 
 
 class FindScreen(ListScreen[Result, Row]):

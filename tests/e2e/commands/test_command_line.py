@@ -147,8 +147,7 @@ def test_a_database_is_backed_up_and_restored(served: tuple[Machine, str]) -> No
     here.lines("restore", told.removeprefix("The previous content is in "), "--replace")
     assert ids(here, "Backed Up", "--archived"), "what was replaced is back"
     kept = here.work / "kept"
-    kept.mkdir()
-    written = [here.lines("backup", kept, "--keep", "2") for _ in range(3)]
+    written = [here.lines("backup", f"{kept}/", "--keep", "2") for _ in range(3)]
     assert [f"Backed up to {file}" for file in sorted(kept.iterdir())] == [line for [line] in written[1:]]
 
 

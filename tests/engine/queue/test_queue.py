@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -11,10 +11,11 @@ from core.domain.errors import IllegalCommandError, SessionLockedError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.kinds import registry
-from core.engine.queue.entries import QueueEntry
+from core.engine.queue.entries import QueueEntry, entries_of
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import (
     QueuePaused,
@@ -27,6 +28,7 @@ from core.engine.sync.notifications import (
 )
 from core.gateway.lanes import Lane
 from core.providers.base import Provider
+from core.storage.queue_store import QueuedRequest
 from db.store import open_store
 from tests.core.values.sessions import waiting
 from tests.engine.queue.test_background import ASKED, Work, work
@@ -178,6 +180,13 @@ async def test_prompts_behind_one_that_failed_and_work_of_a_closed_chapter_say_s
         [entry] = await there.listed()
         assert (entry.request.id, entry.waits_for) == (closed, "its chapter to be opened")
         assert entry.request.session_id == session_id
+        taken = replace(entry.request, state=RequestState.PROCESSING)
+        for is_open in (True, False):
+            one = QueuedRequest(
+                request=taken, session_title="", session_state=SessionState.ACTIVE, is_open=is_open
+            )
+            [listed] = entries_of([one], CHOICES, entry.request.updated_at, is_paused=False)
+            assert listed.is_running is is_open, "the program that took it was killed"
 
 
 # Changes, in this window

@@ -36,6 +36,17 @@ async def test_a_directory_keeps_the_newest_backups_and_every_other_file(
     assert [line.id for line in await restored.sessions()] == [locked[0].id]
 
 
+async def test_a_backup_makes_the_directory_that_is_missing_for_its_owner_alone(
+    url: str, store: PostgresStore, tmp_path: Path
+) -> None:
+    directory = tmp_path / "of the harbour" / "backups"
+    file = await backup_into(url, directory, 2, NOON)
+    assert held(directory) == {file}
+    assert {one.stat().st_mode & 0o777 for one in (directory, directory.parent)} == {0o700}
+    with pytest.raises(StorageError, match="could not be made"):
+        await backup_into(url, Path(f"{file}/below"), 2, NOON)
+
+
 async def test_a_new_backup_is_kept_though_the_clock_was_set_back_since_the_others(
     url: str, store: PostgresStore, tmp_path: Path
 ) -> None:

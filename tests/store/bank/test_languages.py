@@ -95,7 +95,7 @@ async def test_the_search_of_the_gm_asks_each_chapter_in_its_own_language(store:
     german, one = await told_in(store, Language.GERMAN)
     english, other = await told_in(store, Language.ENGLISH)
     for text, chapter, item in (("haus", german, HOUSES), ("rings", english, RUNNING)):
-        [hit] = await search(store, [german.id, english.id], text)
+        [hit] = (await search(store, [german.id, english.id], text)).hits
         assert (hit.session_id, hit.source) == (chapter.id, str(UUID(int=item)))
     for lease in (one, other):
         await lease.aclose()

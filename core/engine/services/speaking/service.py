@@ -54,6 +54,8 @@ class Afterthoughts:
     _idle_clock: IdleClock
     _after: EventId | None = field(default=None, init=False)
     """The event after which it waits, or has waited."""
+    _where: Opening | None = field(default=None, init=False)
+    """The last place where a character might add something, also where there is enough."""
     _task: asyncio.Task[None] | None = field(default=None, init=False)
     _stopping: set[asyncio.Task[None]] = field(default_factory=set, init=False)
     _is_closed = False
@@ -73,14 +75,14 @@ class Afterthoughts:
         self._after = None if opening is None else opening.after.id
 
     def look(self) -> None:
-        """Start, go on or stop waiting, as the session is now."""
-        opening = self._opening()
+        """Start, go on or stop waiting, as the session is now; after a strike wait for the next key."""
+        before, opening = self._where, self._opening()
         after = None if opening is None else opening.after.id
         if after == self._after or self._is_closed:
             return
         self._after = after
         self._stop()
-        if opening is not None:
+        if opening is not None and not (before and _has_fewer(opening, before)):
             self._start(opening)
 
     def touch(self) -> None:
@@ -102,7 +104,7 @@ class Afterthoughts:
     def _opening(self) -> Opening | None:
         if self._writer.lease is None:
             return None
-        opening = opening_of(self._writer.snapshot)
+        opening = self._where = opening_of(self._writer.snapshot)
         return None if opening is None or opening.added >= self.most else opening
 
     def _start(self, opening: Opening) -> None:
@@ -145,6 +147,11 @@ class Afterthoughts:
     def _without_open(self, snapshot: Snapshot) -> Changes:
         requests = tuple(given_up(one, self._writer.clock()) for one in _open(snapshot))
         return Changes(session_id=snapshot.session.id, requests=requests)
+
+
+def _has_fewer(opening: Opening, before: Opening) -> bool:
+    """Whether additions to the same prompt were taken out, and nothing was asked or undone in between."""
+    return opening.after.prompt_index == before.after.prompt_index and opening.added < before.added
 
 
 def _open(snapshot: Snapshot) -> tuple[BackgroundRequest, ...]:

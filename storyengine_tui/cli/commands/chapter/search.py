@@ -13,7 +13,7 @@ from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_engine
 from storyengine_tui.cli.commands.chapter.sessions import find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.printing import say
+from storyengine_tui.cli.printing import say, say_wrong
 from storyengine_tui.cli.running import print_json
 
 _START_SECONDS = 20.0
@@ -43,7 +43,9 @@ async def search(
         )
     async with running_engine(await unlocked()) as engine:
         chapters = await _chapters(engine, session, book)
-        hits = await engine.search(chapters, text, start_seconds=_START_SECONDS)
+        hits, _ = searched = await engine.search(chapters, text, start_seconds=_START_SECONDS)
+    if searched.gap:
+        say_wrong(f"Not searched: {searched.gap}; `storyengine doctor --verify` says why.")
     if as_json:
         print_json([_plain(hit) for hit in hits])
         return

@@ -44,18 +44,25 @@ async def url() -> None:
 
 @command(app)
 async def backup(
-    target: Annotated[Path, typer.Argument(help="The file to write, or a directory to write it into.")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|DIRECTORY",
+            help="The file to write, or a directory to write it into; with / at its end one that is made.",
+        ),
+    ],
     keep: Annotated[int, typer.Option("--keep", min=1, help="How many a directory keeps.")] = BACKUPS_KEPT,
 ) -> None:
     """Write a verified backup of everything with pg_dump; works while the program plays.
 
     In a directory it is named by its time, and only the newest are kept.
     """
-    if await asyncio.to_thread(os.path.isdir, target):
-        target = await back_up_into(await unlocked(), target, keep)
+    file = Path(target)
+    if target.endswith(os.sep) or await asyncio.to_thread(os.path.isdir, file):
+        file = await back_up_into(await unlocked(), file, keep)
     else:
-        await back_up(await unlocked(), target)
-    say(f"Backed up to {target}")
+        await back_up(await unlocked(), file)
+    say(f"Backed up to {file}")
 
 
 @command(app)

@@ -17,6 +17,7 @@ from core.domain.requests.request import (
     SummaryRequest,
     TestCallRequest,
 )
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.gateway.embedding_records import EMBEDDING_VERSION
 from core.ledger.sums import Entry, agent_name, may_be_billed, sum_of
@@ -75,7 +76,11 @@ def prompt_of(call: CallRow) -> str:
     match call.request:
         case None:
             return UNKNOWN
-        case SummaryRequest(prompts=prompts) | ReplyRequest(prompts=PromptRange() as prompts):
+        case (
+            SummaryRequest(prompts=prompts)
+            | ReplyRequest(prompts=PromptRange() as prompts)
+            | BackgroundRequest(kind=RequestKind.AFTERTHOUGHT, prompts=PromptRange() as prompts)
+        ):
             return str(prompts)
         case request:
             return request.spec.word or UNKNOWN
@@ -128,7 +133,7 @@ def facts_of(call: CallRow, session: Session) -> str:
     purpose = f"{kind}, prompt {prompt_of(call)}"
     if isinstance(call.request, TestCallRequest):
         purpose = "test call, no part of the story"
-    elif isinstance(call.request, BackgroundRequest):
+    elif isinstance(call.request, BackgroundRequest) and call.request.kind is not RequestKind.AFTERTHOUGHT:
         purpose = f"{call.request.kind}, no part of the story"
     # A call for vectors has no number, whatever becomes of it.
     which = "" if call.makes_vectors else ", ended before a call"

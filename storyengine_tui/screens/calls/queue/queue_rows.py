@@ -41,8 +41,10 @@ def _character(slot: Slot, whose: SessionId, session: Session | None) -> str:
 def state_of(entry: QueueEntry) -> str:
     """Return whether a request runs, what it waits for, or why it failed."""
     request = entry.request
-    if request.is_processing:
+    if entry.is_running:
         return "runs"
+    if request.is_processing:
+        return f"interrupted, waits: {clean_line(entry.waits_for)}"
     if request.state is RequestState.PENDING:
         return f"waits: {clean_line(entry.waits_for)}" if entry.waits_for else "waits"
     said = "gave up" if request.state is RequestState.DEAD else "failed"
@@ -52,9 +54,9 @@ def state_of(entry: QueueEntry) -> str:
 
 def totals_of(entries: Sequence[QueueEntry], *, is_paused: bool, resume: str = "p") -> str:
     """Return how many requests run, wait, failed, and whether the queue is paused; `resume` goes on."""
-    states = [entry.request.state for entry in entries]
-    running, waiting = states.count(RequestState.PROCESSING), states.count(RequestState.PENDING)
-    failed = len(states) - running - waiting
+    running = sum(entry.is_running for entry in entries)
+    waiting = sum(entry.request.state.is_open for entry in entries) - running
+    failed = len(entries) - running - waiting
     parts = [f"{running:,} running", f"{waiting:,} waiting"]
     if failed:
         parts.append(f"{failed:,} failed")

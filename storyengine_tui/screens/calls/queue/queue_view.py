@@ -119,7 +119,7 @@ class QueueView(CallsView):
             case "resume":
                 return self._queue.is_paused
             case "stop":
-                return request is not None and request.is_processing
+                return self._chosen is not None and self._chosen.is_running
             case "retry":
                 return request is not None and not request.state.is_open
             case "drop":

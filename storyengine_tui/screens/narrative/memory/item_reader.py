@@ -25,6 +25,7 @@ from storyengine_tui.screens.bank.item_list import ItemList
 NOTHING: Final = (
     "Nothing here yet. Items are drawn from play after each block of memory; + adds one of yours."
 )
+ALL_OUT: Final = "All items of this list were taken out; f shows them."
 NOTHING_FOUND: Final = "No item matches; f and / change the filter."
 TALL: Final = 32
 """Rows of a terminal that has one for the titles of the columns."""
@@ -150,12 +151,16 @@ class ItemReader:
             text = LOOKING if self._groups is None else NONE_ALIKE
         else:
             self.view.show_items(rows)
-            is_narrowed = bool(words.strip()) or self.wanted is not Wanted.ALL or self._knower is not None
-            text = READING if self.rows is None else NOTHING_FOUND if is_narrowed else NOTHING
+            text = READING if self.rows is None else self._reason_for_none(self.rows, self.shown, words)
         self._empty.update(Content(text))
         self._empty.display = not self.view.rows
         self.show_columns()
         self._changed()
+
+    def _reason_for_none(self, rows: Sequence[BankRow], shown: BankList, words: str) -> str:
+        if words.strip() or self.wanted is not Wanted.ALL or self._knower is not None:
+            return NOTHING_FOUND
+        return ALL_OUT if found(rows, shown, Wanted.OUT, None, "") else NOTHING
 
     def next_match(self, step: int) -> None:
         """Go to the list, which has every match."""

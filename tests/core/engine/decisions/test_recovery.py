@@ -9,7 +9,13 @@ from core.domain.requests.request import Content, LockRequest, NarrativeRequest,
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.engine.decisions import commands
-from core.engine.decisions.recovery import INTERRUPTED, recover, recover_request, withdraw_doubtful_prompts
+from core.engine.decisions.recovery import (
+    INTERRUPTED,
+    INTERRUPTED_BUILD,
+    recover,
+    recover_request,
+    withdraw_doubtful_prompts,
+)
 from core.gateway.call_records import UNKNOWN_CALL
 from core.storage.changes import Changes
 from tests.core.rooms.simulation import BACKOFF, START, Simulation, active
@@ -93,7 +99,8 @@ def test_an_interrupted_narrative_returns_to_the_ended_chapter() -> None:
     simulation.begin()
     simulation.crash_and_open()
     assert simulation.state is SessionState.ENDED
-    assert simulation.only(NarrativeRequest).state is RequestState.FAILED
+    failed = simulation.only(NarrativeRequest)
+    assert (failed.state, failed.error_message) == (RequestState.FAILED, INTERRUPTED_BUILD)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Literal
 from unicodedata import normalize
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from core.domain.audience import Audience
 from core.domain.bank.details import PersonDetails
 from core.domain.bank.pieces import PieceVector
 from core.domain.bank.recall import ItemVector
+from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.session.session import Session
 from core.domain.slot import Slot
@@ -38,18 +40,18 @@ async def test_words_are_found_in_story_memory_and_bank_whoever_may_know_them() 
     await store.commit(Changes(session_id=session.id, items=(private,)), lease)
     [prompt, *_] = [event for event in await store.canon(session.id) if event.prompt_index == 2]
     word = prompt.text.split()[-1].strip(".")
-    hits = await search(store, [session.id], f"{word[:3].upper()} ")
+    hits = (await search(store, [session.id], f"{word[:3].upper()} ")).hits
     assert {hit.place for hit in hits} >= {HitPlace.TRANSCRIPT}
     said = next(hit for hit in hits if hit.place is HitPlace.TRANSCRIPT)
     assert said.text[said.start : said.end].casefold().startswith(word[:3].casefold())
     assert (said.prompt, int(said.source)) in {event.place for event in await store.canon(session.id)}
     numbers = [hit.prompt for hit in hits if hit.place is HitPlace.TRANSCRIPT]
     assert numbers == sorted(numbers, key=lambda number: -(number or 0)), "the newest come first"
-    [found] = await search(store, [session.id], "brass key")
+    [found] = (await search(store, [session.id], "brass key")).hits
     assert (found.place, found.prompt, found.text) == (HitPlace.BANK, 3, private.text)
     assert found.source == str(private.id)
-    assert not await search(store, [session.id], "  ")
-    assert not await search(store, [session.id], "zeppelin")
+    assert not (await search(store, [session.id], "  ")).hits
+    assert not (await search(store, [session.id], "zeppelin")).hits
     await lease.aclose()
 
 
@@ -72,10 +74,10 @@ async def asked(text: str) -> Meaning:
 
 async def test_items_are_found_by_meaning_and_come_first_and_lead_to_the_events_that_prove_them() -> None:
     store, session, lease = await with_item((1.0, 0.0))
-    [found, said] = await search(store, [session.id], "something that opens a door", asked)
+    [found, said] = (await search(store, [session.id], "something that opens a door", asked)).hits
     assert found.similarity == pytest.approx(1.0)
     assert (found.by_meaning, said.by_meaning) == ("≈1.00 ", "≈1.00 ")
-    [by_both, *_] = await search(store, [session.id], "the key", asked)
+    [by_both, *_] = (await search(store, [session.id], "the key", asked)).hits
     assert (by_both.similarity, by_both.by_meaning) == (found.similarity, ""), "it has the words"
     # The event that proves it is found with it, where its take is canon.
     [proof] = fact(1, session_id=session.id).evidence
@@ -88,6 +90,36 @@ async def test_items_are_found_by_meaning_and_come_first_and_lead_to_the_events_
     await lease.aclose()
 
 
+async def test_chapters_that_cannot_be_read_are_named_and_the_others_of_the_book_are_searched() -> None:
+    store, session, lease = await with_item((1.0, 0.0))
+    lost = SessionId(UUID(int=7))
+    for chosen, chapter in (([lost, session.id], 2), ([session.id, lost], 1)):
+        found = await search(store, chosen, "brass key", asked)
+        assert {hit.chapter for hit in found.hits} == {chapter}
+        assert found.gap == f"chapter {3 - chapter} cannot be read"
+    assert (await search(store, [session.id], "brass key")).gap == ""
+    with pytest.raises(StorageError):
+        await search(store, [lost, lost], "brass key")
+    await lease.aclose()
+
+
+async def test_a_database_that_is_away_is_no_chapter_that_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, session, lease = await with_item((1.0, 0.0))
+    load = store.load
+
+    async def is_away(session_id: SessionId) -> Snapshot:
+        if session_id != session.id:
+            raise StorageError(ErrorCode.STORAGE_LOAD_FAILED, "The database is away.", is_transient=True)
+        return await load(session_id)
+
+    monkeypatch.setattr(store, "load", is_away)
+    with pytest.raises(StorageError, match="is away"):
+        await search(store, [session.id, SessionId(UUID(int=7))], "brass key")
+    await lease.aclose()
+
+
 async def test_chapters_of_a_book_are_numbered_and_one_without_a_bank_is_searched_too() -> None:
     store = MemoryStore()
     first, first_lease = await chapters.locked_session(store)
@@ -95,7 +127,7 @@ async def test_chapters_of_a_book_are_numbered_and_one_without_a_bank_is_searche
     second, second_lease = await chapters.locked_session(store)
     second = await chapters.play(store, second, second_lease, 1)
     [event, *_] = await store.canon(second.id, first=1)
-    hits = await search(store, [first.id, second.id], event.text[:12])
+    hits = (await search(store, [first.id, second.id], event.text[:12])).hits
     assert {hit.chapter for hit in hits if hit.place is HitPlace.TRANSCRIPT} == {1, 2}
     await first_lease.aclose()
     await second_lease.aclose()
@@ -115,16 +147,16 @@ async def test_story_memory_and_drafts_are_found_by_meaning_at_the_nearest_piece
     async def embed(text: str) -> Meaning:
         return Meaning((1.0, 0.0), "m")
 
-    found = await search(store, [session.id], "zeppelins of another word", embed)
+    found = (await search(store, [session.id], "zeppelins of another word", embed)).hits
     assert {(hit.place, hit.text, hit.similarity) for hit in found} == {(HitPlace.MEMORY, gate.text, 1.0)}
-    hits = await search(store, [session.id], "gate", embed)
+    hits = (await search(store, [session.id], "gate", embed)).hits
     assert {hit.similarity for hit in hits} == {None}, "what has the words is there once"
     await lease.aclose()
 
 
 async def test_what_has_the_words_comes_before_what_has_their_meaning_alone() -> None:
     store, session, lease = await with_item((0.4, 0.9))
-    hits = await search(store, [session.id], "gate shut", asked)
+    hits = (await search(store, [session.id], "gate shut", asked)).hits
     assert hits[0].text == "the gate is shut"
     assert [hit.has_words for hit in hits] == sorted((hit.has_words for hit in hits), reverse=True)
     assert hits[-1].by_meaning.startswith("≈0.4"), "the item has its meaning alone"
@@ -146,7 +178,7 @@ async def test_hits_in_memory_say_which_block_and_which_section_of_it_has_them()
     )
     session = replace(session, canon_version=session.canon_version + 1)
     await store.commit(Changes(session_id=session.id, session=session, blocks=(correction,)), lease)
-    hits = await search(store, [session.id], "the gate")
+    hits = (await search(store, [session.id], "the gate")).hits
     assert [(hit.prompts, hit.who) for hit in hits if hit.place is HitPlace.MEMORY] == [
         ("correction after prompt 2", ""),
         ("world and chapter", "canon locks"),
@@ -177,13 +209,13 @@ async def test_a_name_that_is_spelled_otherwise_finds_what_has_the_name() -> Non
     item = fact(1, session_id=session.id)
     person = replace(fact(2, session_id=session.id), name="Old Tobias", details=PersonDetails())
     await store.commit(Changes(session_id=session.id, items=(item, person)), lease)
-    found = await search(store, [session.id], "Karra hid")
+    found = (await search(store, [session.id], "Karra hid")).hits
     assert {hit.instead for hit in found} == {"Kara hid"}
     assert item.text in {hit.text for hit in found}
-    [said] = {hit.instead for hit in await search(store, [session.id], "tobbias")}
+    [said] = {hit.instead for hit in (await search(store, [session.id], "tobbias")).hits}
     assert said == "Tobias", "the people of the bank have names too"
-    assert not {hit.instead for hit in await search(store, [session.id], "Kara hid")} - {""}
-    assert not await search(store, [session.id], "zeppelin")
+    assert not {hit.instead for hit in (await search(store, [session.id], "Kara hid")).hits} - {""}
+    assert not (await search(store, [session.id], "zeppelin")).hits
     await lease.aclose()
 
 

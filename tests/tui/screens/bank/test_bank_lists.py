@@ -174,6 +174,9 @@ async def test_what_was_taken_out_is_shown_on_request_and_comes_back_by_the_same
         assert "No item matches" in screen_text(tab.app)
         await tab.press("f")
         assert len(tab.names) == 2
+        await tab.press("a", "x")
+        await tab.until(lambda: tab.names == [])
+        assert "All items of this list were taken out; f shows them." in screen_text(tab.app)
 
 
 async def test_a_merged_item_that_counts_again_is_rejected_by_one_key(desktop: Desktop) -> None:

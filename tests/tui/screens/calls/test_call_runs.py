@@ -1,6 +1,7 @@
 """Vectors that were made batch after batch are one row of the history, and no agent is named for them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -8,14 +9,18 @@ import pytest
 from textual.widgets import DataTable
 
 from core.domain.errors import ErrorCode
+from core.domain.prompt_range import PromptRange
 from core.domain.requests.cost import Cost
 from core.domain.requests.request import Artifact, Usage
+from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.gateway.embedding_records import EMBEDDING_VERSION
+from storyengine_tui.screens.calls.history_view import PROMPT_WIDTH
 from storyengine_tui.screens.calls.inputs import call_runs
-from storyengine_tui.screens.calls.inputs.call_rows import CallRow, calls_of, facts_of
+from storyengine_tui.screens.calls.inputs.call_rows import CallRow, calls_of, facts_of, prompt_of
 from storyengine_tui.screens.calls.inputs.call_runs import CallRun, runs_of
 from storyengine_tui.screens.calls.inputs.call_screen import CallScreen
 from tests.core.rooms.simulation import active
+from tests.engine.queue.test_background import work
 from tests.tui.engine_app import Desktop, until
 from tests.tui.screens.calls.test_calls_screen import artifact, listing, rows
 
@@ -61,6 +66,28 @@ def test_a_call_for_vectors_is_shown_without_an_agent_and_as_one_that_was_made()
     assert facts.splitlines()[0].endswith(" · attempt 1")
     assert facts.startswith("Embedding · ")
     assert "Context Summary" not in facts
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "said"),
+    [
+        (RequestKind.AFTERTHOUGHT, "3", "afterthought, prompt 3"),
+        (RequestKind.HEARTBEAT, "hint", "heartbeat, no part of the story"),
+    ],
+)
+def test_what_a_character_adds_is_told_with_the_number_of_its_prompt(
+    kind: RequestKind, row: str, said: str
+) -> None:
+    simulation = active()
+    session = simulation.snapshot.session
+    request = replace(work(session.id), kind=kind, prompts=PromptRange(3, 3))
+    call = CallRow(1, artifact(1), request)
+    assert prompt_of(call) == row
+    assert f" · {said} · " in facts_of(call, session).splitlines()[0]
+
+
+def test_no_word_for_a_call_is_cut_off_in_its_column() -> None:
+    assert not [spec.word for spec in KIND_SPECS.values() if len(spec.word) > PROMPT_WIDTH]
 
 
 @pytest.mark.anyio

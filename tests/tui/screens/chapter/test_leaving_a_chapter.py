@@ -4,6 +4,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from textual.screen import Screen
 
 from core.domain.requests.request import NarrativeRequest
 from storyengine_tui.shell.app import StoryEngineApp
@@ -38,6 +39,29 @@ async def a_new_one(app: StoryEngineApp) -> None:
 async def the_archive(app: StoryEngineApp) -> None:
     assert app.session is not None
     await app.workspace.archive(app.session.id)
+
+
+class ClosedUnpainted(Screen[None]):
+    """A screen that is closed before it was painted again, and calls nothing that waits for that."""
+
+    async def _invoke_and_clear_callbacks(self) -> None:
+        """Do nothing."""
+
+
+async def test_every_tab_has_a_chapter_that_was_opened_by_a_screen_that_closed_at_once(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(make_ended) as (pilot, app):
+        await until(pilot, lambda: app.chapter.is_open)
+        before = app.session
+        app.push_screen(ClosedUnpainted())
+        await another(app)
+        await pilot.pause()
+        app.pop_screen()
+        await until(pilot, lambda: app.session is not before and app.chapter.is_open)
+        assert app.session is not None
+        await app.session.edits.retitle("Followed")
+        await until(pilot, lambda: "Followed" in screen_text(app))
 
 
 @pytest.mark.parametrize("go", [another, a_branch, a_new_one, the_archive])

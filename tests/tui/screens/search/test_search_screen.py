@@ -1,6 +1,5 @@
 """The search on the screen: a list that narrows, the place behind a line, this chapter or the book."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.recall.search import Hit
+from core.engine.recall.search import Hit, Searched
 from core.engine.recall.texts import texts_of
 from storyengine_tui.screens.bank.bank_rows import BankList
 from storyengine_tui.screens.bank.item_list import ItemList
@@ -264,10 +263,10 @@ async def test_enter_goes_to_what_the_words_in_the_field_find_and_not_to_what_wa
 async def test_a_search_that_failed_is_forgotten_once_one_succeeds(desktop: Desktop) -> None:
     troubles = [StorageError(ErrorCode.STORAGE_LOAD_FAILED, "The database is away.")]
 
-    async def search(text: str, is_wide: bool) -> Sequence[Hit]:
+    async def search(text: str, is_wide: bool) -> Searched:
         if troubles:
             raise troubles.pop()
-        return ()
+        return Searched(unread=(2,))
 
     async with desktop.window(tell) as (pilot, app):
         screen = SearchScreen(search, is_in_book=False)
@@ -278,3 +277,5 @@ async def test_a_search_that_failed_is_forgotten_once_one_succeeds(desktop: Desk
         await until(pilot, lambda: banner.is_shown)
         await pilot.press("b")
         await until(pilot, lambda: not banner.is_shown)
+        heading = screen.query_one("#heading", Static)
+        assert str(heading.content) == "Search this chapter · chapter 2 cannot be read"

@@ -245,6 +245,21 @@ async def test_an_addition_is_struck_like_a_take_and_the_log_keeps_it() -> None:
             await session.takes.strike_unasked()
 
 
+@pytest.mark.parametrize("most", [1, 2])
+async def test_what_was_struck_does_not_come_back_before_the_gm_types(most: int) -> None:
+    async with evening(decides(True), adds(), most=most) as night:
+        await play(night.session, "Who is there?")
+        for _ in range(most):
+            await night.idle(10)
+        await night.session.takes.strike_unasked()
+        assert len(await night.added()) == most - 1
+        assert not night.hours.is_anyone_waiting
+        night.session.afterthoughts.touch()
+        await night.idle(10)
+        assert len(await night.added()) == most
+        assert await night.asked() == [10] * (most + 1)
+
+
 async def test_a_reroll_asks_those_who_were_called_and_none_that_added_something() -> None:
     async with evening(decides(True), adds(), most=1) as night:
         session = night.session

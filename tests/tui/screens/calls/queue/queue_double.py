@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import Request
+from core.engine.queue.entries import QueueEntry
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A request of the queue."""
+class Entry(QueueEntry):
+    """A request of the queue, of this chapter and its model unless said otherwise."""
 
     request: Request
     session_title: str = "The lighthouse"

@@ -147,6 +147,19 @@ async def test_the_queue_says_what_runs_waits_and_failed_in_all_chapters(desktop
         assert shown.app.screen.query_one(QueueView).table.max_scroll_x == 0, "nothing is cut off"
 
 
+async def test_a_call_whose_program_was_killed_is_told_as_interrupted_and_cannot_be_stopped(
+    desktop: Desktop,
+) -> None:
+    request = reply(5, ELSEWHERE, "Row!", state=RequestState.PROCESSING)
+    queue = QueueDouble([Entry(request, waits_for="its chapter to be opened")])
+    async with at_queue(desktop, queue) as shown:
+        assert shown.rows[0][4] == "interrupted, waits: its chapter to be opened"
+        assert shown.totals == "0 running · 1 waiting"
+        await shown.pilot.press("s", "p")
+        await shown.until_told("pause")
+        assert queue.told == [("pause",)]
+
+
 async def test_p_pauses_the_queue_and_p_goes_on(desktop: Desktop) -> None:
     async with at_queue(desktop) as shown:
         await shown.pilot.press("p")

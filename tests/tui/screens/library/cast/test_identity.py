@@ -10,6 +10,7 @@ from textual.widgets import Static
 from storyengine_tui.screens.library.cast.cast_screen import CastScreen
 from storyengine_tui.screens.library.cast.character_modals import BEGUN, OTHER, IdentityModal
 from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.engine_app import Desktop, in_front, until
@@ -85,3 +86,19 @@ async def test_details_are_stored_though_the_identity_was_changed_meanwhile(desk
         await until(pilot, lambda: isinstance(app.screen, CastScreen))
         kept = await joss(app)
         assert (kept.identity, kept.short_description) == ("A spy.", "A sailor")
+
+
+async def test_a_character_that_was_purged_elsewhere_leaves_the_list_with_the_refusal(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        screen = await shelf(pilot, "3", CastScreen)
+        row = screen.chosen
+        assert row is not None
+        assert app.engine is not None
+        characters = app.engine.library.characters
+        await characters.archive(row)
+        await characters.purge((await characters.listed(is_archived=True))[0])
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.query_one(Banner).is_shown)
+        assert row.id not in {one.id for one in screen.rows}

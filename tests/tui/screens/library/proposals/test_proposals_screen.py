@@ -167,6 +167,26 @@ async def test_all_are_taken_after_a_question_and_what_no_longer_fits_stays(desk
 
 
 @pytest.mark.anyio
+async def test_a_proposal_that_another_window_decided_leaves_the_list_with_the_refusal(
+    desktop: Desktop,
+) -> None:
+    desktop.script = SCRIPT
+    async with desktop.window(make_cast) as (pilot, app):
+        await cast(pilot, app)
+        await pilot.press("g")
+        screen = await proposals(pilot, app, 2)
+        assert app.engine is not None
+        await app.engine.library.proposals.accept(screen.rows[0].proposal)
+        await pilot.press("d")
+        await until(pilot, lambda: len(cells(screen)) == 1)
+        assert "decided elsewhere" in screen_text(app)
+        assert (await mira(app)).short_description == f"The last one {PLAIN}"
+        await pilot.press("t")
+        await until(pilot, lambda: heading(screen).startswith("Taken"))
+        assert not screen.query_one(Banner).is_shown
+
+
+@pytest.mark.anyio
 async def test_a_call_that_fails_is_said_and_nothing_is_proposed(desktop: Desktop) -> None:
     desktop.script = Script(reply=(Entry(match=ScriptMatch(schema="gaps"), fault=Fault.WRONG_SHAPE),))
     async with desktop.window(make_cast) as (pilot, app):
