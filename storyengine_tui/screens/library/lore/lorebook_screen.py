@@ -138,6 +138,12 @@ class LorebookScreen(LorebookEditorScreen):
         self.query_one("#heading", Static).update(Content(f"{name} · {note}" if note else name))
         self._show_rows()
 
+    def say_saved(self) -> None:
+        """Say that all is stored, and list the entries as they are stored: a uid may be another one now."""
+        super().say_saved()
+        if self.is_attached:
+            self._show_rows()
+
     def _show_rows(self, cursor: int | None = None) -> None:
         if self.editor is None:
             return
@@ -235,13 +241,14 @@ class LorebookScreen(LorebookEditorScreen):
             return
 
         def drop(is_wanted: bool | None) -> None:
-            if is_wanted:
-                # By then it may have another name, or be gone.
-                now = next((one for one in editor.book.entries if one == entry), None)
-                if now is not None:
-                    editor.drop(now.uid)
-                    self.say_state("storing …")
-                    self.show_again()
+            # By then it may have another uid, or be gone.
+            now, editor.editing = editor.find(editor.editing), ""
+            if is_wanted and now is not None and replace(now, uid=entry.uid) == entry:
+                editor.drop(now.uid)
+                self.say_state("storing …")
+                self.show_again()
+
+        editor.editing = entry.uid
 
         name = entry.name or shown_keys(entry.keys) or entry.uid
         question = f"Delete “{name[:60]}”?"
