@@ -1,6 +1,5 @@
 """The entries of one lorebook: listed, found, switched, made and deleted; from here an entry is edited."""
 
-import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -112,7 +111,7 @@ class LorebookScreen(LorebookEditorScreen):
             self.say_unsaved(error)
 
     async def _open_book(self) -> None:
-        typed = self._text = await asyncio.to_thread(WindowText.of, self._kept.id, self.workspace.paths.data)
+        typed = self._text = await WindowText.take(self._kept.id, self.workspace.paths.data)
         # The version first: what is stored in between is then noticed.
         kept = await self._library.by_id(self._kept.id)
         editor = self.editor = LorebookEditor(self._library, kept, await self._library.read(kept), typed.kept)
