@@ -139,14 +139,24 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
 
     async def _perform(self, work: Awaitable[object], then_reloads: bool) -> None:
         banner = self.query_one("#trouble", Banner)
-        try:
-            await work
-            if then_reloads:
-                await self.reread()
-        except StoryEngineError as error:
-            banner.show(error.message, hint=error.hint, actions=(DISMISS,))
+        failed = await _failure_of(work)
+        if then_reloads:
+            # Also after a refusal: of a row that was changed elsewhere every command would be refused.
+            unread = await _failure_of(self.reread())
+            failed = failed or unread
+        if failed is not None:
+            banner.show(failed.message, hint=failed.hint, actions=(DISMISS,))
         else:
             banner.hide()
+
+
+async def _failure_of(work: Awaitable[object]) -> StoryEngineError | None:
+    """Return what the GM can do something about, where `work` ends with that."""
+    try:
+        await work
+    except StoryEngineError as error:
+        return error
+    return None
 
 
 class FindScreen(ListScreen[Result, Row]):
