@@ -1,10 +1,13 @@
 """The GM's edits of an open session that are stored without a call of a model."""
 
+from collections.abc import Callable
+
 from core.agents.context_builder import ContextBuilder
 from core.agents.sections.prompt_blocks import PromptOutline
 from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
 from core.domain.prompt_range import PromptRange
+from core.domain.session.carry_over import CarryOver
 from core.domain.session.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.slot import Slot
 from core.engine.decisions import commands, lore_commands, tab1_commands
@@ -29,6 +32,14 @@ class SessionEdits:
         """Store the GM's changes of tab 1."""
         await self._writer.apply(
             lambda snapshot: tab1_commands.edit_tab1(snapshot, edit, self._writer.clock())
+        )
+
+    async def mark_carried(self, change: Callable[[CarryOver], CarryOver]) -> None:
+        """Store what `change` makes of the lines from earlier chapters, on top of every change before it."""
+        await self._writer.apply(
+            lambda snapshot: tab1_commands.edit_tab1(
+                snapshot, Tab1Edit(carried=change(snapshot.tab1.carried)), self._writer.clock()
+            )
         )
 
     async def save_unsent(self, slot: Slot, text: str) -> None:
@@ -61,10 +72,14 @@ class SessionEdits:
 
     async def edit_prompt_blocks(self, prompt_blocks: PromptBlocks) -> None:
         """Store the prompt blocks of the chapter; the next call of an agent has those that apply to it."""
+        await self.change_prompt_blocks(lambda _: prompt_blocks)
+
+    async def change_prompt_blocks(self, change: Callable[[PromptBlocks], PromptBlocks]) -> None:
+        """Store what `change` makes of the prompt blocks, on top of every change before it."""
         await self._writer.know_memory(is_patient=False)
         await self._writer.apply(
             lambda snapshot: commands.edit_prompt_blocks(
-                snapshot, self._builder, prompt_blocks, self._writer.clock()
+                snapshot, self._builder, change(snapshot.prompt_blocks), self._writer.clock()
             )
         )
 

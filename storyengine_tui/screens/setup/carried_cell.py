@@ -55,9 +55,9 @@ class CarriedCell(Vertical):
 
     @dataclass
     class Marked(Message):
-        """The GM pinned or struck a line."""
+        """The GM pinned or struck a line; `change` marks it among the lines as they are by then."""
 
-        carried: CarryOver
+        change: Callable[[CarryOver], CarryOver]
 
     _list = getters.query_one(OptionList)
 
@@ -111,8 +111,7 @@ class CarriedCell(Vertical):
     def _mark(self, change: Callable[[CarriedLine], CarriedLine]) -> None:
         view, row = self.view, self._list.highlighted
         if view is not None and row is not None and row < len(view.stored.carried.lines):
-            carried = view.stored.carried
-            self.post_message(self.Marked(carried.with_line(row, change(carried.lines[row]))))
+            self.post_message(self.Marked(lambda now: now.with_line(row, change(now.lines[row]))))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""

@@ -215,9 +215,9 @@ class CastPanels(Vertical):
 
     async def clear(self) -> None:
         """Remove every panel, before another session is shown."""
-        panels, self._panels = self._panels, {}
-        self.slot = Slot.RED
-        await remove(panels.values())
+        # At once: a key may show a panel of the next session while these are removed.
+        gone, self._panels, self.slot = self._panels, {}, Slot.RED
+        await remove(gone.values())
 
     @property
     def names(self) -> Mapping[Slot, str]:
@@ -264,7 +264,9 @@ class CastPanels(Vertical):
             self._panels[self.slot] = panel
             await self.mount(panel)
             panel.fields[1].action_document_end(False)
-        shown, focused = self._panels[self.slot], self.screen.focused
+        if self.shown is None:  # Cleared while the panel was created.
+            return
+        shown, focused = self.shown, self.screen.focused
         around = focused.ancestors if focused is not None else []
         is_leaving = any(panel in around for panel in self._panels.values() if panel is not shown)
         for panel in self._panels.values():

@@ -127,6 +127,8 @@ class LockModal(TextDialog):
 
     @on(Button.Pressed, "#confirm")
     def _begin(self) -> None:
+        if self._is_locking:  # Enter came twice.
+            return
         self._is_locking = True
         self.query_one("#title", Static).update("Locking world, chapter and cast")
         self.query_one("#consequences", Static).update(Content(WAITING))

@@ -17,7 +17,7 @@ from core.domain.requests.request import Request
 from core.domain.session.limits import Limits
 from core.domain.session.state_machine import NOTHING_TO_LOCK, Command
 from core.domain.slot import Slot, first_slots, slot_after
-from core.engine.decisions.tab1_commands import DOUBLE_NAME, Tab1Edit
+from core.engine.decisions.tab1_commands import DOUBLE_NAME
 from storyengine_tui.screens.setup.carried_cell import CarriedCell, show_carried
 from storyengine_tui.screens.setup.cast_panels import AgentPanel, CastPanels
 from storyengine_tui.screens.setup.secrets.secrets_cell import SecretsCell
@@ -152,7 +152,7 @@ class SetupPane(SessionTab):
     @on(CarriedCell.Marked)
     def _mark_carried(self, event: CarriedCell.Marked) -> None:
         event.stop()
-        self.do(self.session.edits.edit_tab1(Tab1Edit(carried=event.carried)))
+        self.do(self.session.edits.mark_carried(event.change))
 
     async def flush(self) -> None:
         """Store what is typed and not stored yet."""

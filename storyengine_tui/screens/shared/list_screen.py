@@ -151,6 +151,7 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
 
 
 async def _error_of(work: Awaitable[object]) -> StoryEngineError | None:
+    """Return what the GM can do something about, where `work` ends with that."""
     try:
         await work
     except StoryEngineError as error:

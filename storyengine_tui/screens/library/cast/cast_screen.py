@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from core.engine.services.library.characters import CharacterLibrary
 
 _SHOWN = 200
+ASKED = "{:,} proposed for “{}”: c shows what is proposed"
 NO_CHAPTER = "Open a chapter first (F5, then 2): the call is recorded in it."
 
 
@@ -188,8 +189,11 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         finally:
             self.say(self.LISTED)
         await self.reread()
-        if self.is_active:
+        if self.is_active and not self._field.has_focus:
             self._show_proposals(row)
+        else:
+            # Letters that are typed would take and drop them.
+            self.say(ASKED.format(self._proposed[row.id], row.name))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible; proposals show once there are some."""

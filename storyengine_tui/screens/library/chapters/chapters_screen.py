@@ -91,7 +91,8 @@ class ChaptersScreen(ChapterShelf[SessionSummary]):
         if self._counts.books and not self._shows_archived:
             in_books = {one for book in await engine.library.books.listed() for one in book.chapters}
             session = self._workspace.session
-            if self._has_open_one and session is not None and session.id in in_books:
+            is_in_book = session is not None and session.id in in_books
+            if self._has_open_one and is_in_book and self.is_active:
                 self.show_shelf("books", "")
                 return
             sessions = [summary for summary in sessions if summary.id not in in_books]

@@ -40,7 +40,7 @@ class LorebookEditor:
         self.groups = kept.groups
         """Groups whose members may know the book."""
         self.editing = ""
-        """The uid of the entry that is open; it may be another one after a save."""
+        """The uid of the entry that is open or asked about; it may be another one after a save."""
         self.state = ""
         """Whether all is stored, in a word or two for the heading."""
         self.tried = ""

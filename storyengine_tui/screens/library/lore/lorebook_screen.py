@@ -1,6 +1,5 @@
 """The entries of one lorebook: listed, found, switched, made and deleted; from here an entry is edited."""
 
-import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -112,7 +111,7 @@ class LorebookScreen(LorebookEditorScreen):
             self.say_unsaved(error)
 
     async def _open_book(self) -> None:
-        typed = self._text = await asyncio.to_thread(WindowText.of, self._kept.id, self.workspace.paths.data)
+        typed = self._text = await WindowText.take(self._kept.id, self.workspace.paths.data)
         # The version first: what is stored in between is then noticed.
         kept = await self._library.by_id(self._kept.id)
         editor = self.editor = LorebookEditor(self._library, kept, await self._library.read(kept), typed.kept)
@@ -137,6 +136,12 @@ class LorebookScreen(LorebookEditorScreen):
         self._note = ""
         self.query_one("#heading", Static).update(Content(f"{name} · {note}" if note else name))
         self._show_rows()
+
+    def say_saved(self) -> None:
+        """Say that all is stored, and list the entries as they are stored: a uid may be another one now."""
+        super().say_saved()
+        if self.is_attached:
+            self._show_rows()
 
     def _show_rows(self, cursor: int | None = None) -> None:
         if self.editor is None:
@@ -235,13 +240,14 @@ class LorebookScreen(LorebookEditorScreen):
             return
 
         def drop(is_wanted: bool | None) -> None:
-            if is_wanted:
-                # By then it may have another name, or be gone.
-                now = next((one for one in editor.book.entries if one == entry), None)
-                if now is not None:
-                    editor.drop(now.uid)
-                    self.say_state("storing …")
-                    self.show_again()
+            # By then it may have another uid, or be gone.
+            now, editor.editing = editor.find(editor.editing), ""
+            if is_wanted and now is not None and replace(now, uid=entry.uid) == entry:
+                editor.drop(now.uid)
+                self.say_state("storing …")
+                self.show_again()
+
+        editor.editing = entry.uid
 
         name = entry.name or shown_keys(entry.keys) or entry.uid
         question = f"Delete “{name[:60]}”?"

@@ -1,5 +1,6 @@
 """The entry that is typed in a window, in a file that no other window with the lorebook reads or writes."""
 
+import asyncio
 import logging
 from pathlib import Path
 from typing import Self
@@ -31,6 +32,16 @@ class WindowText:
             if lock is not None:
                 return cls(kept, lock)
         return cls(files[-1], None)
+
+    @classmethod
+    async def take(cls, lorebook_id: LorebookId, folder: Path) -> Self:
+        """Do as `of` beside the keys; a caller that was cancelled meanwhile keeps no file from others."""
+        taking = asyncio.create_task(asyncio.to_thread(cls.of, lorebook_id, folder))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            taking.add_done_callback(lambda taken: taken.result().close())
+            raise
 
     def close(self) -> None:
         """Let another window have the file, and what is kept in it."""

@@ -125,11 +125,12 @@ class BlockScreen(AutosavedScreen):
         if made == before:
             return
         try:
-            await self._session.edits.edit_prompt_blocks(blocks.with_block(made))
+            await self._session.edits.change_prompt_blocks(lambda now: now.with_block(made))
         except StoryEngineError as error:
             if error.code is not ErrorCode.LIMIT_EXCEEDED or not made.is_on:
                 raise
-            await self._session.edits.edit_prompt_blocks(blocks.with_block(replace(made, is_on=False)))
+            off = replace(made, is_on=False)
+            await self._session.edits.change_prompt_blocks(lambda now: now.with_block(off))
             self._say(f"{SWITCHED_OFF} {error.message}", error.hint, Tone.WARNING)
 
     @property

@@ -1,5 +1,6 @@
 """The prompt blocks of a chapter in the order of an input, the active variant, and the outline beside it."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
@@ -194,8 +195,8 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
             cut(used_for(block, self._session.snapshot.session)),
         )
 
-    def _store(self, blocks: PromptBlocks) -> None:
-        self.do(self._session.edits.edit_prompt_blocks(blocks))
+    def _change(self, change: Callable[[PromptBlocks], PromptBlocks]) -> None:
+        self.do(self._session.edits.change_prompt_blocks(change))
 
     @on(DataTable.RowSelected)
     def action_edit(self) -> None:
@@ -210,15 +211,27 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
     def action_switch(self) -> None:
         """Switch the block under the cursor on or off."""
         if self.chosen is not None:
-            self._store(self._blocks.with_block(replace(self.chosen, is_on=not self.chosen.is_on)))
+            block_id = self.chosen.id
+
+            def switch(blocks: PromptBlocks) -> PromptBlocks:
+                block = blocks.find(block_id)
+                return blocks if block is None else blocks.with_block(replace(block, is_on=not block.is_on))
+
+            self._change(switch)
 
     def action_add(self) -> None:
         """Begin a new block, and edit it."""
         self.do_once(self._add())
 
     async def _add(self) -> None:
-        block = PromptBlock(id=self._blocks.next_id, name=NEW_NAME)
-        await self._session.edits.edit_prompt_blocks(self._blocks.with_block(block))
+        block = PromptBlock(id=0, name=NEW_NAME)
+
+        def add(blocks: PromptBlocks) -> PromptBlocks:
+            nonlocal block
+            block = replace(block, id=blocks.next_id)
+            return blocks.with_block(block)
+
+        await self._session.edits.change_prompt_blocks(add)
         self._open(block.id)
 
     def action_drop(self) -> None:
@@ -229,7 +242,7 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
 
         def drop(is_wanted: bool | None) -> None:
             if is_wanted:
-                self._store(self._blocks.without_block(block.id))
+                self._change(lambda blocks: blocks.without_block(block.id))
 
         text = "Its text is deleted from this chapter. Save slots and calls that have it keep it."
         question = ConfirmModal(f"Delete “{block.name}”?", text, confirm="Delete", is_destructive=True)
@@ -239,20 +252,21 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
         """Add the blocks to begin with, switched off."""
         from core.exchange.library.starting_set import with_starting_set
 
-        self._store(with_starting_set(self._blocks))
+        self._change(with_starting_set)
 
     @on(Select.Changed, "#variant")
     def _handle_variant(self, event: Select.Changed) -> None:
         event.stop()
-        if isinstance(event.value, str) and event.value != self._blocks.variant:
-            self._store(self._blocks.with_variant(event.value))
+        variant = event.value
+        if isinstance(variant, str) and variant != self._blocks.variant:
+            self._change(lambda blocks: blocks.with_variant(variant))
 
     def action_add_variant(self) -> None:
         """Ask for the name of a variant, and make it the active one."""
 
         def add(name: str | None) -> None:
             if name:
-                self._store(self._blocks.with_variant(name))
+                self._change(lambda blocks: blocks.with_variant(name))
 
         self.app.push_screen(VariantModal(""), add)
 
@@ -262,7 +276,7 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
 
         def drop(is_wanted: bool | None) -> None:
             if is_wanted:
-                self._store(self._blocks.without_variant(variant))
+                self._change(lambda blocks: blocks.without_variant(variant))
 
         text = "The default variant is active then. Blocks that were for this one alone stay, switched off."
         self.app.push_screen(ConfirmModal(f"Remove the variant “{variant}”?", text, confirm="Remove"), drop)

@@ -141,12 +141,19 @@ class ShelfScreen(ListScreen[None, Row]):
             self.show_shelf(name, "")
 
     def show_shelf(self, name: str, outcome: str) -> None:
-        """Show a list in place of this one, with the outcome of the last command above it."""
-        self.app.switch_screen(screen_of(name, self._workspace, outcome))
+        """Show a list in place of this one, with the outcome of the last command above it.
+
+        Where another screen has come over this one, with something typed in it, only the outcome is shown.
+        """
+        if self.is_active:
+            self.app.switch_screen(screen_of(name, self._workspace, outcome))
+        else:
+            self._outcome = outcome
+            self.read_again()
 
     def action_switch(self, shows_archived: bool) -> None:
-        """Show what is archived, or the others again."""
-        self._shows_archived = shows_archived
+        """Show what is archived, or the others again; until they are read no key acts on the rows before."""
+        self._shows_archived, self.rows = shows_archived, ()
         self.read_again()
 
     @property

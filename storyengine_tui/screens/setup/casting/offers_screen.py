@@ -193,9 +193,8 @@ class OffersScreen(ListScreen[None, OfferRow]):
 
     async def _apply_offer(self, offer: Offer, text: str) -> None:
         if offer.is_block:
-            blocks = self._session.snapshot.prompt_blocks
-            made = with_offer(blocks, offer, self._slot.slot, self._called, text)
-            await self._session.edits.edit_prompt_blocks(made)
+            parts = (offer, self._slot.slot, self._called, text)
+            await self._session.edits.change_prompt_blocks(lambda blocks: with_offer(blocks, *parts))
             return
         text = text.strip()
         self._write(with_text(self._chapter.text, text))
@@ -204,8 +203,7 @@ class OffersScreen(ListScreen[None, OfferRow]):
     async def _take_out(self, offer: Offer) -> None:
         number = self._block_of(offer)
         if number is not None:
-            blocks = self._session.snapshot.prompt_blocks
-            await self._session.edits.edit_prompt_blocks(blocks.without_block(number))
+            await self._session.edits.change_prompt_blocks(lambda blocks: blocks.without_block(number))
         elif not offer.is_block:
             self._write(without_text(self._chapter.text, self._put.pop(offer.word, offer.text)))
 

@@ -75,6 +75,21 @@ async def test_a_line_is_pinned_and_struck_and_the_next_start_knows(desktop: Des
 
 
 @pytest.mark.anyio
+async def test_lines_that_are_marked_at_once_are_all_marked(desktop: Desktop) -> None:
+    await desktop.prepare(make_later)
+    async with desktop.app().run_test(size=(100, 40)) as pilot:
+        app, cell = await cell_shown(pilot)
+        rows = cell.query_one(OptionList)
+        for row, mark in enumerate((cell.action_pin, cell.action_strike, cell.action_strike)):
+            rows.highlighted = row
+            mark()
+        cell.action_strike()
+        await until(pilot, lambda: [one.is_pinned for one in lines_of(app)[:2]] == [True, False])
+        await until(pilot, lambda: not [one for one in app.workers if one.group == "do"])
+        assert [one.is_struck for one in lines_of(app)[:3]] == [False, True, False]
+
+
+@pytest.mark.anyio
 async def test_a_chapter_to_which_nothing_comes_over_has_no_such_cell(desktop: Desktop) -> None:
     async def draft(engine: Engine) -> None:
         await make_draft(engine)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -326,3 +327,14 @@ async def test_without_a_model_of_the_library_lock_and_f6_say_nothing_of_it(desk
         await until(pilot, lambda: isinstance(app.screen, ModelScreen))
         assert "library" not in screen_text(app)
         assert not app.screen.query_one("#model-note").display
+
+
+async def test_it_is_locked_once_for_enter_that_comes_twice(desktop: Desktop) -> None:
+    async with desktop.window(make_draft) as (pilot, app):
+        await ask(pilot)
+        await pilot.press("right")
+        for _ in range(2):
+            app.post_message(Key("enter", "\r"))
+        await until(pilot, lambda: state(app) is SessionState.ACTIVE)
+        await until(pilot, lambda: app.chapter.active_tab == "play")
+        assert "It is not possible" not in screen_text(app)

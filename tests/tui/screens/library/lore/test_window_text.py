@@ -1,11 +1,17 @@
 """What is typed into a lorebook is kept for each window, and found by the next once its window ended."""
 
+import asyncio
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from uuid import UUID
 
+import pytest
+
+from core.config.files.private_files import hold, release
 from core.domain.ids import LorebookId
+from storyengine_tui.screens.library.lore import window_text
 from storyengine_tui.screens.library.lore.window_text import WindowText
 from storyengine_tui.screens.shared.kept_text import KeptText
 
@@ -60,3 +66,32 @@ def test_a_book_that_is_deleted_takes_the_files_of_all_windows_along(tmp_path: P
         window.kept.keep("x")
     KeptText.forget_entries_of(BOOK, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.anyio
+async def test_a_lorebook_that_is_left_while_it_opens_keeps_no_text_from_the_next_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on, begun, released = threading.Event(), threading.Event(), threading.Event()
+
+    def slow_hold(file: Path) -> int | None:
+        begun.set()
+        goes_on.wait(10)
+        return hold(file)
+
+    def told_release(file: Path, lock: int) -> None:
+        release(file, lock)
+        released.set()
+
+    KeptText.entries_of(BOOK, tmp_path)[0].keep("Left.")
+    monkeypatch.setattr(window_text, "hold", slow_hold)
+    monkeypatch.setattr(window_text, "release", told_release)
+    taking = asyncio.create_task(WindowText.take(BOOK, tmp_path))
+    await asyncio.to_thread(begun.wait, 10)
+    taking.cancel()
+    await asyncio.wait({taking}, timeout=10)
+    goes_on.set()
+    assert await asyncio.to_thread(released.wait, 10)
+    again = await WindowText.take(BOOK, tmp_path)
+    assert again.kept.read() == "Left."
+    again.close()

@@ -146,6 +146,25 @@ async def test_what_a_character_lacks_is_asked_from_the_cast_and_decided_one_by_
 
 
 @pytest.mark.anyio
+async def test_proposals_do_not_come_over_words_that_are_looked_for_in_the_cast(
+    desktop: Desktop, gate: Gate
+) -> None:
+    asked = Entry(match=ScriptMatch(schema="gaps"), payload=GAPS, between_tokens=1)
+    desktop.script = Script(reply=(asked,))
+    async with desktop.window(make_cast) as (pilot, app):
+        screen = await cast(pilot, app)
+        await pilot.press("g")
+        await until(pilot, lambda: app.session is not None and bool(app.session.snapshot.background))
+        await pilot.press("slash", "m")
+        gate.open()
+        await until(pilot, lambda: heading(screen) == "2 proposed for “Mira”: c shows what is proposed")
+        await pilot.press(*"tad")
+        assert app.screen is screen
+        assert app.engine is not None
+        assert len(await app.engine.library.proposals.offered()) == 2
+
+
+@pytest.mark.anyio
 async def test_all_are_taken_after_a_question_and_what_no_longer_fits_stays(desktop: Desktop) -> None:
     desktop.script = SCRIPT
     async with desktop.window(make_cast) as (pilot, app):

@@ -128,6 +128,21 @@ async def test_each_line_is_taken_by_itself_and_taken_out_again(desktop: Desktop
 
 
 @pytest.mark.anyio
+async def test_two_lines_that_are_taken_at_once_are_both_taken(desktop: Desktop) -> None:
+    async with desktop.window(make) as (pilot, app):
+        screen = await offered(pilot, app)
+        table = screen.query_one(DataTable)
+        for row in (2, 3):
+            table.move_cursor(row=row)
+            screen.action_switch()
+        await until(pilot, lambda: len(taken(screen)) == 2)
+        assert [one.name for one in session_of(app).snapshot.prompt_blocks.blocks] == [
+            "Examples: Kara",
+            "System prompt: Kara",
+        ]
+
+
+@pytest.mark.anyio
 async def test_of_a_text_that_is_too_long_the_gm_chooses_what_goes(desktop: Desktop) -> None:
     async with desktop.window(make_long) as (pilot, app):
         screen = await offered(pilot, app)

@@ -1,0 +1,90 @@
+"""A list of the library that takes its time does nothing to what the GM does meanwhile."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from textual import events
+
+from storyengine_tui.screens.library.cast.cast_screen import CastScreen
+from storyengine_tui.screens.library.shelf.title_modal import NameModal
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.fields.one_line import LineField
+from tests.tui.engine_app import Desktop, in_front, until
+from tests.tui.screens.library.shelf.test_shelves import LORE, cells, heading, make_library, shelf
+
+pytestmark = pytest.mark.anyio
+
+
+def after(gate: asyncio.Event, work: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Return the same, which waits for the gate first."""
+
+    async def waits(*args: Any, **options: Any) -> Any:
+        await gate.wait()
+        return await work(*args, **options)
+
+    return waits
+
+
+def library_of(app: StoryEngineApp) -> Any:
+    assert app.engine is not None
+    return app.engine.library
+
+
+async def test_an_import_that_ends_while_a_name_is_typed_closes_nothing(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        screen = await shelf(pilot, "3", CastScreen)
+        gate, lore = asyncio.Event(), library_of(app).lore
+        monkeypatch.setattr(lore, "import_lore", after(gate, lore.import_lore))
+        app.post_message(events.Paste(json.dumps({**LORE, "name": "Dunes"})))
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: app.screen is screen)
+        await pilot.press("t")
+        modal = await in_front(pilot, NameModal, LineField)
+        await pilot.press(*" the Elder")
+        gate.set()
+        await until(pilot, lambda: heading(screen) == "“Dunes” was imported")
+        assert app.screen is modal
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is screen)
+        await until(pilot, lambda: cells(screen)[0][0] == "Joss the Elder")
+
+
+async def test_no_key_acts_on_rows_from_before_the_archive_is_read(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        screen = await shelf(pilot, "3", CastScreen)
+        gate, characters = asyncio.Event(), library_of(app).characters
+        monkeypatch.setattr(characters, "listed", after(gate, characters.listed))
+        await pilot.press("v", "p", "r", "enter")
+        await pilot.pause()
+        assert app.screen is screen
+        gate.set()
+        await until(pilot, lambda: screen.query_one("#empty").display)
+        await pilot.press("v")
+        await until(pilot, lambda: len(cells(screen)) == 2)
+
+
+async def test_a_command_that_is_refused_reads_the_list_again_and_succeeds_the_second_time(
+    desktop: Desktop,
+) -> None:
+    async with desktop.window(make_library) as (pilot, app):
+        screen = await shelf(pilot, "3", CastScreen)
+        characters = library_of(app).characters
+        joss = (await characters.listed())[0]
+        await characters.change(joss.id, lambda one: replace(one, group="Harbour"))
+        await pilot.press("a")
+        await until(pilot, lambda: screen.query_one("#trouble", Banner).is_shown)
+        await until(pilot, lambda: cells(screen)[0][1] == "Harbour")
+        await pilot.press("a")
+        await until(pilot, lambda: [row[0] for row in cells(screen)] == ["Kara"])
+        await until(pilot, lambda: not screen.query_one("#trouble", Banner).is_shown)
