@@ -17,11 +17,12 @@ from core.context.canon_locks import with_gm_locks
 from core.context.tokens import estimate_tokens
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId
-from core.domain.session.carry_over import LONGEST_LINE, CarriedLine, CarryKind, CarryOver, person_key
+from core.domain.session.carry_over import LONGEST_LINE, CarriedLine, CarryKind, CarryOver
 from core.domain.session.session import Session
 from core.domain.story.memory import BlockType, MemoryBlock, compact_json, lock_key
 from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
+from core.text.name_list import name_key
 
 MOST_TOKENS: Final = 1_200
 """Tokens that a chapter takes over at most, whatever the chapter before it has."""
@@ -54,8 +55,8 @@ class Told:
 
 def label_in(session: Session, line: CarriedLine) -> Audience:
     """Return which characters of a chapter may know a line: those who have a name that it is known to."""
-    keys = set(map(person_key, line.known_to))
-    return session.audience_of(slot for slot, name in session.roster if person_key(name) in keys)
+    keys = set(map(name_key, line.known_to))
+    return session.audience_of(slot for slot, name in session.roster if name_key(name) in keys)
 
 
 def block_of(session: Session, lines: Iterable[CarriedLine]) -> tuple[MemoryBlock, ...]:
@@ -104,7 +105,7 @@ def carry_over(
     `blocks` are the complete blocks of canon, `carried` what this one took over, `chapter` its number.
     """
     names = dict(session.roster)
-    played = {person_key(name) for name in names.values()}
+    played = {name_key(name) for name in names.values()}
     new = [
         CarriedLine(
             kind=kind,
@@ -128,7 +129,7 @@ def _goes_on(line: CarriedLine, played: set[str], session: Session) -> bool:
         return False
     if line.is_pinned or line.kind is CarryKind.CANON:
         return True
-    return not played & set(map(person_key, line.known_to))
+    return not played & set(map(name_key, line.known_to))
 
 
 def _found(
@@ -165,7 +166,7 @@ def _of_delta(
         yield CarryKind.THREAD, _joined(thread.get("thread"), thread.get("stakes")), block.audience, False
     for shift in _records(block, "relationship_shifts"):
         between = [_line(name) for name in _listed(shift.get("between"))]
-        pair = (frozenset(map(person_key, between)), block.audience)
+        pair = (frozenset(map(name_key, between)), block.audience)
         if pair not in pairs and (change := _line(shift.get("change"))):
             pairs.add(pair)
             yield CarryKind.RELATION, _line(f"{' and '.join(between)}: {change}"), block.audience, False

@@ -24,7 +24,7 @@ from core.engine.session.session_reader import SessionReader
 from core.exchange.library.library_marks import BookMark
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import ImportRefusedError, SessionBody, read_body, to_json
-from core.ledger.sums import Entry, entries_of
+from core.ledger.sums import LedgerEntry, entries_of
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore, WriterInfo, written_elsewhere
 
@@ -130,7 +130,7 @@ class SessionCatalog:
 
         return Verification(self._store, self.save_points, progress)
 
-    async def ledger(self, session_id: SessionId | None = None) -> tuple[list[Entry], int]:
+    async def ledger(self, session_id: SessionId | None = None) -> tuple[list[LedgerEntry], int]:
         """Return every call of a chapter, or of all chapters, archived ones included, oldest chapter first.
 
         A call that an imported copy of a chapter has too is the older chapter's.
@@ -140,7 +140,7 @@ class SessionCatalog:
         if session_id is not None:
             listed = [one for one in listed if one.id == session_id]
         titles = Counter(one.title for one in listed)
-        entries: dict[ArtifactId, Entry] = {}
+        entries: dict[ArtifactId, LedgerEntry] = {}
         for one in sorted((one for one in listed if one.is_readable), key=lambda one: one.id):
             title = one.title if titles[one.title] == 1 else f"{one.title} ({one.id})"
             reader = self.reader(one.id)

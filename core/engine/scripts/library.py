@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING
 
 from core.domain.ids import SessionId
-from core.domain.session.carry_over import NOTHING_CARRIED, person_key
+from core.domain.session.carry_over import NOTHING_CARRIED
 from core.engine.catalog import SessionCatalog
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.scripts.chapter_script import ChapterScript
+from core.text.name_list import name_key
 
 if TYPE_CHECKING:
     from core.engine.services.library.service import Library
@@ -44,6 +45,6 @@ async def attach_lore_of(script: ChapterScript, session: SessionHandle, library:
     Raises StoryEngineError for one that the library does not have, before any is attached.
     """
     present = {book.key for book in session.snapshot.lore}
-    wanted = [await library.lore.find(name) for name in script.lore if person_key(name) not in present]
+    wanted = [await library.lore.find(name) for name in script.lore if name_key(name) not in present]
     for book in wanted:
         await session.edits.attach_lore(await library.lore.copy_of(book))

@@ -15,7 +15,7 @@ from textual.widgets import Button, Static
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.checks import LONGEST_DETAIL
 from core.domain.bank.details import DETAILS_OF, ItemKind
-from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, MOST_PARTICIPANTS, Item
+from core.domain.bank.item import LONGEST_ITEM_NAME, LONGEST_TEXT, MOST_PARTICIPANTS, Item
 from core.domain.errors import StoryEngineError
 from core.domain.session.session import Session
 from core.domain.slot import Slot
@@ -53,7 +53,7 @@ class ItemFieldsModal(BoxModal[bool]):
 
     def compose_fields(self, name: str, text: str) -> ComposeResult:
         """Compose name and text."""
-        yield from self.compose_line("name", "Name", name, LONGEST_NAME)
+        yield from self.compose_line("name", "Name", name, LONGEST_ITEM_NAME)
         yield CappedTextArea(text, limit=LONGEST_TEXT, placeholder="What is true", id="text")
 
     def compose_line(self, name: str, label: str, text: str, limit: int) -> ComposeResult:

@@ -22,7 +22,7 @@ from core.agents.bank.findings import (
     rejected_in_words,
     unproved_in_words,
 )
-from core.agents.bank.scan import Known, Part
+from core.agents.bank.scan import Known, ScanPart
 from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.segments import Context, repair_context
 from core.context.visibility import Knowledge
@@ -174,14 +174,14 @@ class _Work:
         await self._updated(changing)
         return self.sorter.made
 
-    def _contexts(self, part: Part) -> Iterator[Context]:
+    def _contexts(self, part: ScanPart) -> Iterator[Context]:
         setup = scan.setup_of(self.choice)
         if self.choice.style is PromptStyle.SMALL:
             yield from small_scan.contexts_of(setup, self.knowledge, part, self.known)
         else:
             yield scan.build_context(setup, self.knowledge, part, self.known)
 
-    async def _scanned(self, part: Part, text: str) -> tuple[Sorted, tuple[str, ...]]:
+    async def _scanned(self, part: ScanPart, text: str) -> tuple[Sorted, tuple[str, ...]]:
         """Return the proved findings, sorted, and notes on the unused ones."""
         found = self._findings(part, text)
         items, unproved = await asyncio.to_thread(items_of, found, self.source, self.now)
@@ -190,7 +190,7 @@ class _Work:
         result = await asyncio.to_thread(self.sorter.sort, items, near.similar)
         return result, (*unproved_in_words(unproved), *_noted(result))
 
-    def _findings(self, part: Part, text: str) -> list[Finding]:
+    def _findings(self, part: ScanPart, text: str) -> list[Finding]:
         if self.choice.style is PromptStyle.SMALL:
             return small_scan.read_small_scan(text, part, self.known)
         cast = {name.casefold(): slot for name, slot in self.known.cast.items()}
