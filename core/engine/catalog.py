@@ -16,7 +16,6 @@ from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.profile import without_models
 from core.domain.session.session import SessionSummary, title_from
 from core.engine.changes import moves
-from core.engine.decisions import tab1_commands
 from core.engine.services.save_points.service import SavePoints, title_with
 from core.engine.services.takes.branch import read_branch
 from core.engine.session.closed_session import ClosedSession
@@ -105,8 +104,7 @@ class SessionCatalog:
 
     async def retitle(self, session_id: SessionId, title: str) -> None:
         """Retitle a session; raise SessionLockedError when it is open in another window."""
-        closed = self.closed(session_id, "rename it there")
-        await closed.apply(lambda now: tab1_commands.retitle(now, title, self._clock()))
+        await self.closed(session_id, "rename it there").edits.retitle(title)
 
     async def branch(
         self, session_id: SessionId, at: int, *, title: str = "", script_key: str = ""

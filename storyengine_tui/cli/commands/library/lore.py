@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from core.domain.clock import utc_now
 from core.domain.session.profile import GENERAL
-from core.engine.decisions import lore_commands
 from core.engine.services.library.lorebooks import LoreKind
 from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.card_lore import LoreFile, read_lore_file
@@ -170,8 +168,7 @@ async def attach(name: Name, session: SessionArgument) -> None:
         book = await catalog.library.lore.find(name)
         was_there = book.name in {one.name for one in (await catalog.reader(session_id).load()).lore}
         copy = await catalog.library.lore.copy_of(book)
-        chapter = catalog.closed(session_id, "attach it there")
-        await chapter.apply(lambda now: lore_commands.attach(now, copy, utc_now()))
+        await catalog.closed(session_id, "attach it there").edits.attach_lore(copy)
         snapshot = await catalog.reader(session_id).load()
     [now] = [one for one in snapshot.lore if one.name == book.name]
     said = "Took over its current content" if was_there else "Attached"
@@ -185,7 +182,7 @@ async def detach(
 ) -> None:
     """Detach a lorebook from a chapter; what was played stays as it is."""
     async with closed_chapter(session, "detach it there") as chapter:
-        await chapter.apply(lambda now: lore_commands.detach(now, name, utc_now()))
+        await chapter.edits.detach_lore(name)
     say(f"Detached “{clean_line(name)}”.")
 
 
