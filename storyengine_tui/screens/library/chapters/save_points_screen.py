@@ -15,7 +15,7 @@ from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.shelf.title_modal import SlotNameModal
 from storyengine_tui.screens.shared.list_screen import ListScreen
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
-from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 
 NONE_TAKEN = "No save slots yet: the first is created when the chapter is locked. k saves one under a name."
 RESTORE_EFFECT = "Restore starts a new chapter where the slot was taken; this one stays as it is."
@@ -90,15 +90,14 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
         if slot is None or not slot.is_named:
             return
 
-        def drop(is_wanted: bool | None) -> None:
-            if is_wanted:
-                slots = self._workspace.require_engine().save_points
-                self.do(slots.drop(self._chapter.id, slot.number), then_reloads=True)
+        def drop() -> None:
+            slots = self._workspace.require_engine().save_points
+            self.do(slots.drop(self._chapter.id, slot.number), then_reloads=True)
 
         question = ConfirmModal(
             f"Delete the slot “{slot.label}”?", DELETE_EFFECT, confirm="Delete", is_destructive=True
         )
-        self.app.push_screen(question, drop)
+        ask_first(self.app, question, drop)
 
     @on(DataTable.RowHighlighted)
     def _update_footer(self) -> None:
