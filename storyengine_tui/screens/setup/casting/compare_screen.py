@@ -21,7 +21,7 @@ from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.widgets.banner import Banner
-from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
@@ -204,7 +204,7 @@ class CompareScreen(ListScreen[None, Compared]):
             "chapter. A card that it came from is kept as it is."
         )
         question = ConfirmModal("Put it into the library?", text, confirm="Put")
-        ask_first(self.app, question, lambda: self.do(self._put(row), then_reloads=True))
+        self.ask(question, lambda _: self._put(row))
 
     async def _put(self, row: Compared) -> None:
         begun = self._character
