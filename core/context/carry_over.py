@@ -8,6 +8,7 @@ The lines are within a budget of tokens, which is that of the second chapter of 
 Pinned lines count, and always go on.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -54,9 +55,17 @@ class Told:
 
 
 def label_in(session: Session, line: CarriedLine) -> Audience:
-    """Return which characters of a chapter may know a line: those who have a name that it is known to."""
+    """Return which characters of a chapter may know a line: those who have a name that it is known to.
+
+    In an older chapter two names may differ only in how accents are written: then they decide as written.
+    """
     keys = set(map(name_key, line.known_to))
-    return session.audience_of(slot for slot, name in session.roster if name_key(name) in keys)
+    called = Counter(name_key(name) for _, name in session.roster)
+    return session.audience_of(
+        slot
+        for slot, name in session.roster
+        if name_key(name) in keys and (called[name_key(name)] == 1 or name in line.known_to)
+    )
 
 
 def block_of(session: Session, lines: Iterable[CarriedLine]) -> tuple[MemoryBlock, ...]:

@@ -13,7 +13,6 @@ from core.domain.clock import Clock
 from core.domain.errors import RowRefusedError
 from core.domain.ids import ArtifactId, SessionId, new_uuid
 from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
-from core.domain.session.profile import without_models
 from core.domain.session.session import SessionSummary, title_from
 from core.engine.changes import moves
 from core.engine.services.save_points.service import SavePoints, title_with
@@ -21,7 +20,7 @@ from core.engine.services.takes.branch import read_branch
 from core.engine.session.closed_session import ClosedSession
 from core.engine.session.session_reader import SessionReader
 from core.exchange.library.library_marks import BookMark
-from core.exchange.session_copy import as_new_session
+from core.exchange.session_copy import as_new_session, choosing_no_models
 from core.exchange.session_export import ImportRefusedError, SessionBody, read_body, to_json
 from core.ledger.sums import LedgerEntry, entries_of
 from core.storage.changes import Changes
@@ -164,7 +163,8 @@ class SessionCatalog:
     async def import_body(self, body: SessionBody, *, is_trusted: bool = False) -> SessionId:
         """Store an exported session as a new one and return its id; existing sessions stay unchanged.
 
-        The models that its characters bring from a library are taken only of one that the GM trusts.
+        The models that its characters bring from a library, and those of calls that can be made again, are
+        taken only of one that the GM trusts.
 
         It becomes the last chapter of the book with the title of the one that it was in. Where another
         chapter has its title, “copy” is appended to it, and a number to that if needed.
@@ -176,8 +176,7 @@ class SessionCatalog:
         if any(one.id == body.session.id and one.is_readable for one in known):
             await self.save_points.create(body.session.id, "before an export of it was imported")
         if not is_trusted:
-            profiles = without_models(body.tab1.profiles)
-            body = replace(body, tab1=replace(body.tab1, profiles=profiles))
+            body = choosing_no_models(body)
         titles = {one.title for one in known}
         title = title_from(body.session.title, body.tab1.chapter, body.tab1.world)
         if title in titles:

@@ -9,7 +9,15 @@ from core.domain.bank.details import Details, QuoteDetails
 from core.domain.bank.item import Item, ItemOrigin
 from core.domain.errors import ErrorCode
 from core.domain.ids import ItemId, SessionId
-from core.domain.requests.request import Artifact, Request, RequestState
+from core.domain.requests.request import (
+    Artifact,
+    BackgroundRequest,
+    ReplyRequest,
+    Request,
+    RequestState,
+    SummaryRequest,
+)
+from core.domain.session.profile import without_models
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.story.condensed import CondensedMemory
 from core.domain.story.context_status import Statuses, of_canon
@@ -19,8 +27,10 @@ from core.domain.story.memory import MemoryBlock
 from core.domain.story.secret import Secret
 from core.exchange.session_export import SessionBody
 from core.storage.changes import Changes
+from core.storage.snapshot import is_kept_in_snapshot
 
 PUT_ASIDE: Final = "It was not done when this copy of the chapter was made; retry it if you still want it."
+_CHOOSING: Final = ReplyRequest | SummaryRequest | BackgroundRequest
 T = TypeVar("T", Event, MemoryBlock, CondensedMemory, NarrativeDraft, Request, Artifact, Item)
 
 
@@ -80,6 +90,16 @@ def as_new_session(body: SessionBody, session_id: SessionId, *, begins_work: boo
         items=_moved(body.items, session_id),
         accesses=body.accesses,
     )
+
+
+def choosing_no_models(body: SessionBody) -> SessionBody:
+    """Return a chapter that another wrote without the models that its characters and open calls ask for."""
+    requests = tuple(
+        replace(one, model="") if isinstance(one, _CHOOSING) and is_kept_in_snapshot(one) else one
+        for one in body.requests
+    )
+    tab1 = replace(body.tab1, profiles=without_models(body.tab1.profiles))
+    return replace(body, tab1=tab1, requests=requests)
 
 
 def _put_aside(request: Request) -> Request:

@@ -12,7 +12,15 @@ from core.context.segments import Context
 from core.context.window import WINDOW_NOTES, notes_of
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
-from core.domain.requests.request import Artifact, BackgroundRequest, Content, ReplyRequest, Request
+from core.domain.requests.request import (
+    NO_TOKENS,
+    Artifact,
+    BackgroundRequest,
+    Content,
+    ReplyRequest,
+    Request,
+    Usage,
+)
 from core.text.cleaning import clean
 
 log = logging.getLogger(__name__)
@@ -67,14 +75,20 @@ def agent_of(request: Request) -> int:
     return slot or request.spec.role.agent_id or 0
 
 
-def records_without_call(request: Request, error: StoryEngineError, now: datetime) -> CallRecords:
-    """Return the provenance of an attempt that failed without a call: every attempt is on record."""
+def records_without_call(
+    request: Request, error: StoryEngineError, now: datetime, query: CallRecords | None = None
+) -> CallRecords:
+    """Return the provenance of an attempt that failed without a call: every attempt is on record.
+
+    `query` is that of the query for its input, if one was made: it has the number of an unknown call.
+    """
+    query = query or CallRecords()
     artifact = Artifact(
         id=ArtifactId(new_uuid()),
         session_id=request.session_id,
         request_id=request.id,
         attempt=request.attempts,
-        call=UNKNOWN_CALL,
+        call=UNKNOWN_CALL + len(query.artifacts),
         agent_id=agent_of(request),
         provider="",
         model="",
@@ -82,11 +96,12 @@ def records_without_call(request: Request, error: StoryEngineError, now: datetim
         input_hash=_NOTHING_KNOWN.hash,
         input_ref=_NOTHING_KNOWN.hash,
         output_ref=None,
+        usage=NO_TOKENS if query.artifacts else Usage(),
         error_code=error.code,
         error_message=clean(error.message),
         created_at=now,
     )
-    return CallRecords((artifact,), (_NOTHING_KNOWN,))
+    return query + CallRecords((artifact,), (_NOTHING_KNOWN,))
 
 
 def input_contents(context: Context) -> tuple[Content, tuple[Content, ...]]:

@@ -17,6 +17,7 @@ from core.config.models.accounts import OWN, labelled
 from core.config.models.assignments import SCRIPT, ModelAssignments, setting_of
 from core.config.models.cast_models import look_up
 from core.config.models.model_config import ModelConfig
+from core.domain.agent_role import AgentRole
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
@@ -119,10 +120,17 @@ class ModelGateway:
             await asyncio.to_thread(look_up, self.choices, profiles, self._consent)
 
     async def forecast(self, *contexts: Context, choices: ModelAssignments) -> Decimal | None:
-        """Return what calls cost at most, in dollars, each given the answers before it; None if unknown."""
+        """Return what calls cost at most, in dollars, each given the answers before it; None if unknown.
+
+        A reply that only repeats something is asked for once more.
+        """
         chosen = [(context, choices.of(context.role, context.agent_id)) for context in contexts]
         amounts = await self.cashier.forecasts(self._planned(chosen))
-        known = [amount for amount in amounts if amount is not None]
+        known = [
+            amount * (2 if one.avoids_repeats and context.role is AgentRole.CHARACTER else 1)
+            for (context, one), amount in zip(chosen, amounts, strict=True)
+            if amount is not None
+        ]
         return sum(known, FREE) if len(known) == len(contexts) else None
 
     async def _following(self, following: Following) -> list[PlannedCall]:

@@ -49,6 +49,7 @@ class Spent(Protocol):
 class Reached:
     """A call that was refused: it could have passed a ceiling."""
 
+    request_id: RequestId
     what: str
     """`chapter` or `day`."""
     limit: Decimal
@@ -77,6 +78,7 @@ class _Entry:
 
     session_id: SessionId
     attempt: tuple[RequestId, int]
+    is_background: bool
     amount: Decimal
     ended: datetime | None = None
     """None while it runs."""
@@ -97,6 +99,7 @@ class CeilingGuard:
     _limits: dict[object, Decimal] = field(default_factory=dict)
     """Limits that the GM has agreed to, by session and by day."""
     _reached: dict[SessionId, tuple[object, Reached]] = field(default_factory=dict)
+    """Refused calls of the play, which the GM is asked about; work beside it goes without."""
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a call is checked, until it is counted."""
 
@@ -114,11 +117,13 @@ class CeilingGuard:
             if amount > FREE:
                 # Without an offset: that of now is not that of midnight on a day when the clocks change.
                 midnight = datetime.combine(self.clock().astimezone().date(), time()).astimezone()
-                asked = (amount, request.session_id, replies)
+                asked = (amount, request, replies)
                 await self._check(CHAPTER, self.ceilings.chapter, request.session_id, *asked)
                 await self._check(DAY, self.ceilings.day, midnight.date(), *asked, midnight)
-            self._reached.pop(request.session_id, None)
-            self._entries[artifact_id] = _Entry(request.session_id, (request.id, request.attempts), amount)
+            if (known := self.reached(request.session_id)) is not None and known.request_id == request.id:
+                del self._reached[request.session_id]
+            attempt, is_background = (request.id, request.attempts), request.spec.is_background
+            self._entries[artifact_id] = _Entry(request.session_id, attempt, is_background, amount)
 
     async def _check(
         self,
@@ -126,13 +131,13 @@ class CeilingGuard:
         ceiling: Decimal | None,
         key: object,
         forecast: Decimal,
-        session_id: SessionId,
+        request: Request,
         replies: int,
         since: datetime | None = None,
     ) -> None:
         if ceiling is None:
             return
-        of = session_id if what == CHAPTER else None
+        of = request.session_id if what == CHAPTER else None
         mine = {
             id: entry
             for id, entry in self._entries.items()
@@ -146,6 +151,7 @@ class CeilingGuard:
             return
         steps = ((spent + forecast) / ceiling).quantize(_ONE, rounding=ROUND_CEILING)
         reached = Reached(
+            request_id=request.id,
             what=what,
             limit=limit,
             spent=plain(spent),
@@ -153,7 +159,8 @@ class CeilingGuard:
             replies=replies,
             next_limit=plain(ceiling * steps),
         )
-        self._reached[session_id] = (key, reached)
+        if not request.spec.is_background:
+            self._reached[request.session_id] = (key, reached)
         raise StoryEngineError(
             ErrorCode.CEILING_REACHED,
             reached.sentence,
@@ -171,16 +178,21 @@ class CeilingGuard:
         self._entries.pop(artifact_id, None)
 
     def _forget_stored(self, request: Request) -> None:
-        """Forget the calls of earlier attempts in this session: an attempt is stored before the next."""
-        attempt = (request.id, request.attempts)
+        """Forget the calls of earlier attempts in this session: an attempt is stored before the next.
+
+        Those of work beside the play are stored before the next such work, and of the play before its next.
+        """
+        attempt, line = (request.id, request.attempts), (request.session_id, request.spec.is_background)
         self._entries = {
             id: entry
             for id, entry in self._entries.items()
-            if entry.session_id != request.session_id or entry.ended is None or entry.attempt == attempt
+            if (entry.session_id, entry.is_background) != line
+            or entry.ended is None
+            or entry.attempt == attempt
         }
 
     def reached(self, session_id: SessionId) -> Reached | None:
-        """Return why the newest call of a session was refused; None where it was not."""
+        """Return why a call of the play of a session was refused that was not made since; None for none."""
         found = self._reached.get(session_id)
         return None if found is None else found[1]
 

@@ -100,7 +100,7 @@ class QueueStore(SharedPlaces, Protocol):
     def subscribe(self, listener: Callable[[str], None]) -> None:
         """Call `listener` with each message between windows, while a chapter is open for writing here.
 
-        In a window that only reads, those of a pause alone.
+        In a window that only reads, those of a pause alone. Each begins with whether the queue is paused.
         """
 
     async def is_paused(self) -> bool:

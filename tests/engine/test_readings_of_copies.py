@@ -49,6 +49,17 @@ async def test_a_branch_reads_what_its_source_had_not_read_yet(store: PostgresSt
     assert len((await store.load(source)).background) == 2, "the source reads its own parts"
 
 
+async def test_a_part_that_waits_in_a_chapter_and_in_its_branch_is_paid_for_once(
+    store: PostgresStore,
+) -> None:
+    source = await played(store)
+    branched = await engine_on(store).branch(source, 5)
+    assert await read_in(store, source) == [FIRST, SECOND]
+    assert await read_in(store, branched) == []
+    assert [one.name for one in await store.bank.items(branched)] == ["The brass key"]
+    assert [one.prompts for one in await store.bank.readings(branched)] == [FIRST]
+
+
 async def test_what_was_read_before_a_branch_is_not_read_again_in_it(store: PostgresStore) -> None:
     source = await played(store)
     await read_in(store, source)
@@ -64,7 +75,8 @@ async def test_what_was_read_before_a_branch_is_not_read_again_in_it(store: Post
     early = await engine.branch(source, 4)
     assert [one.prompts for one in await store.bank.readings(early)] == [FIRST]
     async with window(store, scripted(scan(), REPLIES), early) as session:
-        await play(session, 2)
+        await done(session, await session.submit_prompt(Slot.RED, "Otherwise than before."))
+        await play(session, 1)
         await read(session)
         assert [one.prompts for one in await extractions(session)] == [FIRST, SECOND]
         assert len(await calls(session)) == 1

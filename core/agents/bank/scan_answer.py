@@ -30,6 +30,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
+from core.text.name_list import name_key
 from core.text.quotes import without_half_pairs
 
 LONGEST_SCANNED_NAME: Final = 80
@@ -127,8 +128,8 @@ def scan_schema(session: Session, events: Iterable[Event]) -> Schema:
 def read_scan(text: str, cast: Mapping[str, Slot]) -> list[Finding]:
     """Return what an answer found; entries that say nothing are passed over.
 
-    `cast` are the names, in lower case, that mean a character. Raise InvalidMemoryError for an answer that
-    has none of the lists.
+    `cast` are the names that mean a character, by their `name_key`. Raise InvalidMemoryError for an answer
+    that has none of the lists.
     """
     answer = read_object(text).value
     if not any(isinstance(answer.get(name), list) for name in _LISTS):
@@ -146,7 +147,7 @@ def _finding(entry: Mapping[str, object], details: Details, cast: Mapping[str, S
     prompt, words = entry.get("prompt"), line(entry, "words", LONGEST_QUOTE)
     if not isinstance(prompt, int) or isinstance(prompt, bool) or not words:
         return []
-    about = cast.get(line(entry, "who", LONGEST_SCANNED_NAME).casefold())
+    about = cast.get(name_key(line(entry, "who", LONGEST_SCANNED_NAME)))
     if about is None and isinstance(details, StateDetails | TraitDetails):
         return []
     text = line(entry, "text", LONGEST_TEXT)

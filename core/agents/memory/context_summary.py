@@ -17,6 +17,7 @@ from core.domain.story.memory import BlockType, TurnDelta
 from core.domain.story.transcript import in_order, render_events
 from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName
+from core.text.name_list import name_key
 from core.text.numbers import read_count
 
 OUTSIDER = 0
@@ -139,15 +140,15 @@ def _with_cast(actions: object, session: Session) -> object:
     if not isinstance(actions, list):
         return actions
     names = {slot.value: name for slot, name in session.roster}
-    slots = {name.casefold(): slot.value for slot, name in reversed(session.roster)}
+    slots = {name_key(name): slot.value for slot, name in reversed(session.roster)}
     placed: list[object] = []
     for action in actions:
         if not isinstance(action, Mapping):
             placed.append(action)
             continue
         number, name = _number(action.get("agent_slot")), action.get("name")
-        known = slots.get(name.strip().casefold()) if isinstance(name, str) else None
-        if known is not None and names.get(number or 0, "").casefold() != str(name).strip().casefold():
+        known = slots.get(name_key(name)) if isinstance(name, str) else None
+        if known is not None and name_key(names.get(number or 0, "")) != name_key(str(name)):
             number = known
         if number is not None:
             number = number if number in names else OUTSIDER

@@ -48,6 +48,13 @@ class Calls(Protocol):
     def call_records(self) -> CallRecords:
         """The provenance of all calls so far."""
 
+    @property
+    def query(self) -> CallRecords:
+        """The provenance of the query for an input, until the next call is made, which has it."""
+
+    def uncalled(self, error: StoryEngineError) -> CallRecords:
+        """Return the provenance of an attempt that ended after its query, before its first call."""
+
     async def make(
         self, context: Context, choice: ModelConfig | None = None, following: Following = nothing_follows
     ) -> CallResult:
@@ -138,7 +145,7 @@ class KindHandler(ABC, Generic[R, M]):
     """Whether `run` itself stores the provenance of each call at once."""
 
     async def carry_out(self, job: Job, request: R) -> tuple[M | Failed, CallRecords]:
-        """Return the outcome of `run`; answers were paid for, so a bug after a call keeps their provenance.
+        """Return the outcome of `run`; what was paid for keeps its provenance also behind a bug.
 
         Raises StorageError, and StoryEngineError (`LLM_CONTEXT_OVERFLOW`) when the input does not fit.
         """
@@ -146,10 +153,10 @@ class KindHandler(ABC, Generic[R, M]):
             return await self.run(job, request)
         except Exception as bug:
             records = job.calls.call_records
-            if self.stores_its_calls or not records.artifacts:
+            if self.stores_its_calls or not (records.artifacts or job.calls.query.artifacts):
                 raise
             error = failure_of(bug, f"request {request.id}")
-            return Failed(error), records.marked(error)
+            return Failed(error), records.marked(error) if records.artifacts else job.calls.uncalled(error)
 
     @abstractmethod
     async def run(self, job: Job, request: R) -> tuple[M | Failed, CallRecords]:
@@ -193,8 +200,11 @@ class EarlierAnswer:
 
 async def earlier_answers(store: SessionStore, request: RequestBase) -> Mapping[str, EarlierAnswer]:
     """Return the answers of earlier attempts of a request, by the hashes of their inputs."""
-    if request.attempts <= 1:
-        return {}
+    return await answers_to(store, request) if request.attempts > 1 else {}
+
+
+async def answers_to(store: SessionStore, request: RequestBase) -> Mapping[str, EarlierAnswer]:
+    """Return the answers to a request that are on record, by the hashes of their inputs."""
     artifacts = await store.artifacts(request.session_id, request_id=request.id)
     good = {
         artifact.input_hash: (artifact.output_ref, artifact.model)

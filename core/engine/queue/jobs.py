@@ -14,7 +14,7 @@ from core.engine.kinds.base import Job, Save, input_of
 from core.engine.recall.asking import Meaning
 from core.engine.recall.reading import BankReader
 from core.engine.sync.notifications import CallStarted, Notification, StreamRestarted, TextArrived
-from core.gateway.call_records import CallRecords
+from core.gateway.call_records import CallRecords, records_without_call
 from core.gateway.cancellation import Cancellation
 from core.gateway.cashier import Following, nothing_follows
 from core.gateway.embedding_service import Embedded, EmbeddingService
@@ -80,8 +80,8 @@ class _Calls:
     call_records: CallRecords = field(default_factory=CallRecords, init=False)
     """The provenance of all calls so far."""
     _count = 0
-    _queries: CallRecords = field(default_factory=CallRecords, init=False)
-    """Provenance of the calls for the query, which is stored with that of the next call."""
+    query: CallRecords = field(default_factory=CallRecords, init=False)
+    """Provenance of the call for the query, which is stored with that of the next call."""
 
     def config_of(self, context: Context) -> ModelConfig:
         """Return the configuration of the model for `context`."""
@@ -114,8 +114,8 @@ class _Calls:
             lambda text: self._publish(TextArrived(self._request.id, text)),
             following,
         )
-        result = replace(result, call_records=self._queries + result.call_records)
-        self._queries = CallRecords()
+        result = replace(result, call_records=self.query + result.call_records)
+        self.query = CallRecords()
         self.call_records += result.call_records
         return result
 
@@ -125,8 +125,12 @@ class _Calls:
         if model is None:
             return None
         made = await self._embeddings.embed_query(text, self._request, QUERY_CALL)
-        self._queries += made.call_records
+        self.query += made.call_records
         return None if made.vector is None else Meaning(made.vector, model, made.spans)
+
+    def uncalled(self, error: StoryEngineError) -> CallRecords:
+        """Return the provenance of an attempt that ended after its query, before its first call."""
+        return records_without_call(self._request, error, self.query.artifacts[-1].created_at, self.query)
 
     @property
     def embedding_model(self) -> str | None:

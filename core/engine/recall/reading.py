@@ -24,6 +24,7 @@ from core.context.bank import (
     this_chapter,
 )
 from core.domain.audience import Audience
+from core.domain.bank.item import Item
 from core.domain.bank.recall import Sought
 from core.domain.errors import StorageError
 from core.domain.ids import ItemId
@@ -80,7 +81,8 @@ class BankReader:
         else:
             chapters, drawn = await self._recalled(snapshot, slot, asked, limit)
         by_id = {chapter.session_id: chapter for chapter in chapters}
-        lines = [by_id[item.session_id].remembered(item, session) for item in drawn.states]
+        states = (item for item in drawn.states if not _is_of_other_take(item, session))
+        lines = [by_id[item.session_id].remembered(item, session) for item in states]
         # A state of an earlier chapter counts there still when a later chapter has replaced it.
         newest = {line.item.id for line in newest_states(lines, slot)}
         outdated = {line.item.id for line in lines if line.about is slot} - newest
@@ -132,6 +134,12 @@ class BankReader:
         if asked.embed is None or not await self._store.bank.can_recall_by_meaning():
             return None
         return await meaning_of(asked, events)
+
+
+def _is_of_other_take(item: Item, session: Session) -> bool:
+    """Whether an item was drawn from the take in whose place another is asked for: that one is not played."""
+    is_later = any(proof.prompt_index > session.prompt_index for proof in item.evidence)
+    return item.session_id == session.id and item.take is not None and is_later
 
 
 def _sheets_of(chapters: Sequence[BankChapter], slot: Slot) -> Sheets:

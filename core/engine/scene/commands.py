@@ -9,7 +9,7 @@ from core.agents.context_builder import ContextBuilder
 from core.domain.audience import EVERYONE, Audience
 from core.domain.dice import Roll
 from core.domain.errors import IllegalCommandError, LimitExceededError
-from core.domain.requests.request import ReplyRequest, Request
+from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
 from core.domain.session.profile import lines_of, problems_of_group_names
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
@@ -113,7 +113,10 @@ def scene_text(words: str) -> str:
 
 
 def set_status(snapshot: Snapshot, events: Sequence[Event], status: ContextStatus, now: datetime) -> Changes:
-    """Store whether models are sent these events from now on; what memory says of them already stays."""
+    """Store whether models are sent these events from now on; what memory says of them already stays.
+
+    A summary of them that is not done makes each of its deltas again: it may have others then.
+    """
     session = move(snapshot, snapshot.session, Command.SET_STATUS, now)
     changed = [event for event in events if status_of(event, snapshot.statuses) is not status]
     if not changed:
@@ -123,6 +126,9 @@ def set_status(snapshot: Snapshot, events: Sequence[Event], status: ContextStatu
         raise IllegalCommandError(
             f"A chapter has at most {MOST_STATUSES:,} lines marked always or never sent; nothing was changed."
         )
+    summaries = [one for one in snapshot.requests if isinstance(one, SummaryRequest)]
+    if any(event.summarised_with in one.prompts for one in summaries for event in changed):
+        session = replace(session, canon_version=session.canon_version + 1)
     return Changes(session_id=session.id, session=session, statuses=said)
 
 

@@ -7,11 +7,13 @@ from decimal import Decimal
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.domain.bank.item import Item
+from core.domain.errors import ErrorCode
 from core.domain.requests.cost import FREE
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.engine.kinds.narrative import kept_quotes
+from core.engine.recall.asking import RecallRequest
 from core.engine.recall.reading import BankReader
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
@@ -31,8 +33,11 @@ class Money:
 
     @property
     def reached(self) -> Reached | None:
-        """The call that was refused because it could pass a ceiling; None where the newest was not."""
-        return None if self._guard is None else self._guard.reached(self._writer.snapshot.session.id)
+        """The call that was refused because it could pass a ceiling, where it still waits for the GM."""
+        snapshot = self._writer.snapshot
+        found = None if self._guard is None else self._guard.reached(snapshot.session.id)
+        refused = {one.id for one in snapshot.requests if one.error_code is ErrorCode.CEILING_REACHED}
+        return found if found is not None and found.request_id in refused else None
 
     def go_on(self) -> None:
         """Raise the ceiling that was reached, as the GM has agreed."""
@@ -49,7 +54,10 @@ class Money:
         await self._gateway.look_up_models(profiles)
         choices = self._gateway.choices.for_cast(profiles)
         builder = self._builder.for_chapter(snapshot.prompt_blocks, profiles)
-        called = [snapshot.known_to(one, await self._bank.read(snapshot, one)) for one in (slot, *then)]
+        # By words alone: a service that makes vectors is not asked for a forecast.
+        asked = RecallRequest(text=text, recent_from=builder.recent_from(snapshot.session))
+        banks = [(one, await self._bank.read(snapshot, one, asked)) for one in (slot, *then)]
+        called = [snapshot.known_to(one, bank) for one, bank in banks]
         contexts = await asyncio.to_thread(lambda: [builder.character(known, text) for known in called])
         return await self._gateway.forecast(*contexts, choices=choices)
 

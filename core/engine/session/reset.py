@@ -48,6 +48,7 @@ async def reset_session(
     except BaseException:  # cancelled too: undo an incomplete reset
         with suppress(StoryEngineError):
             await writer.apply(lambda snapshot: _in_state(snapshot, before.state, clock()))
+            await store.archive(before.id, None)  # it may have been archived although the store was not heard
             await store.archive(fresh.session_id, clock())
             await store.purge(fresh.session_id)
         raise

@@ -87,6 +87,7 @@ def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot
         yield f"its title is not one line of at most {LONGEST_TITLE} characters"
     if not all(name and _is_line(name, limits.name) for name in session.names.values()):
         yield f"a name is not one line of at most {limits.name} characters"
+    # Names that differ only in how accents are written are refused since: older chapters may have them.
     if len({session.name_of(slot).casefold() for slot in Slot}) < len(Slot):
         yield "two characters have the same name"
     if session.slots not in [first_slots(count) for count in Slot]:

@@ -119,7 +119,7 @@ class QueryTexts:
     def meaning(self, vectors: Sequence[Vector]) -> tuple[Vector, ...]:
         """Return the vector of the query, then those of its spans, from the vectors of `every`."""
         by_text = dict(zip(self.every, vectors, strict=True))
-        return _mean([by_text[text] for text in self.clauses]), *(by_text[text] for text in self.spans)
+        return mean_of([by_text[text] for text in self.clauses]), *(by_text[text] for text in self.spans)
 
 
 def texts_of_query(text: str) -> QueryTexts:
@@ -130,7 +130,7 @@ def texts_of_query(text: str) -> QueryTexts:
     return QueryTexts(clauses, tuple(dict.fromkeys((*spans_of(text), *parts)))[:MOST_SPANS])
 
 
-def _mean(vectors: Sequence[Vector]) -> Vector:
+def mean_of(vectors: Sequence[Vector]) -> Vector:
     """Return the direction of the mean of some vectors; the first where they cancel out."""
     if len(vectors) > 1:
         summed = tuple(map(sum, zip(*vectors, strict=True)))

@@ -13,7 +13,9 @@ from core.text.graphemes import composed
 
 _WORD: Final = re.compile(r"[^\W\d_][^\W\d_]*(?:['’-][^\W\d_]+)*")
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
-_BEGINS: Final = re.compile(r"(?:^|[.!?:;…\n]|[—–]\s)[\s\"'“”‘’«»(]*$")
+_ENDS: Final = ".!?:;…"
+_DASHES: Final = "—–"
+_QUOTES: Final = "\"'“”‘’«»("
 _COUNTED: Final = """
 two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
 eighteen nineteen
@@ -72,9 +74,18 @@ class Vocabulary:
                 continue
             elif is_name or (
                 word[0].isupper()
-                and not ((is_paraphrase or key in _BEGINNINGS) and _BEGINS.search(text[: found.start()]))
+                and not ((is_paraphrase or key in _BEGINNINGS) and _is_at_beginning(text, found.start()))
             ):
                 yield word
+
+
+def _is_at_beginning(text: str, start: int) -> bool:
+    """Whether a word begins a sentence: only what is between it and the word before is looked at."""
+    place = start
+    while place and (text[place - 1].isspace() or text[place - 1] in _QUOTES):
+        place -= 1
+    gap, before = text[place:start], text[place - 1 : place]
+    return not before or "\n" in gap or before in _ENDS or (before in _DASHES and gap[:1].isspace())
 
 
 def _numbers_in(word: str) -> list[str]:

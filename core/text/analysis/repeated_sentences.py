@@ -52,12 +52,11 @@ def without_repeated_sentences(text: str, before: Iterable[str], source: str) ->
     Dialogue that occurs more often in `source` than in the text so far is kept, and so is a sentence with one
     of a pair of quotation marks.
     """
-    told: list[str] = []
+    told, said = _Words(), _Words(source)
     runs: set[tuple[str, ...]] = set()
     for sentence in (one for earlier in before for one in sentences_of(earlier)):
-        told += words_of(sentence)
+        told.add(sentence)
         runs |= _runs_of(sentence)
-    said = words_of(source)
     kept: list[str] = []
     dropped = 0
     for sentence in sentences_of(text):
@@ -66,13 +65,13 @@ def without_repeated_sentences(text: str, before: Iterable[str], source: str) ->
             len(own & runs) >= REPEATED_RUNS * max(1, len(own))
             and len(words_of(sentence)) >= LEAST_WORDS
             and _is_balanced(sentence)
-            and _times_said(sentence, said) <= _times_said(sentence, told)
+            and said.times(speeches := _speeches_of(sentence)) <= told.times(speeches)
         ):
             dropped += 1
             _end_paragraph(kept, sentence)
         else:
             kept.append(sentence)
-            told += words_of(sentence)
+            told.add(sentence)
             runs |= own
     return Shortened("".join(kept).rstrip(), dropped) if dropped else Shortened(text, 0)
 
@@ -112,13 +111,41 @@ def _is_balanced(sentence: str) -> bool:
     )
 
 
-def _times_said(sentence: str, source: list[str]) -> int:
-    """Return how often the speech in `sentence`, or all of it where it has none, occurs in `source`."""
+def _speeches_of(sentence: str) -> list[str]:
+    """Return the speech in `sentence`, or all of it where it has none, as runs that `_Words` counts."""
     speeches = [words_of(first or second) for first, second in _QUOTED.findall(sentence)]
-    wanted = [speech for speech in speeches if speech] or [words_of(sentence)]
-    return min(_count(speech, source) for speech in wanted)
+    return [f" {_joined(one)}" for one in [one for one in speeches if one] or [words_of(sentence)]]
 
 
-def _count(run: list[str], words: list[str]) -> int:
-    length = len(run)
-    return sum(words[at : at + length] == run for at in range(len(words) - length + 1) if words[at] == run[0])
+def _joined(words: Iterable[str]) -> str:
+    """Return words as one text, each with a space after it."""
+    return "".join(f"{word} " for word in words)
+
+
+class _Words:
+    """The words of a text that grows, in which each run of words is counted once."""
+
+    def __init__(self, text: str = "") -> None:
+        self._text = " "
+        self._counted: dict[str, tuple[int, int]] = {}
+        """The count of each run, and the place up to which it was counted."""
+        self.add(text)
+
+    def add(self, text: str) -> None:
+        """Add the words of a text at the end."""
+        self._text += _joined(words_of(text))
+
+    def times(self, runs: Iterable[str]) -> int:
+        """Return how often the rarest of some runs is there; those that overlap count."""
+        return min(map(self._times, runs))
+
+    def _times(self, run: str) -> int:
+        times, start = self._counted.get(run, (0, 0))
+        place = self._text.find(run, start)
+        while place >= 0:
+            times += 1
+            start = self._text.index(" ", place + 1)
+            # In a run that repeats itself no search begins: each would prepare for the whole of it.
+            place = start if self._text.startswith(run, start) else self._text.find(run, start)
+        self._counted[run] = times, max(start, len(self._text) - len(run) + 1)
+        return times

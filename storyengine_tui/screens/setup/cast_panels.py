@@ -27,6 +27,7 @@ from core.domain.session.profile import (
 from core.domain.slot import Slot, first_slots
 from core.library.characters.in_chapter import SharedField, profile_with
 from core.text.cleaning import clean_line, is_blank
+from storyengine_tui.screens.shared.background import remove
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.one_line import LineField
@@ -214,10 +215,9 @@ class CastPanels(Vertical):
 
     async def clear(self) -> None:
         """Remove every panel, before another session is shown."""
-        for panel in self._panels.values():
-            await panel.remove()
-        self._panels.clear()
+        panels, self._panels = self._panels, {}
         self.slot = Slot.RED
+        await remove(panels.values())
 
     @property
     def names(self) -> Mapping[Slot, str]:

@@ -1,5 +1,6 @@
 """A table over the chapter, with commands that run in the background and a banner for their errors."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -29,6 +30,10 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
 
     _table = getters.query_one(DataTable)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._reading = asyncio.Lock()
+
     def compose_list(self, table_id: str, empty: str) -> ComposeResult:
         """Compose the banner, the table, the text that replaces an empty table, and the row of keys."""
         yield Banner(id="trouble")
@@ -44,7 +49,7 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
     def on_mount(self) -> None:
         """Read the list."""
         self.first_field.focus()
-        self.do(self.reload())
+        self.read_again()
 
     def on_resize(self) -> None:
         """Adapt the widths of the columns."""
@@ -53,10 +58,10 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
 
     async def refit(self) -> None:
         """Show the list in another width."""
-        await self.reload()
+        await self.reread()
 
     async def reload(self) -> None:
-        """Read the list again, and pass it to `fill`."""
+        """Read the rows and pass them to `fill`; `reread` calls it, one reading at a time."""
 
     def fill(
         self,
@@ -105,9 +110,14 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
 
         self.app.push_screen(dialog, answered)
 
-    def reload_after(self, _: object) -> None:
-        """Read the list again, once a screen over it has closed."""
-        self.do(self.reload())
+    def read_again(self, _: object = None) -> None:
+        """Read the list again; also the callback of a screen over it that has closed."""
+        self.do(self.reread())
+
+    async def reread(self) -> None:
+        """Read the list again, after any reading before it: one that was slower would be shown last."""
+        async with self._reading:
+            await self.reload()
 
     def do(self, work: Awaitable[object], *, then_reloads: bool = False) -> None:
         """Do this in the background; show an error above the list."""
@@ -132,7 +142,7 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
         try:
             await work
             if then_reloads:
-                await self.reload()
+                await self.reread()
         except StoryEngineError as error:
             banner.show(error.message, hint=error.hint, actions=(DISMISS,))
         else:

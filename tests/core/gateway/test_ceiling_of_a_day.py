@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from core.domain.errors import ErrorCode
 from core.domain.ids import ArtifactId, SessionId, new_uuid
 from core.ledger.ceilings import CeilingGuard, Ceilings
 from core.ledger.prices import PriceBook
+from tests.core.gateway.embedding_way import beside_the_play
 from tests.core.gateway.test_costs_of_calls import FORECAST, OWN, SPENT, asked, call, gateway, service
 from tests.core.values.sessions import NOW
 from tests.store.in_memory.memory_store import MemoryStore
@@ -50,3 +52,15 @@ async def test_a_day_begins_at_midnight_also_when_the_clocks_change_in_it(
         )
     time.tzset()
     assert asked_for == [datetime(2026, 3, 28, 23, tzinfo=UTC)]
+
+
+async def test_a_call_beside_the_play_counts_until_it_is_stored_whatever_the_play_asks_for_meanwhile(
+    tmp_path: Path,
+) -> None:
+    way = gateway(service(), tmp_path, ceilings=Ceilings(chapter=FORECAST + SPENT))
+    beside = beside_the_play()
+    assert (await call(way, beside)).error is None
+    assert (await call(way)).error is None, "with what is spent it just reaches the ceiling"
+    refused = (await call(way, beside, 2)).error
+    assert refused is not None
+    assert refused.code is ErrorCode.CEILING_REACHED

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.config.consent import Consent
+from core.config.models.assignments import ModelAssignments
 from core.config.models.model_config import PromptStyle
 from core.context.segments import Context, plain
 from core.domain.agent_role import AgentRole
@@ -24,6 +25,7 @@ from core.ledger.prices import PriceBook, Quote
 from core.ledger.sums import LedgerEntry
 from core.providers.base import Completion, ProviderError, TextDelta
 from core.text.delimiters import SegmentName
+from tests.core.gateway.embedding_way import beside_the_play
 from tests.core.gateway.test_model_gateway import StepModel
 from tests.core.values.sessions import NOW, SESSION_ID, choice, choices
 from tests.store.in_memory.memory_store import MemoryStore
@@ -337,6 +339,20 @@ async def test_a_call_that_is_cancelled_while_its_cost_is_computed_counts_no_lon
     assert (await call(way, asked(SessionId(new_uuid())))).error is None
 
 
+async def test_the_forecast_of_a_reply_has_its_second_try_where_one_that_only_repeats_is_asked_again(
+    tmp_path: Path,
+) -> None:
+    way = gateway(service(), tmp_path)
+    once, again = [
+        await way.forecast(
+            CONTEXT,
+            choices=ModelAssignments({role: replace(CHOICE, avoids_repeats=avoids) for role in AgentRole}),
+        )
+        for avoids in (False, True)
+    ]
+    assert (once, again) == (FORECAST, 2 * FORECAST)
+
+
 async def test_the_gm_can_go_on_beyond_the_ceiling_by_as_much_again(tmp_path: Path) -> None:
     guard = CeilingGuard(Ceilings(chapter=Decimal("0.4")), MemoryStore().spent, lambda: NOW)
     way = gateway(service(), tmp_path)
@@ -350,6 +366,24 @@ async def test_the_gm_can_go_on_beyond_the_ceiling_by_as_much_again(tmp_path: Pa
     assert (await call(way)).error is None
     assert guard.reached(SESSION_ID) is None
     assert guard.reached(SessionId(new_uuid())) is None
+
+
+@pytest.mark.parametrize("other", ["beside, admitted", "beside, refused", "of the play, admitted"])
+async def test_another_call_changes_nothing_of_what_the_gm_is_asked_about_a_ceiling(
+    other: str, tmp_path: Path
+) -> None:
+    guard = CeilingGuard(Ceilings(chapter=FORECAST - Decimal("0.1")), MemoryStore().spent, lambda: NOW)
+    way = gateway(service(), tmp_path)
+    way.cashier = type(way.cashier)(PriceBook({"a-model": OWN}), guard, lambda: NOW)
+    assert (await call(way)).error is not None
+    reached = guard.reached(SESSION_ID)
+    cheap, dear = CHOICE.max_output_tokens // 2, CHOICE.max_output_tokens * 2
+    choice_of_it = replace(CHOICE, max_output_tokens=cheap if "admitted" in other else dear)
+    request = beside_the_play() if "beside" in other else asked()
+    made = await way.call(CONTEXT, choice_of_it, request, 1, Cancellation(), lambda _: None)
+    assert (made.error is None) is ("admitted" in other)
+    assert reached is not None
+    assert guard.reached(SESSION_ID) == reached
 
 
 async def test_a_call_that_was_cancelled_counts_no_longer(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from core.engine.services.save_points.service import SavePoints
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
 from core.gateway.lanes import Lane
+from core.providers.scripted.script import Entry, Fault, Script
 from db.store import PostgresStore
 from tests.core.values.sessions import waiting
 from tests.engine.windows import Recorder, create, done, play
@@ -99,6 +100,21 @@ async def test_branches_and_save_points_keep_it_and_a_file_brings_none_without_a
     for session_id in (session.id, branched, restored, trusted):
         assert (await store.load(session_id)).tab1.profiles == CAST
     assert (await store.load(await catalog.import_body(body))).tab1.profiles == {}
+
+
+async def test_a_file_chooses_no_model_for_a_call_that_is_made_again_without_a_yes(
+    store: PostgresStore,
+) -> None:
+    catalog = SessionCatalog(store, defaults_for("scripted"), label="here", clock=utc_now)
+    failing = Recorder(Script(reply=(Entry(fault=Fault.AUTH),)))
+    async with chapter(store, {}, failing) as (_, session):
+        await play(session, 1)
+        asked = await session.takes.reroll(model="near:other")
+        assert (await session.wait(asked)).has_failed
+    body = from_json(to_json(await read_body(store, session.id)))
+    for is_trusted, model in ((True, "near:other"), (False, "")):
+        imported = await store.load(await catalog.import_body(body, is_trusted=is_trusted))
+        assert [getattr(one, "model", None) for one in imported.requests] == [model]
 
 
 async def test_a_profile_without_a_model_is_stored_and_written_as_it_always_was(store: PostgresStore) -> None:

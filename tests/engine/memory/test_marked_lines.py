@@ -104,6 +104,28 @@ async def test_a_line_that_is_never_sent_is_neither_sent_nor_summarised_but_what
         assert (await line(store, session, 3)).text == "A new aside."
 
 
+@pytest.mark.parametrize("first", [NEVER, DEFAULT])
+async def test_a_summary_that_goes_on_after_a_failure_has_the_lines_that_are_sent_by_then(
+    first: ContextStatus, store: PostgresStore
+) -> None:
+    """Each delta of a chunk is stored as it is made, in the order of their audiences."""
+    failure = failing(RequestKind.SUMMARY, Fault.TIME_OUT, None, calls=(2,))
+    async with chapter(store, Recorder(Script(reply=(failure,))), chunk_size=3) as session:
+        await say(session, "Aloud.")
+        await say(session, "Between two.", heard_by=Audience.of((RED, ORANGE)))
+        aloud = await store.canon(session.id, first=1, last=1)
+        if first is NEVER:
+            await session.scene.set_status(aloud, NEVER)
+        await say(session, "To one.", heard_by=Audience.of((RED,)))
+        [failed] = session.snapshot.failed(SummaryRequest)
+        await session.scene.set_status(aloud, DEFAULT if first is NEVER else NEVER)
+        await done(session, await session.retry(failed.id))
+        told = [block.audience.slots for block in await store.blocks(session.id) if block.last == 3]
+        everyone = [Audience().slots] if first is NEVER else []
+        assert told == [*everyone, {RED, ORANGE}, {RED}]
+        assert from_json(to_json(await read_body(store, session.id)))
+
+
 async def test_a_chunk_of_which_nothing_is_sent_makes_an_empty_block_without_a_call(
     store: PostgresStore,
 ) -> None:

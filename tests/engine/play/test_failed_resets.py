@@ -35,3 +35,25 @@ async def test_a_reset_that_fails_once_the_new_chapter_is_stored_leaves_no_empty
     await session.aclose()
     assert [one.id for one in await engine.sessions()] == [session_id]
     assert not await engine.sessions(is_archived=True)
+
+
+class ArchivesUnheard(MemoryStore):
+    """A store that archives the session of a commit, and is gone before it says so."""
+
+    async def commit(self, changes: Changes, lease: Lease) -> None:
+        await super().commit(changes, lease)
+        if changes.session is not None and changes.session.archived_at is not None:
+            raise StorageError(ErrorCode.STORAGE_SAVE_FAILED)
+
+
+async def test_a_reset_that_is_stored_unheard_and_taken_back_leaves_the_chapter_on_its_list() -> None:
+    engine = Engine(ArchivesUnheard(), ScriptedProvider(), defaults_for("scripted"), label="here")
+    session_id = await engine.create()
+    session = await engine.open(session_id)
+    await session.edits.edit_tab1(Tab1Edit(title="The Lamp"))
+    with pytest.raises(StorageError):
+        await session.reset()
+    assert session.snapshot.session.archived_at is None
+    await session.aclose()
+    assert [one.id for one in await engine.sessions()] == [session_id]
+    assert not await engine.sessions(is_archived=True)

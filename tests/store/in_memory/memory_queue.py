@@ -25,16 +25,23 @@ class MemoryQueue:
 
     def __init__(self, shared: SharedQueue, sessions: dict[SessionId, Rows]) -> None:
         self._shared, self._sessions = shared, sessions
+        self._own: list[Callable[[str], None]] = []
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
         self._shared.listeners.append(listener)
+        self._own.append(listener)
+
+    def tell_pause(self) -> None:
+        """Tell this window, which begins to listen, whether the queue is paused."""
+        for listener in self._own:
+            listener(_pause(is_paused=self._shared.is_paused).payload)
 
     async def is_paused(self) -> bool:
         return self._shared.is_paused
 
     async def set_paused(self, *, is_paused: bool) -> None:
         self._shared.is_paused = is_paused
-        await self.send(QueueMessage(QueueSignal.PAUSED if is_paused else QueueSignal.RESUMED))
+        await self.send(_pause(is_paused=is_paused))
 
     async def send(self, message: QueueMessage) -> None:
         for listener in tuple(self._shared.listeners):
@@ -75,3 +82,7 @@ class MemoryQueue:
         calls = self._shared.calls.get(account, [])
         self._shared.calls[account] = [call for call in calls if call[0].id != request.id]
         await self.send(QueueMessage(QueueSignal.FREE, account=account))
+
+
+def _pause(*, is_paused: bool) -> QueueMessage:
+    return QueueMessage(QueueSignal.PAUSED if is_paused else QueueSignal.RESUMED)

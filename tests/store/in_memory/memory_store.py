@@ -122,7 +122,10 @@ class MemoryStore:
 
     async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
         rows = await self._rows(session_id)
-        return rows.holder or self.take(session_id, label)
+        if rows.holder is not None:
+            return rows.holder
+        self.queue.tell_pause()
+        return self.take(session_id, label)
 
     def take(self, session_id: SessionId, label: str) -> MemoryLease:
         """Take the writer's lock, whatever it takes: who has it is fenced out."""
@@ -290,6 +293,7 @@ class MemoryStore:
     async def _following(self, session_id: SessionId) -> AsyncIterator[AsyncIterator[bool]]:
         follower = (session_id, asyncio.Event(), set[SessionId]())
         self.database.followers.append(follower)
+        self.queue.tell_pause()
         try:
             yield _each(*follower[1:])
         finally:

@@ -9,7 +9,6 @@ where it was. Items that are stored meanwhile are part of it.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import add
 from typing import Final
 
 from core.domain.bank.item import Item
@@ -22,7 +21,7 @@ from core.engine.kinds.base import BackgroundHandler, Job
 from core.engine.kinds.outcome import Failed
 from core.engine.recall.texts import lacking_pieces
 from core.gateway.call_records import CallRecords
-from core.providers.embedding.base import unit
+from core.providers.embedding.base import mean_of
 
 MOST_IN_A_BATCH: Final = 64
 _BETWEEN_PARTS: Final = re.compile(r"[,;:、，；：]")
@@ -118,6 +117,6 @@ def meaning_of(item: Item, vectors: Mapping[str, Vector]) -> ItemVector | None:
         session_id=item.session_id,
         item_id=item.id,
         version=item.version,
-        vector=unit(map(add, said, about)),
+        vector=mean_of((said, about)),
         name_parts=(first, last),
     )

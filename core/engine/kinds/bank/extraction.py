@@ -37,12 +37,20 @@ from core.engine.changes.moves import provenance
 from core.engine.kinds.bank.nearest import EarlierBank, Neighbours, earlier_bank
 from core.engine.kinds.bank.requests import analysed_for, mark_of, named_by
 from core.engine.kinds.bank.sorting import Sorted, Sorter
-from core.engine.kinds.base import BackgroundHandler, EarlierAnswer, Job, called_with, earlier_answers
+from core.engine.kinds.base import (
+    BackgroundHandler,
+    EarlierAnswer,
+    Job,
+    answers_to,
+    called_with,
+    earlier_answers,
+)
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import input_hash, model_request
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
+from core.text.name_list import name_key
 
 Found = TypeVar("Found")
 Reading = Callable[[str], Awaitable[tuple[Found, tuple[str, ...]]]]
@@ -193,7 +201,7 @@ class _Work:
     def _findings(self, part: ScanPart, text: str) -> list[Finding]:
         if self.choice.style is PromptStyle.SMALL:
             return small_scan.read_small_scan(text, part, self.known)
-        cast = {name.casefold(): slot for name, slot in self.known.cast.items()}
+        cast = {name_key(name): slot for name, slot in self.known.cast.items()}
         return scan_answer.read_scan(text, cast)
 
     async def _matched(self, doubtful: Sequence[Comparison]) -> list[Comparison]:
@@ -247,7 +255,7 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
     await asyncio.to_thread(sorter.know_earlier, book.named, book.taken_out)
     choice, _ = called_with(job, AgentRole.CONTEXT_SUMMARY, None, request.model)
     return _Work(
-        asking=Asking(job, request, choice, await earlier_answers(job.store, request)),
+        asking=Asking(job, request, choice, await _answers(job, request)),
         neighbours=Neighbours(job, request, book, taken_out),
         choice=choice,
         knowledge=knowledge,
@@ -269,6 +277,18 @@ async def _work_of(job: Job, request: BackgroundRequest) -> _Work | None:
         sorter=sorter,
         now=request.updated_at,
     )
+
+
+async def _answers(job: Job, request: BackgroundRequest) -> Mapping[str, EarlierAnswer]:
+    """Return the answers of earlier attempts, and of the chapter that this one branches off.
+
+    There the same part may have been read since: an answer to the same input is not paid for twice.
+    """
+    answers, source = await earlier_answers(job.store, request), job.snapshot.session.branched_from
+    for one in () if source is None else await job.store.bank.readings(source):
+        if (one.prompts, one.audience) == (request.prompts, request.audience):
+            answers = {**await answers_to(job.store, one), **answers}
+    return answers
 
 
 async def _was_read(job: Job, request: BackgroundRequest) -> bool:

@@ -15,6 +15,7 @@ from core.engine.changes.moves import new_work
 from core.engine.queue.background import BackgroundWorker
 from core.engine.services.speaking.hints import Hint, HintRules, hints_of, unsettled
 from core.engine.sync.session_writer import SessionWriter
+from core.gateway.embedding_records import EMBEDDING_VERSION
 from core.storage.session_store import SessionStore
 
 MOST_ANSWERS: Final = 2 * len(Slot)
@@ -91,8 +92,8 @@ def with_wishes(hints: Sequence[Hint], answers: Mapping[Slot, str]) -> tuple[Hin
 
 
 def _is_current(call: Artifact, replies: Replies) -> bool:
-    """Whether a call was answered after the last reply of its character."""
-    if call.agent_id not in tuple(Slot):
+    """Whether a call, other than the query for its input, was answered after the character's last reply."""
+    if call.agent_id not in tuple(Slot) or call.prompt_version == EMBEDDING_VERSION:
         return False
     _, at = replies.get(Slot(call.agent_id), (0, None))
     return at is None or call.created_at > at

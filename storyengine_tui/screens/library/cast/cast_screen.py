@@ -122,7 +122,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         if not self.is_active:  # Enter came twice.
             return
         kept = KeptText.identity_of(character_id, self._workspace.paths.data)
-        self.app.push_screen(IdentityModal(self.library, now, kept), self.reload_after)
+        self.app.push_screen(IdentityModal(self.library, now, kept), self.read_again)
 
     def action_details(self) -> None:
         """Edit what is told of the character under the cursor, its other names and groups."""
@@ -133,12 +133,12 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         async def store(changed: LibraryCharacter) -> None:
             await self.library.edit(row, changed)
 
-        ask_first(self.app, DetailsModal(row, store), lambda: self.do(self.reload()))
+        ask_first(self.app, DetailsModal(row, store), self.read_again)
 
     def action_nature(self) -> None:
         """Edit the traits and topics of the character under the cursor."""
         if self.chosen is not None:
-            self.app.push_screen(NatureScreen(self.library, self.chosen), self.reload_after)
+            self.app.push_screen(NatureScreen(self.library, self.chosen), self.read_again)
 
     def action_pause(self) -> None:
         """Pause the character under the cursor, after asking until when; resume one that is paused."""
@@ -167,7 +167,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
 
     def _show_proposals(self, row: LibraryCharacter) -> None:
         library = self._workspace.require_engine().library.proposals
-        self.app.push_screen(ProposalsScreen(library, row.id, row.name), self.reload_after)
+        self.app.push_screen(ProposalsScreen(library, row.id, row.name), self.read_again)
 
     def action_gaps(self) -> None:
         """Ask a model what the character under the cursor lacks; the open chapter records the call."""
@@ -184,7 +184,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
             await answered(session, [asked])
         finally:
             self.say(self.LISTED)
-        await self.reload()
+        await self.reread()
         if self.is_active:
             self._show_proposals(row)
 

@@ -136,7 +136,7 @@ class NatureScreen(ListScreen[None, Nature]):
         async def store(made: Nature) -> None:
             await self._library.change(self._character.id, lambda one: with_item(one, made, begun))
 
-        ask_first(self.app, NatureModal(item, store, is_new=begun is None), lambda: self.do(self.reload()))
+        ask_first(self.app, NatureModal(item, store, is_new=begun is None), self.read_again)
 
     def action_delete(self) -> None:
         """Delete what is under the cursor, after a question."""

@@ -81,7 +81,7 @@ class ChapterShelf(ShelfScreen[Row]):
             if is_restored:
                 self.dismiss()
             else:
-                self.do(self.reload())
+                self.read_again()
 
         if self.chapter is not None and self.is_readable():
             self.app.push_screen(SavePointsScreen(self._workspace, self.chapter), close)

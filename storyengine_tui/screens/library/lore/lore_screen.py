@@ -75,4 +75,4 @@ class LoreScreen(KeptShelf[KeptLorebook]):
         """Edit the entries of the lorebook under the cursor."""
         row = self.chosen
         if row is not None and not self._shows_archived and self.is_active:
-            self.app.push_screen(LorebookScreen(self._workspace, row), self.reload_after)
+            self.app.push_screen(LorebookScreen(self._workspace, row), self.read_again)

@@ -164,7 +164,7 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
         with self._session.listen() as listener:
             async for notification in listener:
                 if isinstance(notification, PromptBlocksChanged | WriterChanged):
-                    await self.reload()
+                    await self.reread()
 
     async def reload(self) -> None:
         """Show the blocks as they are stored."""

@@ -147,7 +147,7 @@ class ShelfScreen(ListScreen[None, Row]):
     def action_switch(self, shows_archived: bool) -> None:
         """Show what is archived, or the others again."""
         self._shows_archived = shows_archived
-        self.do(self.reload())
+        self.read_again()
 
     @property
     def is_any_listed(self) -> bool:

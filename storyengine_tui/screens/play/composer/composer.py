@@ -16,6 +16,7 @@ from core.domain.slot import Slot, slot_after
 from storyengine_tui.screens.play.composer.prompt_area import PromptArea, Send
 from storyengine_tui.screens.play.play_view import PlayView, numbered
 from storyengine_tui.screens.play.scene.hearing_view import USUAL, Delivery, hearers_text, joined
+from storyengine_tui.screens.shared.background import remove
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher, SlotEntries
@@ -82,10 +83,9 @@ class Composer(Vertical):
 
     async def dismiss_cast(self) -> None:
         """Remove the panels: the chapter is not played yet."""
-        for area in self._areas.values():
-            await area.remove()
-        self._areas, self._roster = {}, ()
+        areas, self._areas, self._roster = self._areas, {}, ()
         self._kept, self._chosen = None, {}
+        await remove(areas.values())
 
     def is_cast_of(self, session: Session) -> bool:
         """Whether the panels are those of the characters of `session`, under their names."""

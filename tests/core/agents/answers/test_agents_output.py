@@ -387,3 +387,12 @@ def test_a_summary_may_have_four_times_its_source_and_two_thousand_characters_an
     assert length == 4 * source + 2_000
     assert parsed(memory, source=source).too_long == ()
     assert parsed(memory, source=source - 1).too_long != ()
+
+
+def test_an_action_is_the_characters_however_the_accents_of_its_name_are_written() -> None:
+    cast = session(names={Slot.RED: "Zoe\u0308"})
+    action = {"agent_slot": None, "name": "ZO\u00cb", "did": "ran", "intent": "", "result": ""}
+    answer = changed(character_actions=[action])
+    made: Any = context_summary.parse(answer, cast, CHUNK, 2_000, PromptStyle.FULL).payload
+    placed = made["character_actions"][0]
+    assert (placed["agent_slot"], placed["name"]) == (Slot.RED.value, "Zoe\u0308")

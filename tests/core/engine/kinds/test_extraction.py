@@ -227,6 +227,16 @@ async def test_a_newer_state_takes_the_place_of_the_older_one_in_its_characters_
         assert "CHARACTER_SHEET" not in other
 
 
+async def test_a_state_belongs_to_its_character_however_the_accents_of_its_name_are_written() -> None:
+    made = room(
+        scan(states=[wound(1, "The arm bleeds.", who="ZO\u00cb")]), other_names={Slot.RED: "Zoe\u0308"}
+    )
+    async with made.opened() as session:
+        await play(session, "1?", "2?", "3?")
+        await read(session)
+        assert [one.about for one in await items(session)] == [Slot.RED]
+
+
 async def test_what_is_newer_than_the_words_of_the_gm_is_added_beside_them() -> None:
     later = fact(prompt=4, text="The brass key is gone.")
     made = room(

@@ -13,10 +13,10 @@ from core.config.models.accounts import accounts_of
 from core.config.models.embedding import choose_embedding
 from core.config.sections import EmbeddingSettings, ProfileSettings
 from core.domain.audience import EVERYONE, Audience
-from core.domain.bank.details import FactDetails, QuoteDetails
+from core.domain.bank.details import Aspect, FactDetails, QuoteDetails, StateDetails
 from core.domain.bank.item import Item, Validation
 from core.domain.bank.pieces import pieces_of
-from core.domain.errors import ErrorCode
+from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ItemId, new_uuid
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
@@ -33,6 +33,7 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification
 from core.gateway.cancellation import Cancellation
 from core.gateway.embedding_service import Embedded, EmbeddingPlan
+from core.ledger import sums
 from core.providers.base import ProviderError
 from core.providers.embedding.base import Embedding
 from core.providers.embedding.scripted import ScriptedEmbedder
@@ -41,7 +42,7 @@ from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.delimiters import SegmentName
 from tests.core.rooms.room import Room
-from tests.core.rooms.takes_model import play, room
+from tests.core.rooms.takes_model import done, play, room
 from tests.core.values.bank import fact
 from tests.core.values.sessions import NOW
 
@@ -75,12 +76,12 @@ async def played(scene: Room, *items: Item) -> AsyncIterator[SessionHandle]:
         yield session
 
 
-async def section_of(session: SessionHandle) -> str:
-    """Return the section of the newest reply's input."""
+async def section_of(session: SessionHandle, section: SegmentName = SegmentName.RECALLED) -> str:
+    """Return a section of the newest reply's input."""
     newest = [one for one in await session.reads.artifacts() if one.agent_id == RED and one.call == 1][-1]
     stored = await session._store.contents(session.id, [newest.input_ref])
     manifest = json.loads(stored[newest.input_ref])
-    [*found] = [part for _, name, part in manifest if name == SegmentName.RECALLED]
+    [*found] = [part for _, name, part in manifest if name == section]
     texts = await session._store.contents(session.id, found)
     return "".join(texts.values())
 
@@ -211,6 +212,38 @@ async def test_a_search_has_vectors_made_of_the_texts_of_the_chapter_once() -> N
         asked = len(await embeddings(session))
         await session.prepare_search()
         assert len(await embeddings(session)) == asked, "each has its vector"
+
+
+async def test_a_query_is_on_record_also_where_its_input_does_not_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def does_not_fit(*_: object) -> object:
+        raise StoryEngineError(ErrorCode.LLM_CONTEXT_OVERFLOW)
+
+    async with played(keeping(makes_vectors=True), fact(1, prompt_index=1)) as session:
+        await settled(session)
+        monkeypatch.setattr("core.agents.character.build_context", does_not_fit)
+        request = await session.wait(await session.submit_prompt(RED, "Where did you put the brass key?"))
+        assert request.error_code is ErrorCode.LLM_CONTEXT_OVERFLOW
+        query, failed = [one for one in await session.reads.artifacts() if one.request_id == request.id]
+        assert (query.call, query.error_code, query.prompt_version) == (0, None, "embedding@1")
+        assert (failed.call, failed.error_code) == (1, ErrorCode.LLM_CONTEXT_OVERFLOW)
+        assert sums.LedgerEntry("", 1, failed, request, "").amount == 0
+
+
+async def test_another_take_knows_nothing_that_the_one_in_its_place_did_to_the_character() -> None:
+    """Its block of memory is withdrawn first; what was drawn from it stays until the new take counts."""
+    scene = keeping()
+    cut = replace(fact(1, prompt_index=6), details=StateDetails(aspect=Aspect.WOUND), about=RED)
+    limp = replace(cut, id=ItemId(new_uuid()), name="Limp", text="Her leg hurts.")
+    limp = replace(limp, evidence=(replace(cut.evidence[0], prompt_index=5),))
+    async with scene.opened() as session:
+        await play(session, *OLD[:6])
+        await scene.store.bank.put([replace(one, session_id=session.id) for one in (cut, limp)])
+        await done(session, await session.takes.reroll())
+        sheet = await section_of(session, SegmentName.CHARACTER_SHEET)
+        assert cut.text not in sheet
+        assert limp.text in sheet
 
 
 class Breaking(ScriptedEmbedder):

@@ -192,6 +192,7 @@ KEPT: dict[str, Whole] = {
     "every limit at one": at_setup(limits=Limits(**dict.fromkeys(asdict(LIMITS), 1)), names={Slot.RED: "K"}),
     "the longest texts": at_setup(LONGEST, title="t" * LONGEST_TITLE, definition="d" * LIMITS.definition),
     "the longest name": at_setup(names={Slot.RED: "n" * LIMITS.name}),
+    "two names of an older chapter": at_setup(names={Slot.RED: "Zo\u00eb", Slot.BLUE: "Zoe\u0308"}),
     "the longest chapter": at_setup(target_words=LIMITS.draft_words),
     "the shortest chapter": at_setup(target_words=1),
     "a full composer": replace(at_setup(), unsent={Slot.RED: "u" * LIMITS.prompt * 50}),

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 import sys
+import threading
 import zipfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -81,6 +82,28 @@ async def test_parts_that_arrived_are_not_fetched_again(paths: Paths) -> None:
         await fetch(entry(), paths, nothing, registry.download)
     file = await fetch(entry(), paths, nothing, registry.download)
     assert registry.asked == [0, 1, 1, 2]
+    assert file.read_bytes() == CONTENT
+
+
+async def test_a_folder_that_pip_removes_while_it_is_counted_breaks_nothing_off(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry, is_looked_at, scan = Registry(), threading.Event(), os.scandir
+
+    def scandir(folder: Any) -> Any:
+        if str(folder).endswith("pip-unpack"):
+            is_looked_at.set()
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+        return scan(folder)
+
+    async def unpack_first(directory: Path) -> None:
+        (directory / "pip-unpack").mkdir()
+        assert await asyncio.to_thread(is_looked_at.wait, 30)
+        await registry.download(requirement(0), directory)
+
+    registry.faults[0] = unpack_first
+    monkeypatch.setattr(os, "scandir", scandir)
+    file = await fetch(entry(), paths, nothing, registry.download)
     assert file.read_bytes() == CONTENT
 
 

@@ -1,5 +1,7 @@
 """Sentences that a text already has are dropped; all else of it stays as it was."""
 
+from time import thread_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,3 +109,12 @@ def test_what_is_kept_is_in_order_and_has_each_long_sentence_once(sentences: lis
         long = [one for one in long if len(one) >= LEAST_WORDS]
         assert len(long) == len(set(long))
     assert kept(short) == short
+
+
+def test_a_long_text_that_repeats_itself_is_shortened_at_once() -> None:
+    laughter = f"Now {'ha ' * 3_000}said Joss. "
+    text = f"{laughter * 10}{f'{DOOR} ' * 3_000}"
+    began = thread_time()
+    assert kept(text, source=text * 3) == text, "its dialogue is in the source as often"
+    assert kept(text, source="ha " * 100_000).count(DOOR) == 1
+    assert thread_time() - began < 3

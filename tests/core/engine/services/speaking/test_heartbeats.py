@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from core.domain.ids import ArtifactId, new_uuid
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
@@ -19,6 +20,7 @@ from core.engine.services.speaking.hints import Hint, HintRules, hints_of
 from core.engine.session.session_handle import SessionHandle
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, ScriptMatch
+from core.storage.changes import Changes
 from tests.core.rooms.room import Room
 from tests.core.rooms.takes_model import play, room
 from tests.core.values.sessions import NOW, session
@@ -179,6 +181,21 @@ async def test_an_answer_is_of_the_silence_in_which_it_was_given() -> None:
         later = {ORANGE: (2, first.created_at + timedelta(seconds=1))}
         assert ORANGE not in await answers_of(scene.store, session.id, later)
         assert await answers_of(scene.store, session.id, {}) == {ORANGE: WISH, YELLOW: WISH}
+
+
+async def test_a_query_of_the_memory_bank_is_no_answer() -> None:
+    """Its call may have been put back behind it, so that the character is asked again."""
+    scene = watched(asks())
+    async with scene.opened() as session:
+        await session.scene.set_hint(2)
+        await play(session, "Who is there?", "And now?")
+        await looked(session)
+        [call] = [call for call in await session.reads.artifacts() if call.agent_id == ORANGE]
+        query = replace(
+            call, id=ArtifactId(new_uuid()), attempt=2, call=0, output_ref=None, prompt_version="embedding@1"
+        )
+        await session._writer.apply(lambda _: Changes(session_id=session.id, artifacts=(query,)))
+        assert (await answers_of(scene.store, session.id, {}))[ORANGE] == WISH
 
 
 def test_what_a_model_says_is_one_short_line() -> None:

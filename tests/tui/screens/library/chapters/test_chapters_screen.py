@@ -1,5 +1,7 @@
 """The chapter list: open, new, title, archive, restore, purge with a second question."""
 
+import asyncio
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -9,6 +11,7 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
+from core.domain.session.session import SessionSummary
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.chapters.chapter_shelf import CANNOT_OPEN
 from storyengine_tui.screens.library.chapters.chapters_screen import ChaptersScreen
@@ -95,6 +98,26 @@ async def test_the_keys_of_the_list_and_of_the_archive_fit_into_80_columns(deskt
         assert "v Archived" not in screen_text(pilot.app)
         await pilot.press("v")
         await until(pilot, lambda: "v Archived" in screen_text(pilot.app))
+
+
+async def test_the_list_asked_for_last_is_shown_where_the_one_before_was_read_more_slowly(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.window(make_two) as (pilot, app):
+        screen = await listed(pilot)
+        engine, may_go_on = app.workspace.require_engine(), asyncio.Event()
+        read = engine.sessions
+
+        async def slowly(*, is_archived: bool = False) -> Sequence[SessionSummary]:
+            if is_archived:
+                await may_go_on.wait()
+            return await read(is_archived=is_archived)
+
+        monkeypatch.setattr(engine, "sessions", slowly)
+        await pilot.press("v", "v")
+        may_go_on.set()
+        await app.workers.wait_for_complete([one for one in app.workers if one.group == "list"])
+        assert len(rows(screen)) == 2
 
 
 async def test_a_chapter_that_cannot_be_read_is_listed_and_archived_and_the_others_are_shown(

@@ -1,0 +1,38 @@
+"""What the GM is asked about a ceiling, while a call that was refused at it waits."""
+
+from decimal import Decimal
+
+import pytest
+
+from core.domain.requests.cost import UnitPrices
+from core.ledger.ceilings import Ceilings
+from core.ledger.prices import PriceBook
+from tests.core.engine.recall.test_recall import keeping, played
+from tests.core.engine.services.speaking.test_several_replies import RED, paid
+from tests.core.values.bank import fact
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_prompt_that_is_withdrawn_at_a_ceiling_is_not_asked_about_any_more() -> None:
+    async with paid(Ceilings(chapter=Decimal("0.000001"))) as (_, session, _):
+        refused = await session.wait(await session.submit_prompt(RED, "Who is there?"))
+        assert session.money.reached is not None
+        await session.withdraw(refused.id)
+        assert session.money.reached is None
+
+
+async def test_the_forecast_of_a_prompt_has_what_its_input_recalls_of_the_memory_bank() -> None:
+    scene = keeping()
+    prices = dict.fromkeys(
+        (one.model for one in scene.choices.values()), UnitPrices(input=Decimal(1), output=Decimal(0))
+    )
+    scene.options = {"prices": PriceBook(prices)}
+    asked = "Where did you put the brass key?"
+    async with played(scene) as session:
+        before = await session.money.of_prompt(RED, asked)
+        await scene.store.bank.put([fact(session_id=session.id, prompt_index=1)])
+        after = await session.money.of_prompt(RED, asked)
+        assert before is not None
+        assert after is not None
+        assert after > before
