@@ -17,7 +17,7 @@ from core.domain.bank.details import (
     TraitDetails,
     texts_of,
 )
-from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, Item
+from core.domain.bank.item import LONGEST_ITEM_NAME, LONGEST_TEXT, Item
 from core.domain.errors import StoryEngineError
 from core.domain.ids import EventId, ItemId, SessionId
 from core.domain.session.session import Session
@@ -103,7 +103,7 @@ def _edit(name: str, text: str, details: Details, share: float) -> None:
         assert clean_line(after.name) == after.name, "a name that is not clean got in"
         assert clean(after.text) == after.text, "a text that is not clean got in"
         assert all(clean_line(one) == one for one in texts_of(after.details)), "a detail that is not clean"
-        assert 0 < len(after.name) <= LONGEST_NAME
+        assert 0 < len(after.name) <= LONGEST_ITEM_NAME
         assert 0 < len(after.text) <= LONGEST_TEXT
         assert not is_blank(after.name), "an item without a name"
         assert not is_blank(after.text), "an item without a text"

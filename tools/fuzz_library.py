@@ -19,7 +19,7 @@ from core.library.characters.checks import problems_of
 from core.library.characters.from_card import card_with, character_of
 from core.library.json_document import parse_json
 from core.library.lore.activation.scanner import LoreScanner
-from core.library.lore.activation.scene import ActivationInput, Message, ScannedBook, ScanSettings
+from core.library.lore.activation.scene import ActivationInput, ScannedBook, ScannedMessage, ScanSettings
 from core.library.lore.book import Lorebook
 from core.library.lore.edits import with_entry
 from core.library.lore.readers import read_lorebook
@@ -131,7 +131,9 @@ def _check_book(book: Lorebook) -> None:
         assert len(again.entries) == len(book.entries), "an entry is lost"
         assert write_lorebook(again, format_).text == document.text, "written again it is not the same"
         write_lorebook(book, format_)
-    said = [Message(number, entry.content[:500]) for number, entry in enumerate(book.entries[:20], start=1)]
+    said = [
+        ScannedMessage(number, entry.content[:500]) for number, entry in enumerate(book.entries[:20], start=1)
+    ]
     settings = ScanSettings(scan_depth=10, budget=2_000, is_recursive=True, min_activations=2)
     activation = LoreScanner(len).activate(
         [ScannedBook(book)], ActivationInput(messages=said, seed="fuzz"), settings

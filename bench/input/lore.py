@@ -27,7 +27,7 @@ from core.domain.session.lore import ChapterLorebook
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.library.lore.activation.scanner import LoreScanner
-from core.library.lore.activation.scene import ActivationInput, Message, ScannedBook, ScanSettings
+from core.library.lore.activation.scene import ActivationInput, ScannedBook, ScannedMessage, ScanSettings
 from core.library.lore.book import Lorebook, LoreEntry
 
 ENTRIES = 10_000
@@ -67,7 +67,7 @@ def book(chance: random.Random, count: int = ENTRIES) -> Lorebook:
     return Lorebook(entries=tuple(entries))
 
 
-def messages(chance: random.Random, lore: Lorebook, count: int, of: int = MESSAGES) -> list[Message]:
+def messages(chance: random.Random, lore: Lorebook, count: int, of: int = MESSAGES) -> list[ScannedMessage]:
     """Return prose in which every twentieth word is a key; `of` messages together have all characters."""
     found = []
     for number in range(count):
@@ -75,7 +75,7 @@ def messages(chance: random.Random, lore: Lorebook, count: int, of: int = MESSAG
         while sum(map(len, words)) + len(words) < CHARACTERS // of:
             entry = chance.choice(lore.entries)
             words.append(entry.keys[0] if chance.random() < 0.05 else chance.choice(_PROSE))
-        found.append(Message(number + 1, " ".join(words)))
+        found.append(ScannedMessage(number + 1, " ".join(words)))
     return found
 
 
@@ -93,7 +93,7 @@ def naive_keys(lore: Lorebook) -> list[tuple[str, str | re.Pattern[str]]]:
     return found
 
 
-def naive(keys: Sequence[tuple[str, str | re.Pattern[str]]], scanned: Sequence[Message]) -> set[str]:
+def naive(keys: Sequence[tuple[str, str | re.Pattern[str]]], scanned: Sequence[ScannedMessage]) -> set[str]:
     """Return the entries with a key in the text, each key looked for in all of it."""
     text = "\n".join(message.text for message in scanned).lower()
     found: set[str] = set()
@@ -103,7 +103,7 @@ def naive(keys: Sequence[tuple[str, str | re.Pattern[str]]], scanned: Sequence[M
     return found
 
 
-def alike(runs: int) -> tuple[dict[int, Lorebook], list[Message]]:
+def alike(runs: int) -> tuple[dict[int, Lorebook], list[ScannedMessage]]:
     """Return books of each size in which the same entries are active, and messages for `runs` prompts.
 
     One entry in ten has an expression with two choices.
@@ -220,7 +220,7 @@ def figures(runs: int = 30) -> list[Figure]:
     ]
 
 
-def _in_play(lore: Lorebook, said: Sequence[Message], runs: int) -> float:
+def _in_play(lore: Lorebook, said: Sequence[ScannedMessage], runs: int) -> float:
     """Return the milliseconds that lore adds to the input of a character in a chapter that goes on."""
     attached = ChapterLorebook(
         name="Harbour",

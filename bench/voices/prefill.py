@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from core.agents.character import strip_speaker_name, trim_small_reply
-from core.providers.base import Completion, Message, ModelRequest, Provider, TextDelta
+from core.providers.base import ChatMessage, Completion, ModelRequest, Provider, TextDelta
 
 PREFILLS: Final = {"name": "{name}:", "quote": '"', "i": "I"}
 """Beginnings of a reply, by the name of the option; `{name}` stands for the character's name."""
@@ -67,7 +67,7 @@ class ComparingProvider:
 
     async def _answer(self, request: ModelRequest, beginning: str) -> Answer:
         text, is_unfinished = beginning, False
-        begun = (Message("assistant", beginning),) if beginning else ()
+        begun = (ChatMessage("assistant", beginning),) if beginning else ()
         prefilled = replace(request, messages=(*request.messages, *begun))
         async with aclosing(self._provider.stream(prefilled)) as items:
             async for item in items:

@@ -81,7 +81,7 @@ class PasswordGate:
     def _refuse(self, wait: float) -> None:
         if wait > 0:
             raise PasswordRefusedError(
-                f"The last password was wrong; wait {in_words(wait)}, then try again.", wait
+                f"The last password was wrong; wait {delay_in_words(wait)}, then try again.", wait
             )
 
     def check(self, password: SecretStr) -> None:
@@ -93,7 +93,7 @@ class PasswordGate:
             self._note(wrong, self._clock())
         if not self._is_right(password):
             delay = delay_after(wrong)
-            raise PasswordRefusedError(f"That is not the password; wait {in_words(delay)}.", delay)
+            raise PasswordRefusedError(f"That is not the password; wait {delay_in_words(delay)}.", delay)
         self._file.unlink(missing_ok=True)
 
     def _is_right(self, password: SecretStr) -> bool:
@@ -126,7 +126,7 @@ def delay_after(wrong: int) -> float:
     return min(LONGEST_DELAY, 2.0 ** min(wrong - 1, 30)) if wrong > 0 else 0.0
 
 
-def in_words(seconds: float) -> str:
+def delay_in_words(seconds: float) -> str:
     """Return a delay as a GM reads it; never less than a second."""
     whole = max(1, round(seconds))
     return f"{whole} s" if whole < 120 else f"{round(whole / 60)} minutes"

@@ -22,7 +22,7 @@ StrategyName = Literal["off", "adaptive", "fixed"]
 FadingName = Literal["prompts", "hours"]
 ProfileName = Literal["local", "staging", "production"]
 
-LONGEST_NAME = 100
+LONGEST_SHOWN_NAME = 100
 LONGEST_MODEL_NAME = 200
 MAX_SECONDS = 86_400
 """A day: what is longer is a mistake, and would not fit the times and the numbers that are stored."""

@@ -23,7 +23,7 @@ from pydantic_settings import (
 from core.config.files.bounded_file import read_bounded
 from core.config.files.paths import ENV_FILE
 from core.config.sections import (
-    LONGEST_NAME,
+    LONGEST_SHOWN_NAME,
     MOST_ACCOUNTS,
     MOST_PRICES,
     AccountSettings,
@@ -214,4 +214,4 @@ def _invalid(where: str, fault: str, message: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_NAME else text[:LONGEST_NAME] + "…"
+    return text if len(text) <= LONGEST_SHOWN_NAME else text[:LONGEST_SHOWN_NAME] + "…"

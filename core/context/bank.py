@@ -13,11 +13,11 @@ from core.domain.bank.fading import has_expired
 from core.domain.bank.item import Item, Replacement
 from core.domain.bank.matching import state_key
 from core.domain.ids import ItemId, LogPlace, SessionId
-from core.domain.session.carry_over import person_key
 from core.domain.session.cast import Character
 from core.domain.session.language import Language
 from core.domain.session.session import Session
 from core.domain.slot import Slot
+from core.text.name_list import name_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +222,7 @@ def _same_origin(one: Character, other: Character) -> bool:
 
 
 def _same_name(one: Character, other: Character) -> bool:
-    return not _are_different(one, other) and person_key(one.name) == person_key(other.name)
+    return not _are_different(one, other) and name_key(one.name) == name_key(other.name)
 
 
 def _shared_name(one: Character, other: Character) -> bool:
@@ -230,7 +230,7 @@ def _shared_name(one: Character, other: Character) -> bool:
 
 
 def _names(one: Character) -> set[str]:
-    return {person_key(name) for name in (one.name, *one.profile.aliases)}
+    return {name_key(name) for name in (one.name, *one.profile.aliases)}
 
 
 def _are_different(one: Character, other: Character) -> bool:

@@ -18,11 +18,12 @@ from core.context.canon_locks import with_gm_locks
 from core.context.tokens import estimate_tokens
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId
-from core.domain.session.carry_over import LONGEST_LINE, CarriedLine, CarryKind, CarryOver, person_key
+from core.domain.session.carry_over import LONGEST_LINE, CarriedLine, CarryKind, CarryOver
 from core.domain.session.session import Session
 from core.domain.story.memory import BlockType, MemoryBlock, compact_json, lock_key
 from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
+from core.text.name_list import name_key
 
 MOST_TOKENS: Final = 1_200
 """Tokens that a chapter takes over at most, whatever the chapter before it has."""
@@ -58,12 +59,12 @@ def label_in(session: Session, line: CarriedLine) -> Audience:
 
     In an older chapter two names may differ only in how accents are written: then they decide as written.
     """
-    keys = set(map(person_key, line.known_to))
-    called = Counter(person_key(name) for _, name in session.roster)
+    keys = set(map(name_key, line.known_to))
+    called = Counter(name_key(name) for _, name in session.roster)
     return session.audience_of(
         slot
         for slot, name in session.roster
-        if person_key(name) in keys and (called[person_key(name)] == 1 or name in line.known_to)
+        if name_key(name) in keys and (called[name_key(name)] == 1 or name in line.known_to)
     )
 
 
@@ -113,7 +114,7 @@ def carry_over(
     `blocks` are the complete blocks of canon, `carried` what this one took over, `chapter` its number.
     """
     names = dict(session.roster)
-    played = {person_key(name) for name in names.values()}
+    played = {name_key(name) for name in names.values()}
     new = [
         CarriedLine(
             kind=kind,
@@ -137,7 +138,7 @@ def _goes_on(line: CarriedLine, played: set[str], session: Session) -> bool:
         return False
     if line.is_pinned or line.kind is CarryKind.CANON:
         return True
-    return not played & set(map(person_key, line.known_to))
+    return not played & set(map(name_key, line.known_to))
 
 
 def _found(
@@ -174,7 +175,7 @@ def _of_delta(
         yield CarryKind.THREAD, _joined(thread.get("thread"), thread.get("stakes")), block.audience, False
     for shift in _records(block, "relationship_shifts"):
         between = [_line(name) for name in _listed(shift.get("between"))]
-        pair = (frozenset(map(person_key, between)), block.audience)
+        pair = (frozenset(map(name_key, between)), block.audience)
         if pair not in pairs and (change := _line(shift.get("change"))):
             pairs.add(pair)
             yield CarryKind.RELATION, _line(f"{' and '.join(between)}: {change}"), block.audience, False

@@ -12,7 +12,7 @@ from core.context.lore import LoreNote
 from core.context.tokens import TOKENS_PER_MESSAGE, characters_for, estimate_tokens
 from core.domain.agent_role import AgentRole
 from core.domain.ids import ItemId
-from core.providers.base import Message, OutputSchema
+from core.providers.base import ChatMessage, OutputSchema
 from core.text.delimiters import SegmentName, delimit, escape_delimiters
 from core.text.graphemes import head
 
@@ -170,10 +170,10 @@ class Context:
     """The items of the memory bank that are recalled, and how often each was before."""
 
     @property
-    def messages(self) -> tuple[Message, ...]:
+    def messages(self) -> tuple[ChatMessage, ...]:
         """The chat: neighbouring segments of one role are one message."""
         return tuple(
-            Message(role, "\n\n".join(segment.text for segment in group))
+            ChatMessage(role, "\n\n".join(segment.text for segment in group))
             for role, group in groupby(self.segments, key=lambda segment: segment.role)
         )
 

@@ -22,7 +22,7 @@ NAME: Final = "name"
 Record = Mapping[str, str | float]
 
 
-class Part(StrEnum):
+class ProposedPart(StrEnum):
     """The part of a character that a proposal changes."""
 
     SHORT_DESCRIPTION = "short_description"
@@ -67,7 +67,7 @@ class Proposal:
 
     id: ProposalId
     character_id: CharacterId
-    part: Part
+    part: ProposedPart
     before: tuple[Record, ...] = ()
     """The replaced records, as they were when this was proposed."""
     after: tuple[Record, ...]

@@ -15,7 +15,6 @@ from core.domain.ids import ArtifactId, SessionId, new_uuid
 from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.session import SessionSummary, title_from
 from core.engine.changes import moves
-from core.engine.decisions import tab1_commands
 from core.engine.services.save_points.service import SavePoints, title_with
 from core.engine.services.takes.branch import read_branch
 from core.engine.session.closed_session import ClosedSession
@@ -23,7 +22,7 @@ from core.engine.session.session_reader import SessionReader
 from core.exchange.library.library_marks import BookMark
 from core.exchange.session_copy import as_new_session, choosing_no_models
 from core.exchange.session_export import ImportRefusedError, SessionBody, read_body, to_json
-from core.ledger.sums import Entry, entries_of
+from core.ledger.sums import LedgerEntry, entries_of
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore, WriterInfo, written_elsewhere
 
@@ -104,8 +103,7 @@ class SessionCatalog:
 
     async def retitle(self, session_id: SessionId, title: str) -> None:
         """Retitle a session; raise SessionLockedError when it is open in another window."""
-        closed = self.closed(session_id, "rename it there")
-        await closed.apply(lambda now: tab1_commands.retitle(now, title, self._clock()))
+        await self.closed(session_id, "rename it there").edits.retitle(title)
 
     async def branch(
         self, session_id: SessionId, at: int, *, title: str = "", script_key: str = ""
@@ -129,7 +127,7 @@ class SessionCatalog:
 
         return Verification(self._store, self.save_points, progress)
 
-    async def ledger(self, session_id: SessionId | None = None) -> tuple[list[Entry], int]:
+    async def ledger(self, session_id: SessionId | None = None) -> tuple[list[LedgerEntry], int]:
         """Return every call of a chapter, or of all chapters, archived ones included, oldest chapter first.
 
         A call that an imported copy of a chapter has too is the older chapter's.
@@ -139,7 +137,7 @@ class SessionCatalog:
         if session_id is not None:
             listed = [one for one in listed if one.id == session_id]
         titles = Counter(one.title for one in listed)
-        entries: dict[ArtifactId, Entry] = {}
+        entries: dict[ArtifactId, LedgerEntry] = {}
         for one in sorted((one for one in listed if one.is_readable), key=lambda one: one.id):
             title = one.title if titles[one.title] == 1 else f"{one.title} ({one.id})"
             reader = self.reader(one.id)

@@ -24,7 +24,7 @@ from core.engine.queue.chapter import ChapterQueue
 from core.engine.queue.control import QueueControl
 from core.engine.queue.jobs import JobFactory
 from core.engine.queue.pause import QueueSwitch
-from core.engine.queue.vectors import request_of_search
+from core.engine.queue.vectors import request_for_vectors
 from core.engine.queue.worker import RequestWorker
 from core.engine.recall.asking import Meaning, RecallRequest
 from core.engine.recall.reading import BankReader
@@ -230,7 +230,7 @@ class Engine(SessionCatalog):
             return None
         if start_seconds:
             await self.embeddings.ready(start_seconds)
-        made = await self.embeddings.embed_query(text, request_of_search(session_id, self._clock()))
+        made = await self.embeddings.embed_query(text, request_for_vectors(session_id, self._clock()))
         return None if made.vector is None else Meaning(made.vector, model, made.spans)
 
     async def aclose(self) -> None:

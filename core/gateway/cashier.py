@@ -14,8 +14,7 @@ from core.domain.ids import ArtifactId
 from core.domain.requests.cost import FREE, Cost
 from core.domain.requests.request import Artifact, Request
 from core.ledger.ceilings import CeilingGuard
-from core.ledger.forecast import forecast_of
-from core.ledger.prices import PriceBook, Quote, cost_of
+from core.ledger.prices import PriceBook, Quote, cost_of, forecast_of
 
 log = logging.getLogger(__name__)
 

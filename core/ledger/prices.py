@@ -1,4 +1,4 @@
-"""Prices of models: the GM's own first, then those of the library (design 18)."""
+"""Prices of models, the GM's own before those of the library, and what calls cost by them (design 18)."""
 
 import asyncio
 from collections.abc import Mapping
@@ -75,3 +75,21 @@ def cost_of(quote: Quote | None, usage: Usage, billed: Decimal | None) -> Cost |
         return Cost(amount=plain(billed), source=PROVIDER)
     # The prices stay with the call: they say what it would have cost by the list.
     return replace(computed, amount=plain(billed), source=PROVIDER)
+
+
+def forecast_of(quote: Quote | None, input_tokens: int, max_output_tokens: int) -> Decimal | None:
+    """Return what a call costs at most: nothing of its input cached, all of its room used; None if unknown.
+
+    The input is estimated, rather too long than too short.
+    """
+    if quote is None:
+        return None
+    whole = Usage(input_tokens=input_tokens, output_tokens=max_output_tokens)
+    amount = quote.cost(whole).amount
+    prices = quote.prices
+    if prices is None or prices.reasoning is None or amount is None:
+        return amount
+    thought = Usage(
+        input_tokens=input_tokens, output_tokens=max_output_tokens, reasoning_tokens=max_output_tokens
+    )
+    return max(amount, quote.cost(thought).amount or FREE)

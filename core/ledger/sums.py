@@ -48,7 +48,7 @@ _MAYBE_SENT: Final = frozenset({ErrorCode.LLM_CANCELLED, ErrorCode.STORAGE_SAVE_
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """A call in the ledger."""
 
     chapter: str
@@ -120,12 +120,12 @@ class Sum:
         return self.amount > FREE
 
 
-def sum_of(entries: Iterable[Entry]) -> Sum:
+def sum_of(entries: Iterable[LedgerEntry]) -> Sum:
     """Return what calls cost together."""
     return sum((_one(entry) for entry in entries), Sum())
 
 
-def _one(entry: Entry) -> Sum:
+def _one(entry: LedgerEntry) -> Sum:
     amount, usage = entry.amount, entry.artifact.usage
     return Sum(
         amount=FREE if amount is None else amount,
@@ -138,7 +138,7 @@ def _one(entry: Entry) -> Sum:
     )
 
 
-def sums_by(entries: Sequence[Entry], by: By) -> list[tuple[str, Sum]]:
+def sums_by(entries: Sequence[LedgerEntry], by: By) -> list[tuple[str, Sum]]:
     """Return the sum of each group, with its name, in the order in which the groups begin.
 
     Every call is in exactly one group. Calls and prompts of several chapters are named with their chapter.
@@ -154,12 +154,12 @@ def sums_by(entries: Sequence[Entry], by: By) -> list[tuple[str, Sum]]:
 
 def entries_of(
     chapter: str, session: Session, artifacts: Sequence[Artifact], requests: Sequence[Request]
-) -> list[Entry]:
+) -> list[LedgerEntry]:
     """Return the calls of a chapter, numbered in the order of `artifacts`."""
     by_id = {request.id: request for request in requests}
     is_billed = may_be_billed(artifacts)
     return [
-        Entry(
+        LedgerEntry(
             chapter,
             number,
             artifact,
@@ -185,20 +185,20 @@ NO_CHARACTER: Final = "no character"
 NO_PROMPT: Final = "no prompt"
 
 
-def _by_prompt(entry: Entry) -> str:
+def _by_prompt(entry: LedgerEntry) -> str:
     prompts: PromptRange | None = getattr(entry.request, "prompts", None)
     return NO_PROMPT if prompts is None else prompts.named
 
 
-def _by_character(entry: Entry) -> str:
+def _by_character(entry: LedgerEntry) -> str:
     return _by_agent(entry) if entry.artifact.agent_id in list(Slot) else NO_CHARACTER
 
 
-def _by_agent(entry: Entry) -> str:
+def _by_agent(entry: LedgerEntry) -> str:
     return f"{entry.artifact.agent_id} {entry.agent}"
 
 
-_NAMERS: Final[Mapping[By, Callable[[Entry], str]]] = {
+_NAMERS: Final[Mapping[By, Callable[[LedgerEntry], str]]] = {
     By.CALL: lambda entry: f"call {entry.number}",
     By.PROMPT: _by_prompt,
     By.CHARACTER: _by_character,

@@ -5,10 +5,10 @@ from typing import Final, TypeVar
 from uuid import UUID
 
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.session.carry_over import person_key
 from core.domain.session.limits import LONGEST_NAME
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
+from core.text.name_list import name_key
 
 _SHORTEST_ID: Final = 8
 """Characters of an id that are taken for one."""
@@ -18,11 +18,6 @@ Kept = TypeVar("Kept")
 def already_here(name: str) -> str:
     """Return the answer to the import of a known file, by the name that it has in the library."""
     return f"It is in the library already, as “{name}”."
-
-
-def name_key(name: str) -> str:
-    """Return what two spellings of the same name have in common."""
-    return person_key(name)
 
 
 def free_name(wanted: str, taken: Iterable[str]) -> str:

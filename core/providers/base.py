@@ -23,7 +23,7 @@ def bounded_wait(seconds: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChatMessage:
     """One message of a chat."""
 
     role: Literal["system", "user", "assistant"]
@@ -46,7 +46,7 @@ class ModelRequest:
     caps the answer, reasoning included. `temperature` is left out where None.
     """
 
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     model: str
     max_output_tokens: int
     timeout: float

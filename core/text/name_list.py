@@ -1,12 +1,21 @@
-"""Several names on one line that a GM types, separated by semicolons."""
+"""Names that a GM types: how two spellings of one are known, and several on one line, with semicolons."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from core.text.cleaning import clean_line
+from core.text.graphemes import composed
 
 BETWEEN: Final = ";"
 _KEPT: Final = "\0"
+
+
+@lru_cache(maxsize=4_096)
+def name_key(name: str) -> str:
+    """Return what two spellings of the same name have in common."""
+    # A composed letter may not be one in another case: “ΐ” has three signs there.
+    return composed(composed(clean_line(name)).casefold())
 
 
 def shown_names(names: Iterable[str]) -> str:

@@ -19,7 +19,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.storage.bank_store import Drawn, EarlierChapter, Names, Respell, Sheets
 from db.bank.item_reader import ItemReader
 from db.bank.names import NameReader
-from db.bank.recall import Part, drawn_of, meaning_statement, told_statement, told_values, values_of
+from db.bank.recall import RecallResult, drawn_of, meaning_statement, told_statement, told_values, values_of
 from db.bank.recall_connection import RecallConnection, together
 from db.bank.validity import counts, is_in, is_of_canon, replacing
 from db.bank.vectors import VectorTable, missing, missing_pieces, near, pairs
@@ -158,12 +158,12 @@ class PostgresBank:
         states, found = drawn_of(await together(read), sheets)
         return Drawn(states, () if query is None else merged(found, query))
 
-    async def _near(self, query: Query, values: dict[str, object]) -> Part:
+    async def _near(self, query: Query, values: dict[str, object]) -> RecallResult:
         """Return the items that are near to a query by meaning."""
         by_index = len(query.vector or ()) if await self._vectors.index.serves(query) else 0
         most = query.candidates if by_index else 0
         rows = await self._meant.tuples(meaning_statement(query, by_index), values, by_index=most)
-        return Part(rows, await self._items.read(rows))
+        return RecallResult(rows, await self._items.read(rows))
 
     async def _told(
         self,
@@ -173,16 +173,16 @@ class PostgresBank:
         values: dict[str, object],
         *,
         is_meant: bool,
-    ) -> Part:
+    ) -> RecallResult:
         """Return states, and items that have the words of a query or are kept by the GM."""
         statement = told_statement(sheets, query, is_meant=is_meant)
         words: Sequence[Sought] = () if query is None else query.words
         if words and respell is not None:
             words = await respell(words)
         if statement is None:
-            return Part((), ())
+            return RecallResult((), ())
         rows = await self._recalls.tuples(statement, {**values, **told_values(sheets, query, words)})
-        return Part(rows, await self._items.read(rows, is_beside=is_meant), words)
+        return RecallResult(rows, await self._items.read(rows, is_beside=is_meant), words)
 
     async def aclose(self) -> None:
         """Close the connections for recall, if they were opened."""

@@ -35,7 +35,7 @@ _STATES, _WORDS, _PINNED, _KEPT, _SPANS = "states", "words", "pinned", "kept", "
 """The parts of the statement that does not look for the meaning: what is kept is looked for by it."""
 
 
-class Part(NamedTuple):
+class RecallResult(NamedTuple):
     """Result of one of the statements."""
 
     rows: Sequence[FoundRow]
@@ -69,7 +69,7 @@ def told_statement(sheets: Sheets, query: Query | None, *, is_meant: bool) -> Se
     return _told(frozenset(parts), languages) if parts else None
 
 
-def drawn_of(parts: Iterable[Part], sheets: Sheets) -> tuple[Sequence[Item], Sequence[Candidate]]:
+def drawn_of(parts: Iterable[RecallResult], sheets: Sheets) -> tuple[Sequence[Item], Sequence[Candidate]]:
     """Return the states that were read, in the order of `sheets` and of play, and the candidates in none."""
     states: list[Item] = []
     found: dict[bytes, Candidate] = {}

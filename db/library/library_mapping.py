@@ -8,7 +8,7 @@ from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
 from core.library.book import Book
 from core.library.characters.character import Imported, KeptFile, LibraryCharacter, Topic, Trait
 from core.library.lore.kept import KeptLorebook
-from core.library.names import name_key
+from core.text.name_list import name_key
 from db.rows.mapping import Values
 
 _CHARACTER = (

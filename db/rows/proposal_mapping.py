@@ -3,7 +3,7 @@
 from typing import Any
 
 from core.domain.ids import CharacterId, ProposalId, RequestId, SessionId
-from core.domain.proposal import Occasion, Part, Proposal, ProposalState
+from core.domain.proposal import Occasion, Proposal, ProposalState, ProposedPart
 from db.rows.mapping import Values
 
 _PLAIN = ("id", "character_id", "why", "session_id", "request_id", "prompt_index", "created_at", "settled_at")
@@ -32,7 +32,7 @@ def to_proposal(row: Any) -> Proposal:
     }
     return Proposal(
         **values,
-        part=Part(row.part),
+        part=ProposedPart(row.part),
         occasion=Occasion(row.occasion),
         state=ProposalState(row.state),
         before=tuple(row.before),

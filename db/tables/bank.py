@@ -11,7 +11,7 @@ from sqlalchemy import text as sql
 from sqlmodel import Field
 
 from core.domain.bank.details import ItemKind
-from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, MOST_EVIDENCE, ItemOrigin, Validation
+from core.domain.bank.item import LONGEST_ITEM_NAME, LONGEST_TEXT, MOST_EVIDENCE, ItemOrigin, Validation
 from db.tables import columns as column
 from db.tables.columns import Row
 
@@ -39,7 +39,7 @@ class BankItemRow(Row, table=True):
         Index("ix_bank_item_state", "session_id", "about", postgresql_where=sql("kind = 'state'")),
         Index("ix_bank_item_named", "session_id", postgresql_where=sql("kind IN ('person', 'place')")),
         CheckConstraint("version >= 1 AND undoes BETWEEN 1 AND version - 1", name="version"),
-        CheckConstraint(f"name ~ '[^[:space:]]' AND char_length(name) <= {LONGEST_NAME}", name="name"),
+        CheckConstraint(f"name ~ '[^[:space:]]' AND char_length(name) <= {LONGEST_ITEM_NAME}", name="name"),
         CheckConstraint(f"text ~ '[^[:space:]]' AND char_length(text) <= {LONGEST_TEXT}", name="text"),
         CheckConstraint("jsonb_typeof(details) = 'object'", name="details"),
         CheckConstraint("about BETWEEN 1 AND 7", name="about"),

@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Field
 
-from core.domain.proposal import LONGEST_WHY, MOST_RECORDS, Occasion, Part, ProposalState
+from core.domain.proposal import LONGEST_WHY, MOST_RECORDS, Occasion, ProposalState, ProposedPart
 from core.domain.session.profile import MOST_ALIASES, MOST_GROUPS
 from core.library.characters.checks import MOST_TOPICS, MOST_TRAITS
 from core.library.refusal import LARGEST_FILE
@@ -154,7 +154,7 @@ class CastProposalRow(Row, table=True):
     __tablename__ = "cast_proposal"
     __table_args__ = (
         _of_character(),
-        column.one_of("part", Part),
+        column.one_of("part", ProposedPart),
         column.one_of("occasion", Occasion),
         column.one_of("state", ProposalState),
         CheckConstraint("(state = 'open') = (settled_at IS NULL)", name="settled_at"),

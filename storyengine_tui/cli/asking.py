@@ -13,6 +13,9 @@ from pydantic import SecretStr
 from core.domain.errors import ErrorCode, StoryEngineError
 from storyengine_tui.cli.printing import say
 
+FOR_GOOD = "It cannot be brought back."
+"""Effect of deleting something, unless another one is given."""
+
 
 def ask_hidden(what: str, *, otherwise: str, is_asked_twice: bool = False) -> SecretStr:
     """Read a secret without showing it; `otherwise` says how to give it where there is no terminal.
@@ -30,7 +33,7 @@ def confirm(question: str, *, otherwise: str) -> bool:
     return typer.confirm(question)
 
 
-def may_delete(what: str, *, is_sure: bool, effect: str = "It cannot be brought back.") -> bool:
+def may_delete(what: str, *, is_sure: bool, effect: str = FOR_GOOD) -> bool:
     """Whether `what` may be deleted for good, unasked if `is_sure`; says so if it may not.
 
     Raises StoryEngineError where there is no terminal to ask at.

@@ -209,7 +209,12 @@ TAB_ACTIONS: Final = (
     ("play", "hint_after", "Point out silent characters", "Mark who had no reply for many prompts"),
     ("play", "choose_called", "Choose who answers", "One character, several in turn, or all present"),
     ("play", "let_add", "Let characters add something", "Unasked, while you are idle; off until you say so"),
-    ("play", "strike_unasked", "Strike what was added", "Take the newest unasked words out of the story"),
+    (
+        "play",
+        "strike_afterthought",
+        "Strike what was added",
+        "Take the newest unasked words out of the story",
+    ),
     ("play", "leave_out", "Leave the reply out", "Go on without the further reply that failed"),
     ("play", "add_line", "Add a line", "Tell what happens, without a prompt; those you choose witness it"),
     ("play", "begin_scene", "New scene", "Recent context begins here, with a line if you write one"),

@@ -158,7 +158,7 @@ class RandomChapter(RandomSetting):
         await self.hours.pass_by(seconds, lambda: self.session.afterthoughts._task)
 
     async def _strike(self) -> None:
-        await self._try(self.session.takes.strike_unasked)
+        await self._try(self.session.takes.strike_afterthought)
 
     async def _correct_canon(self) -> None:
         hearers = self._some()

@@ -92,7 +92,7 @@ class RandomSetting:
         await attach_books(self.engine, self.session, self.draw, self.ledger, profiles)
         await self.session.scene.edit_secrets([self._secret(number) for number in (1, 2, 3)])
         await self.session.wait(await self.session.lock())
-        await self.session.afterthoughts.set_unasked_speakers(self.cast)
+        await self.session.afterthoughts.choose_speakers(self.cast)
         if self.keeps_bank:
             await self.session.keeping.keep(is_on=True)
 

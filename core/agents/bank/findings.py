@@ -20,9 +20,8 @@ from core.domain.bank.details import (
     TraitDetails,
 )
 from core.domain.bank.evidence import Evidence, find_words
-from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, Item
+from core.domain.bank.item import LONGEST_ITEM_NAME, LONGEST_TEXT, Item
 from core.domain.ids import ItemId, RequestId, SessionId, new_uuid
-from core.domain.session.carry_over import person_key
 from core.domain.session.language import Language
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
@@ -30,6 +29,7 @@ from core.library.proposals.exposure import after_mentions, named_in
 from core.text.analysis.grounding import Vocabulary
 from core.text.analysis.repetition import words_of
 from core.text.graphemes import head
+from core.text.name_list import name_key
 from core.text.numbers import counted
 
 _Described: Final = FactDetails | PersonDetails | PlaceDetails
@@ -146,11 +146,11 @@ class Source:
 
 def items_of(findings: Iterable[Finding], source: Source, now: datetime) -> tuple[list[Item], list[Finding]]:
     """Return the items of proved findings, and the other findings."""
-    cast = set(map(person_key, (*source.names.values(), *source.other_names)))
+    cast = set(map(name_key, (*source.names.values(), *source.other_names)))
     told = Vocabulary.of((*(event.text for event in source.events), *source.all_names))
     items, unproved = list[Item](), list[Finding]()
     for finding in findings:
-        if isinstance(finding.details, PersonDetails) and person_key(finding.name) in cast:
+        if isinstance(finding.details, PersonDetails) and name_key(finding.name) in cast:
             continue  # Someone of the cast: what is new of it is a state, a trait or a fact.
         item = _item(finding, source, told, now)
         if item is None:
@@ -210,7 +210,7 @@ def _item(finding: Finding, source: Source, told: Vocabulary, now: datetime) -> 
         text = " ".join(evidence.words.split())
     if isinstance(details, QuoteDetails) and event.slot is not None:
         details, about = replace(details, speaker=source.names.get(event.slot, "")), event.slot
-    text, name = head(text, LONGEST_TEXT), head(finding.name or text, LONGEST_NAME)
+    text, name = head(text, LONGEST_TEXT), head(finding.name or text, LONGEST_ITEM_NAME)
     details = proved_details(
         details, name, evidence, events=source.events, names=source.all_names, analysed=source.analysed
     )

@@ -57,7 +57,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ScanPart:
     """Events that are analysed in one call, and those before them or between them, for the context."""
 
     analyse: tuple[Event, ...]
@@ -71,7 +71,7 @@ def setup_of(choice: ModelConfig, prompt: str = SCAN) -> AgentSetup:
 
 def parts_of(
     setup: AgentSetup, session: Session, analyse: Sequence[Event], context: Sequence[Event], known: Known
-) -> list[Part]:
+) -> list[ScanPart]:
     """Return the parts in which events are analysed: whole prompts, as many as leave room for the context."""
     room = int(_room(setup, session, known) * (1 - _MEMORY_SHARE - _BEFORE_SHARE))
     prompts: dict[int, list[Event]] = {}
@@ -86,7 +86,7 @@ def parts_of(
     chosen = {event.id for event in analyse}
     others = [event for event in in_order(context) if event.id not in chosen]
     return [
-        Part(tuple(part), tuple(one for one in in_order((*others, *analyse)) if _is_before(one, part)))
+        ScanPart(tuple(part), tuple(one for one in in_order((*others, *analyse)) if _is_before(one, part)))
         for part in parts
     ]
 
@@ -95,7 +95,7 @@ def _is_before(event: Event, part: Sequence[Event]) -> bool:
     return event.place <= part[-1].place and all(event.id != one.id for one in part)
 
 
-def build_context(setup: AgentSetup, knowledge: Knowledge, part: Part, known: Known) -> Context:
+def build_context(setup: AgentSetup, knowledge: Knowledge, part: ScanPart, known: Known) -> Context:
     """Return the input: known names, memory so far, what was played before, and what is to be analysed."""
     session = knowledge.session
     names = setup.fenced(SegmentName.AGENT_ROSTER, known.text(session))

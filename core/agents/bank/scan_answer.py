@@ -25,15 +25,15 @@ from core.domain.bank.details import (
     TraitDetails,
 )
 from core.domain.bank.item import MOST_PARTICIPANTS
-from core.domain.session.carry_over import person_key
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
+from core.text.name_list import name_key
 from core.text.quotes import without_half_pairs
 
-LONGEST_NAME: Final = 80
+LONGEST_SCANNED_NAME: Final = 80
 LONGEST_TEXT: Final = 400
 LONGEST_QUOTE: Final = 300
 LONGEST_VALUE: Final = 120
@@ -54,16 +54,18 @@ def scan_schema(session: Session, events: Iterable[Event]) -> Schema:
     prompt = one_of(*sorted({event.prompt_index for event in events}))
     cast = one_of(*dict(session.roster).values())
     proof: dict[str, Schema] = {"prompt": prompt, "words": _text(LONGEST_QUOTE)}
-    said: dict[str, Schema] = {"name": _text(LONGEST_NAME), "text": _text(LONGEST_TEXT)}
+    said: dict[str, Schema] = {"name": _text(LONGEST_SCANNED_NAME), "text": _text(LONGEST_TEXT)}
     weight: dict[str, Schema] = {"importance": _step()}
     felt: dict[str, Schema] = {"sentiment": one_of(*range(-_FEELINGS, _FEELINGS + 1)), **weight}
     wanted: dict[str, Schema] = {"exposure_desired": one_of(*range(_STEPS + 1))}
     took: dict[str, Schema] = {"minutes": {"type": "integer", "minimum": 0, "maximum": LONGEST_MS // _MINUTE}}
     further: dict[str, Schema] = {
-        "attributes": _list(record(name=_text(LONGEST_NAME), value=_text(LONGEST_VALUE)), 3),
-        "relationships": _list(record(relation=_text(LONGEST_NAME), target=_text(LONGEST_NAME)), 3),
+        "attributes": _list(record(name=_text(LONGEST_SCANNED_NAME), value=_text(LONGEST_VALUE)), 3),
+        "relationships": _list(
+            record(relation=_text(LONGEST_SCANNED_NAME), target=_text(LONGEST_SCANNED_NAME)), 3
+        ),
     }
-    participants = _list(_text(LONGEST_NAME), 8)
+    participants = _list(_text(LONGEST_SCANNED_NAME), 8)
     return record(
         events=_list(
             record(
@@ -92,7 +94,7 @@ def scan_schema(session: Session, events: Iterable[Event]) -> Schema:
             ),
             6,
         ),
-        quotes=_list(record(**proof, speaker=_text(LONGEST_NAME), **weight), 4),
+        quotes=_list(record(**proof, speaker=_text(LONGEST_SCANNED_NAME), **weight), 4),
         traits=_list(
             record(
                 **proof,
@@ -114,7 +116,7 @@ def scan_schema(session: Session, events: Iterable[Event]) -> Schema:
                 who=cast,
                 aspect=one_of(*Aspect),
                 **said,
-                other=_text(LONGEST_NAME),
+                other=_text(LONGEST_SCANNED_NAME),
                 is_over={"type": "boolean"},
                 **weight,
             ),
@@ -126,7 +128,7 @@ def scan_schema(session: Session, events: Iterable[Event]) -> Schema:
 def read_scan(text: str, cast: Mapping[str, Slot]) -> list[Finding]:
     """Return what an answer found; entries that say nothing are passed over.
 
-    `cast` are the names that mean a character, by their `person_key`. Raise InvalidMemoryError for an answer
+    `cast` are the names that mean a character, by their `name_key`. Raise InvalidMemoryError for an answer
     that has none of the lists.
     """
     answer = read_object(text).value
@@ -145,12 +147,14 @@ def _finding(entry: Mapping[str, object], details: Details, cast: Mapping[str, S
     prompt, words = entry.get("prompt"), line(entry, "words", LONGEST_QUOTE)
     if not isinstance(prompt, int) or isinstance(prompt, bool) or not words:
         return []
-    about = cast.get(person_key(line(entry, "who", LONGEST_NAME)))
+    about = cast.get(name_key(line(entry, "who", LONGEST_SCANNED_NAME)))
     if about is None and isinstance(details, StateDetails | TraitDetails):
         return []
     text = line(entry, "text", LONGEST_TEXT)
     is_quote = isinstance(details, QuoteDetails)
-    name = without_half_pairs(line(entry, "name", LONGEST_NAME)) or short_name(words if is_quote else text)
+    name = without_half_pairs(line(entry, "name", LONGEST_SCANNED_NAME)) or short_name(
+        words if is_quote else text
+    )
     if not name or not (text or is_quote):
         return []
     return [
@@ -170,7 +174,7 @@ def _finding(entry: Mapping[str, object], details: Details, cast: Mapping[str, S
 def _event(entry: Mapping[str, object]) -> Details:
     context, outcome = (line(entry, name, LONGEST_TEXT) for name in ("context", "outcome"))
     return EventDetails(
-        participants=_texts(entry, "participants", LONGEST_NAME, MOST_PARTICIPANTS),
+        participants=_texts(entry, "participants", LONGEST_SCANNED_NAME, MOST_PARTICIPANTS),
         context=context,
         outcome=outcome,
         duration_ms=_duration(entry),
@@ -195,7 +199,7 @@ def _place(entry: Mapping[str, object]) -> Details:
 
 
 def _trait(entry: Mapping[str, object]) -> Details:
-    success = _WORKED.get(line(entry, "worked", LONGEST_NAME))
+    success = _WORKED.get(line(entry, "worked", LONGEST_SCANNED_NAME))
     used = Performance(success_rate=success, average_duration_ms=_duration(entry))
     steps, prerequisites, outcomes = (
         _texts(entry, name, LONGEST_VALUE, MOST_LISTED) for name in ("steps", "prerequisites", "outcomes")
@@ -210,7 +214,7 @@ def _trait(entry: Mapping[str, object]) -> Details:
 
 
 def _thread(entry: Mapping[str, object]) -> Details:
-    category = line(entry, "category", LONGEST_NAME)
+    category = line(entry, "category", LONGEST_SCANNED_NAME)
     return ThreadDetails(
         category=ThreadCategory(category) if category in set(ThreadCategory) else ThreadCategory.CONCERN,
         stakes=line(entry, "stakes", LONGEST_TEXT),
@@ -220,10 +224,10 @@ def _thread(entry: Mapping[str, object]) -> Details:
 
 
 def _state(entry: Mapping[str, object]) -> Details:
-    aspect = line(entry, "aspect", LONGEST_NAME)
+    aspect = line(entry, "aspect", LONGEST_SCANNED_NAME)
     return StateDetails(
         aspect=Aspect(aspect) if aspect in set(Aspect) else Aspect.OTHER,
-        other=line(entry, "other", LONGEST_NAME),
+        other=line(entry, "other", LONGEST_SCANNED_NAME),
         is_over=entry.get("is_over") is True,
     )
 
@@ -234,7 +238,7 @@ _LISTS: Final = {
     "people": _person,
     "places": _place,
     "threads": _thread,
-    "quotes": lambda entry: QuoteDetails(speaker=line(entry, "speaker", LONGEST_NAME)),
+    "quotes": lambda entry: QuoteDetails(speaker=line(entry, "speaker", LONGEST_SCANNED_NAME)),
     "traits": _trait,
     "states": _state,
 }
@@ -242,7 +246,7 @@ _LISTS: Final = {
 
 def short_name(text: str) -> str:
     """Return the first words of a text, as the name of an item without one."""
-    return without_half_pairs(head(" ".join(text.split()[:8]).rstrip(" .,;:…"), LONGEST_NAME))
+    return without_half_pairs(head(" ".join(text.split()[:8]).rstrip(" .,;:…"), LONGEST_SCANNED_NAME))
 
 
 def line(entry: Mapping[str, object], key: str, most: int) -> str:
@@ -260,7 +264,7 @@ def _entries(entry: Mapping[str, object], key: str) -> list[Mapping[str, object]
 
 def _attributes(entry: Mapping[str, object]) -> tuple[Attribute, ...]:
     found = (
-        Attribute(name=line(one, "name", LONGEST_NAME), value=line(one, "value", LONGEST_VALUE))
+        Attribute(name=line(one, "name", LONGEST_SCANNED_NAME), value=line(one, "value", LONGEST_VALUE))
         for one in _entries(entry, "attributes")
     )
     return tuple(dict.fromkeys(one for one in found if one.name and one.value))
@@ -268,7 +272,10 @@ def _attributes(entry: Mapping[str, object]) -> tuple[Attribute, ...]:
 
 def _relationships(entry: Mapping[str, object]) -> tuple[Relationship, ...]:
     found = (
-        Relationship(relation=line(one, "relation", LONGEST_NAME), target=line(one, "target", LONGEST_NAME))
+        Relationship(
+            relation=line(one, "relation", LONGEST_SCANNED_NAME),
+            target=line(one, "target", LONGEST_SCANNED_NAME),
+        )
         for one in _entries(entry, "relationships")
     )
     return tuple(dict.fromkeys(one for one in found if one.relation and one.target))

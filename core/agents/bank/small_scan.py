@@ -14,7 +14,7 @@ from core.agents.answers.extract import addressed, asks, clauses, pick, question
 from core.agents.answers.json_output import InvalidMemoryError, read_object
 from core.agents.answers.schema import Schema, fixed, one_of, record
 from core.agents.bank.findings import Finding
-from core.agents.bank.scan import SCAN, Known, Part
+from core.agents.bank.scan import SCAN, Known, ScanPart
 from core.agents.bank.scan_answer import MOST_READ, line, short_name
 from core.agents.role.setup import AgentSetup, total
 from core.agents.role.shortening import fit_events
@@ -32,11 +32,11 @@ from core.domain.bank.details import (
     ThreadDetails,
 )
 from core.domain.bank.evidence import find_words
-from core.domain.session.carry_over import person_key
 from core.domain.story.event import Event, Role
 from core.domain.story.transcript import render_events
 from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName
+from core.text.name_list import name_key
 
 _ITEMS, _STATES, _QUOTES, _THREADS, _NAMES = 4, 2, 2, 2, 4
 _LONGEST: Final = 300
@@ -45,7 +45,7 @@ _NEITHER: Final = "neither"
 _NAME: Final = re.compile(r"(?<=[\w,;’'] )[^\W\d_a-zà-öø-ÿ][\w’'-]+(?: [^\W\d_a-zà-öø-ÿ][\w’'-]+)*")
 
 
-def contexts_of(setup: AgentSetup, knowledge: Knowledge, part: Part, known: Known) -> Iterator[Context]:
+def contexts_of(setup: AgentSetup, knowledge: Knowledge, part: ScanPart, known: Known) -> Iterator[Context]:
     """Yield the inputs that ask about a part: what happened, what was said, and whom names are of."""
     schemas = (_happened(part), _said(part), _named(part, known))
     for schema in schemas:
@@ -53,7 +53,9 @@ def contexts_of(setup: AgentSetup, knowledge: Knowledge, part: Part, known: Know
             yield _context(setup, knowledge, part, known, schema)
 
 
-def _context(setup: AgentSetup, knowledge: Knowledge, part: Part, known: Known, schema: Schema) -> Context:
+def _context(
+    setup: AgentSetup, knowledge: Knowledge, part: ScanPart, known: Known, schema: Schema
+) -> Context:
     session, name = knowledge.session, SegmentName.RECENT_CONTEXT_CHUNK
     names = setup.fenced(SegmentName.AGENT_ROSTER, known.text(session))
     source = setup.fenced(name, render_events(part.analyse, session))
@@ -67,7 +69,7 @@ def _context(setup: AgentSetup, knowledge: Knowledge, part: Part, known: Known, 
     return setup.context(segments, schema=OutputSchema(SCAN, schema), left_out=left_out)
 
 
-def _happened(part: Part) -> Schema | None:
+def _happened(part: ScanPart) -> Schema | None:
     """Return the schema of the GM's narration; what it says about the character addressed is a state."""
     told = _clauses(part, of_characters=False)
     states = addressed(told)
@@ -81,7 +83,7 @@ def _happened(part: Part) -> Schema | None:
     )
 
 
-def _said(part: Part) -> Schema | None:
+def _said(part: ScanPart) -> Schema | None:
     """Return the schema of quotes, and of the GM's open questions."""
     spoken, asked = _clauses(part, of_characters=True), questions(_clauses(part, of_characters=False))
     if not (spoken or asked):
@@ -92,13 +94,13 @@ def _said(part: Part) -> Schema | None:
     )
 
 
-def _clauses(part: Part, *, of_characters: bool) -> list[str]:
+def _clauses(part: ScanPart, *, of_characters: bool) -> list[str]:
     """Return the clauses of characters' replies, or of the GM's narration."""
     events = (event for event in part.analyse if (event.role is Role.AGENT) is of_characters)
     return [clause for event in events for clause in clauses(event.text)]
 
 
-def _named(part: Part, known: Known) -> Schema | None:
+def _named(part: ScanPart, known: Known) -> Schema | None:
     names = list(unknown_names(part.analyse, known))[:_NAMES]
     if not names:
         return None
@@ -108,19 +110,17 @@ def _named(part: Part, known: Known) -> Schema | None:
 
 def unknown_names(events: Sequence[Event], known: Known) -> dict[str, str]:
     """Return the names in events that are of no one and no place that is known, each with its clause."""
-    taken = {
-        word for name in (*known.cast, *known.people, *known.places) for word in person_key(name).split()
-    }
+    taken = {word for name in (*known.cast, *known.people, *known.places) for word in name_key(name).split()}
     found: dict[str, str] = {}
     for event in events:
         for clause in clauses(event.text):
             for match in _NAME.finditer(clause):
-                if match[0][0].isupper() and taken.isdisjoint(person_key(match[0]).split()):
+                if match[0][0].isupper() and taken.isdisjoint(name_key(match[0]).split()):
                     found.setdefault(match[0], clause)
     return found
 
 
-def read_small_scan(text: str, part: Part, known: Known) -> list[Finding]:
+def read_small_scan(text: str, part: ScanPart, known: Known) -> list[Finding]:
     """Return what a very small model picked; raise InvalidMemoryError if it is not JSON."""
     answer = read_object(text).value
     if not {"items", "states", "quotes", "threads", "names"} & answer.keys():

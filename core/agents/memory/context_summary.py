@@ -11,13 +11,13 @@ from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.segments import Context
 from core.context.visibility import Knowledge
 from core.domain.prompt_range import PromptRange
-from core.domain.session.carry_over import person_key
 from core.domain.session.session import Session
 from core.domain.story.event import Event
 from core.domain.story.memory import BlockType, TurnDelta
 from core.domain.story.transcript import in_order, render_events
 from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName
+from core.text.name_list import name_key
 from core.text.numbers import read_count
 
 OUTSIDER = 0
@@ -140,15 +140,15 @@ def _with_cast(actions: object, session: Session) -> object:
     if not isinstance(actions, list):
         return actions
     names = {slot.value: name for slot, name in session.roster}
-    slots = {person_key(name): slot.value for slot, name in reversed(session.roster)}
+    slots = {name_key(name): slot.value for slot, name in reversed(session.roster)}
     placed: list[object] = []
     for action in actions:
         if not isinstance(action, Mapping):
             placed.append(action)
             continue
         number, name = _number(action.get("agent_slot")), action.get("name")
-        known = slots.get(person_key(name)) if isinstance(name, str) else None
-        if known is not None and person_key(names.get(number or 0, "")) != person_key(str(name)):
+        known = slots.get(name_key(name)) if isinstance(name, str) else None
+        if known is not None and name_key(names.get(number or 0, "")) != name_key(str(name)):
             number = known
         if number is not None:
             number = number if number in names else OUTSIDER

@@ -24,7 +24,7 @@ from core.text.delimiters import SegmentName
 
 ENOUGH: Final = 3
 """Number of traits, and of topics, from which on none are missing."""
-LONGEST_NAME: Final = 60
+LONGEST_PROPOSED_NAME: Final = 60
 LONGEST_SHORT: Final = 200
 """Characters of a short description that is proposed."""
 LONGEST_TEXT: Final = 400
@@ -145,7 +145,7 @@ def _changes(style: PromptStyle, texts: Sequence[str]) -> Schema:
         **prompt,
         quote=quote,
         about=one_of(*About),
-        name=_text(LONGEST_NAME),
+        name=_text(LONGEST_PROPOSED_NAME),
         text=_text(LONGEST_SHORT if style is PromptStyle.SMALL else LONGEST_TEXT),
         value=_VALUE,
         why=_text(LONGEST_SHORT),
@@ -193,10 +193,10 @@ def _list(entry: Schema, most: int, least: int = 1) -> Schema:
 _VALUE: Final[Schema] = {"type": "number", "minimum": -1, "maximum": 1}
 _SHARE: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
 _TRAIT: Final = record(
-    name=_text(LONGEST_NAME), description=_text(LONGEST_TEXT), strength=_SHARE, sentiment=_VALUE
+    name=_text(LONGEST_PROPOSED_NAME), description=_text(LONGEST_TEXT), strength=_SHARE, sentiment=_VALUE
 )
 _TOPIC: Final = record(
-    name=_text(LONGEST_NAME),
+    name=_text(LONGEST_PROPOSED_NAME),
     perspective=_text(LONGEST_TEXT),
     approach=_text(LONGEST_TEXT),
     personal_stake=_text(LONGEST_TEXT),

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Final
 
 from core.agents.answers.json_output import InvalidMemoryError, read_object
-from core.agents.proposals.asking import LONGEST_NAME, LONGEST_QUOTE, LONGEST_TEXT, About, Sheet
+from core.agents.proposals.asking import LONGEST_PROPOSED_NAME, LONGEST_QUOTE, LONGEST_TEXT, About, Sheet
 from core.domain.story.event import Event
 from core.text.analysis.repetition import words_of
 from core.text.cleaning import clean, clean_line, is_blank
@@ -125,7 +125,7 @@ def _change(entry: Mapping[str, object], events: Sequence[Event]) -> FoundChange
         return None
     return FoundChange(
         about=About(about),
-        name=head(_line(entry.get("name")), LONGEST_NAME),
+        name=head(_line(entry.get("name")), LONGEST_PROPOSED_NAME),
         text=text,
         value=_number(entry.get("value"), -1.0),
         prompt_index=event.prompt_index,
@@ -152,7 +152,11 @@ def _items(
     taken = set(map(_key, known))
     items: list[dict[str, Value]] = []
     for entry in found[:MOST_READ] if isinstance(found, list) else ():
-        name = head(_line(entry.get("name")), LONGEST_NAME).strip() if isinstance(entry, Mapping) else ""
+        name = (
+            head(_line(entry.get("name")), LONGEST_PROPOSED_NAME).strip()
+            if isinstance(entry, Mapping)
+            else ""
+        )
         if is_blank(name) or _key(name) in taken or len(items) == most:
             continue
         taken.add(_key(name))

@@ -27,9 +27,9 @@ from core.library.lore.activation.scanner import Activation, LoreScanner
 from core.library.lore.activation.scene import (
     Activated,
     ActivationInput,
-    Message,
     Origin,
     ScannedBook,
+    ScannedMessage,
     ScanSettings,
     budget_of,
 )
@@ -174,11 +174,11 @@ def _origin(about: ChapterLorebook) -> Origin:
 def _scene(knowledge: CharacterKnowledge, prompt_text: str, trigger: str) -> ActivationInput:
     session, own, lore = knowledge.session, knowledge.character, knowledge.lore
     messages = [
-        Message(event.prompt_index, event.text, session.name_of(event.slot) if event.slot else "")
+        ScannedMessage(event.prompt_index, event.text, session.name_of(event.slot) if event.slot else "")
         for event in in_order(knowledge.events)
     ]
     if prompt_text:
-        messages.append(Message(session.prompt_index + 1, prompt_text))
+        messages.append(ScannedMessage(session.prompt_index + 1, prompt_text))
     return ActivationInput(
         messages=messages,
         # Counted by prompts, so that it is the same whatever of them the character has heard.

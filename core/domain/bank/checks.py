@@ -16,7 +16,7 @@ from core.domain.bank.details import (
     texts_of,
 )
 from core.domain.bank.evidence import LONGEST_WORDS
-from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, MOST_EVIDENCE, MOST_PARTICIPANTS, Item
+from core.domain.bank.item import LONGEST_ITEM_NAME, LONGEST_TEXT, MOST_EVIDENCE, MOST_PARTICIPANTS, Item
 from core.text.cleaning import is_blank
 
 LAST_PROMPT = 1_000_000_000
@@ -30,8 +30,8 @@ _MOST_COUNTED = 2**31 - 1
 
 def problems_of(item: Item) -> Iterator[str]:
     """Yield, in sentences, what keeps an item from being stored."""
-    if is_blank(item.name) or len(item.name) > LONGEST_NAME:
-        yield f"An item has a name of 1 to {LONGEST_NAME} characters."
+    if is_blank(item.name) or len(item.name) > LONGEST_ITEM_NAME:
+        yield f"An item has a name of 1 to {LONGEST_ITEM_NAME} characters."
     if is_blank(item.text) or len(item.text) > LONGEST_TEXT:
         yield f"An item has a text of 1 to {LONGEST_TEXT:,} characters."
     shares = (item.importance, item.confidence, item.decay_rate, *_shares(item.details))

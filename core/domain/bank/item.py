@@ -15,7 +15,7 @@ from core.domain.bank.evidence import Evidence
 from core.domain.ids import ItemId, RequestId, SessionId
 from core.domain.slot import Slot
 
-LONGEST_NAME: Final = 200
+LONGEST_ITEM_NAME: Final = 200
 LONGEST_TEXT: Final = 2_000
 MOST_EVIDENCE: Final = 8
 MOST_PARTICIPANTS: Final = 16

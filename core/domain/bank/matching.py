@@ -13,8 +13,8 @@ from typing import Final
 from core.domain.bank.details import NAMED, Aspect, ItemKind, QuoteDetails, StateDetails, ThreadDetails
 from core.domain.bank.item import Item
 from core.domain.ids import ItemId
-from core.domain.session.carry_over import person_key
 from core.text.analysis.repetition import words_of
+from core.text.name_list import name_key
 
 Similar = Callable[[Item, Item], float]
 """Returns how near two items are by meaning: the cosine of their vectors, -1 to 1."""
@@ -75,7 +75,7 @@ class BankIndex:
         self._by_kind[item.kind].append(item)
         words = content_words(item)
         self._known[item.id] = item, words
-        self._names[item.id] = name_key(item.name)
+        self._names[item.id] = item_name_key(item.name)
         for word in words:
             self._with_word[item.kind, word].append(item.id)
 
@@ -94,7 +94,7 @@ class BankIndex:
 
     def _same(self, new: Item, similar: Similar | None) -> tuple[Item, ...]:
         """Return what says the same as something new, the nearest first."""
-        key = name_key(new.name)
+        key = item_name_key(new.name)
         found = [
             (shared, item)
             for item, shared in self._near(new)
@@ -112,7 +112,7 @@ class BankIndex:
             near = [(len(own & set(self._names[item.id].split())), item) for item, _ in self._near(new)]
             found = [(float(count), item) for count, item in near if count]
         elif new.kind in _COMPARED_BY_WORDS:
-            key = name_key(new.name)
+            key = item_name_key(new.name)
             found = [
                 (shared, item)
                 for item, shared in self._near(new)
@@ -145,7 +145,7 @@ def alike(items: Iterable[Item], near: Iterable[tuple[ItemId, ItemId]] = ()) -> 
             comparable[_group_of(item)].append(item)
     known = {item.id: item for listed in comparable.values() for item in listed}
     groups = {item_id: [item] for item_id, item in known.items()}
-    names = {item_id: name_key(item.name) for item_id, item in known.items()}
+    names = {item_id: item_name_key(item.name) for item_id, item in known.items()}
 
     def join(one: Item, other: Item) -> None:
         mine, others = groups[one.id], groups[other.id]
@@ -210,9 +210,9 @@ def _newest_first(item: Item) -> tuple[int, ItemId]:
     return -item.proved_at, item.id
 
 
-def name_key(name: str) -> str:
+def item_name_key(name: str) -> str:
     """Return what two spellings of the name of an item have in common."""
-    return " ".join(words_of(name)) or person_key(name)
+    return " ".join(words_of(name)) or name_key(name)
 
 
 def state_key(name: str, details: StateDetails) -> tuple[str, ...]:
@@ -224,9 +224,9 @@ def state_key(name: str, details: StateDetails) -> tuple[str, ...]:
         case Aspect.MOOD | Aspect.WHEREABOUTS:
             return (details.aspect,)
         case Aspect.RELATION if details.other.strip():
-            return (details.aspect, name_key(details.other))
+            return (details.aspect, item_name_key(details.other))
         case _:
-            return (details.aspect, name_key(name))
+            return (details.aspect, item_name_key(name))
 
 
 def content_words(item: Item) -> frozenset[str]:

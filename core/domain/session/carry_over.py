@@ -7,12 +7,10 @@ character, and a character that joins the book later knows nothing of earlier pl
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
 from typing import Final
 
 from core.domain.errors import IllegalCommandError
 from core.text.cleaning import clean, clean_line, is_blank
-from core.text.graphemes import composed
 
 MOST_LINES: Final = 500
 LONGEST_LINE: Final = 2_000
@@ -105,10 +103,3 @@ def marked(before: CarryOver, after: CarryOver | None) -> CarryOver:
     if before.budget != after.budget or plain(before.lines) != plain(after.lines):
         raise IllegalCommandError("Lines of earlier chapters can only be pinned or struck.")
     return after
-
-
-@lru_cache(maxsize=4_096)
-def person_key(name: str) -> str:
-    """Return what two spellings of the name of a character have in common."""
-    # A composed letter may not be one in another case: “ΐ” has three signs there.
-    return composed(composed(clean_line(name)).casefold())

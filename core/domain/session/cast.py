@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.domain.session.carry_over import person_key
 from core.domain.session.profile import NO_PROFILE, Profile
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.text.name_list import name_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +36,9 @@ def slot_called(typed: str, names: Mapping[Slot, Sequence[str]]) -> Slot | None:
 
     The first of the names of a slot is its own, and goes before the other names of others.
     """
-    key = person_key(typed)
-    found = [slot for slot, called in names.items() if called and person_key(called[0]) == key]
-    found = found or [slot for slot, called in names.items() if key in map(person_key, called)]
+    key = name_key(typed)
+    found = [slot for slot, called in names.items() if called and name_key(called[0]) == key]
+    found = found or [slot for slot, called in names.items() if key in map(name_key, called)]
     return found[0] if len(found) == 1 else None
 
 
@@ -75,8 +75,8 @@ class Cast(Mapping[Slot, Character]):
 
     def called_in_part(self, typed: str) -> list[Slot]:
         """Return the slots of this chapter that have a name which begins with `typed`, or has such a word."""
-        key = person_key(typed)
-        names = ((one.slot, map(person_key, (one.name, *one.profile.aliases))) for one in self.playing)
+        key = name_key(typed)
+        names = ((one.slot, map(name_key, (one.name, *one.profile.aliases))) for one in self.playing)
         return [
             slot
             for slot, keys in names

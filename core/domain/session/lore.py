@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from core.domain.audience import EVERYONE, Audience
-from core.domain.session.carry_over import person_key
 from core.domain.session.limits import LONGEST_NAME
 from core.domain.session.profile import MOST_GROUPS, Profiles, audience_of_groups
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line, is_blank
+from core.text.name_list import name_key
 
 MOST_BOOKS: Final = 20
 """Lorebooks of one chapter."""
@@ -48,7 +48,7 @@ class ChapterLorebook:
     @property
     def key(self) -> str:
         """The name without regard to capitals; two books of a chapter have different ones."""
-        return person_key(self.name)
+        return name_key(self.name)
 
 
 Lorebooks = tuple[ChapterLorebook, ...]
@@ -80,7 +80,7 @@ def with_book(books: Lorebooks, book: ChapterLorebook) -> Lorebooks:
 
 def without_book(books: Lorebooks, name: str) -> Lorebooks:
     """Return the lorebooks without the one of this name."""
-    return tuple(one for one in books if one.key != person_key(name))
+    return tuple(one for one in books if one.key != name_key(name))
 
 
 def problems_of(books: Sequence[ChapterLorebook]) -> Iterator[str]:

@@ -10,10 +10,10 @@ from typing import Final
 
 from core.domain.audience import Audience, audience_of
 from core.domain.ids import CharacterId
-from core.domain.session.carry_over import person_key
 from core.domain.session.limits import LONGEST_NAME
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
+from core.text.name_list import name_key
 
 GENERAL: Final = "General"
 """The group of a character and of an item that name none."""
@@ -48,8 +48,8 @@ class Profile:
 
     def sees(self, groups: Iterable[str]) -> bool:
         """Whether it sees one of these groups: its own, or one that it may see; none stands for General."""
-        seen = {person_key(group) for group in (self.group, *self.groups_visible)}
-        return not seen.isdisjoint(map(person_key, tuple(groups) or (GENERAL,)))
+        seen = {name_key(group) for group in (self.group, *self.groups_visible)}
+        return not seen.isdisjoint(map(name_key, tuple(groups) or (GENERAL,)))
 
 
 NO_PROFILE: Final = Profile()
@@ -97,7 +97,7 @@ def lines_of(texts: tuple[str, ...]) -> tuple[str, ...]:
     """Return names without blanks; of several spellings of one, the first."""
     found: dict[str, str] = {}
     for line in filter(None, map(clean_line, texts)):
-        found.setdefault(person_key(line), line)
+        found.setdefault(name_key(line), line)
     return tuple(found.values())
 
 

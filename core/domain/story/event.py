@@ -47,8 +47,8 @@ class Manner(StrEnum):
     """It does nothing that others notice; the text says so."""
 
 
-UNASKED_AFTER: Final = "unasked_after"
-"""Key in `metadata` of a reply that a character added unasked, for the seconds that it had waited."""
+AFTERTHOUGHT_SECONDS: Final = "unasked_after"
+"""Key in `metadata` of an afterthought, for the seconds of the GM's idle time before it."""
 
 
 class Role(StrEnum):
@@ -87,11 +87,13 @@ class Event:
 
     @property
     def summarised_with(self) -> int:
-        """The prompt whose chunk summarises it: its own, or the next for a line or an unasked reply.
+        """The prompt whose chunk summarises it: its own, or the next for a line or an afterthought.
 
         So memory that ends with a prompt never depends on whether one was added after that prompt.
         """
-        return self.prompt_index + 1 if self.role is Role.SYSTEM or self.is_unasked else self.prompt_index
+        return (
+            self.prompt_index + 1 if self.role is Role.SYSTEM or self.is_afterthought else self.prompt_index
+        )
 
     @property
     def is_added(self) -> bool:
@@ -99,9 +101,9 @@ class Event:
         return self.role is Role.SYSTEM or self.ordinal > 1
 
     @property
-    def is_unasked(self) -> bool:
-        """Whether it is a reply that the character added unasked."""
-        return self.role is Role.AGENT and UNASKED_AFTER in self.metadata
+    def is_afterthought(self) -> bool:
+        """Whether it is an afterthought: a reply that the character added while the GM was idle."""
+        return self.role is Role.AGENT and AFTERTHOUGHT_SECONDS in self.metadata
 
     @property
     def reveals(self) -> int | None:

@@ -13,7 +13,7 @@ from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story import recall_use
 from core.domain.story.context_status import EventStatus, Statuses, place_of
-from core.domain.story.event import AWAY, PRESENT, REPEATS, REQUEST_ID, UNASKED_AFTER, Event, Role
+from core.domain.story.event import AFTERTHOUGHT_SECONDS, AWAY, PRESENT, REPEATS, REQUEST_ID, Event, Role
 from core.domain.story.lore_use import kept_from
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.storage.changes import Changes
@@ -135,13 +135,13 @@ def source_of(
 
 
 def rewritten(reply: Event, text: str, source: Mapping[str, object]) -> Event:
-    """Return a reply with another text; one that was added unasked is still an addition.
+    """Return a reply with another text; an afterthought is still one.
 
     The lore that was active for it stays active.
     """
     kept = {**kept_from(reply.metadata), **recall_use.kept_from(reply.metadata)}
-    if reply.is_unasked:
-        kept[UNASKED_AFTER] = reply.metadata[UNASKED_AFTER]
+    if reply.is_afterthought:
+        kept[AFTERTHOUGHT_SECONDS] = reply.metadata[AFTERTHOUGHT_SECONDS]
     return replace(reply, text=text, metadata={**source, **kept})
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from core.domain.errors import IllegalCommandError, LimitExceededError, valid
-from core.domain.session.carry_over import CarryOver, marked, person_key
+from core.domain.session.carry_over import CarryOver, marked
 from core.domain.session.limits import LONGEST_TITLE, Limits
 from core.domain.session.profile import Profiles, cleaned, problems_of
 from core.domain.session.session import Session
@@ -16,6 +16,7 @@ from core.engine.changes.moves import move
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line
+from core.text.name_list import name_key
 
 DOUBLE_NAME: Final = "Two characters cannot both be called {}; choose another name."
 
@@ -97,7 +98,7 @@ def _checked_slots(count: int, session: Session) -> tuple[Slot, ...]:
 def _refuse_double_names(session: Session, changed: Mapping[Slot, str]) -> None:
     taken: dict[str, Slot] = {}
     for slot in Slot:
-        name = person_key(session.name_of(slot))
+        name = name_key(session.name_of(slot))
         other = taken.setdefault(name, slot)
         if other is not slot and (slot in changed or other in changed):
             raise IllegalCommandError(DOUBLE_NAME.format(session.name_of(slot)))

@@ -129,7 +129,7 @@ async def input_of(
     return await asyncio.to_thread(make) if knowledge.lore else make()
 
 
-def failure_unasked(result: CallResult) -> Failed | None:
+def failure_unless_gm_needed(result: CallResult) -> Failed | None:
     """Return the failure of a call that the GM did not ask for; None where only the GM could help.
 
     The GM is not asked for consent or money then: the call is left.

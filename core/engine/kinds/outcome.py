@@ -62,7 +62,7 @@ class NarrativeMade:
 
 @dataclass(frozen=True, slots=True)
 class AfterthoughtMade:
-    """A character's unasked addition; empty where it says nothing."""
+    """A character's afterthought; empty where it says nothing."""
 
     text: str = ""
     lore: Mapping[str, object] = field(default_factory=dict)

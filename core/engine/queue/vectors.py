@@ -28,13 +28,9 @@ def vectors_due(
         return ()
     if there:
         return tuple(with_all_tries(one, now) for one in there)
-    return (replace(_request(snapshot.session.id, now), text=OF_TEXTS if of_texts else ""),)
+    return (replace(request_for_vectors(snapshot.session.id, now), text=OF_TEXTS if of_texts else ""),)
 
 
-def request_of_search(session_id: SessionId, now: datetime) -> BackgroundRequest:
-    """Return a request that stands for a search of the GM; it is never stored."""
-    return _request(session_id, now)
-
-
-def _request(session_id: SessionId, now: datetime) -> BackgroundRequest:
+def request_for_vectors(session_id: SessionId, now: datetime) -> BackgroundRequest:
+    """Return a request for vectors; one that stands for a search of the GM is never stored."""
     return BackgroundRequest(**new_work(RequestKind.EMBEDDING, session_id, now))

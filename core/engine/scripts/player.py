@@ -204,7 +204,7 @@ class ScriptPlayer:
         wanted = [one for one in self._script.prompts if one.index == index]
         wanted = [one for one in wanted if index == played or not one.is_undone]
         text = events[0].text
-        replied = [one.slot for one in events if one.role is Role.AGENT and not one.is_unasked]
+        replied = [one.slot for one in events if one.role is Role.AGENT and not one.is_afterthought]
         slot, then = replied[0], tuple(replied[1:])
         wanted = [one for one in wanted if one.text.strip() == text]
         if not wanted:

@@ -26,7 +26,7 @@ _TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class StoredFault:
     """Something that does not hold: what it is about, and what is wrong with it."""
 
     subject: str
@@ -56,14 +56,14 @@ class Verification:
         """Number of records verified so far."""
         return Checked(*self._counts)
 
-    async def faults(self) -> AsyncIterator[Fault]:
+    async def faults(self) -> AsyncIterator[StoredFault]:
         """Yield what does not hold; raise StorageError where the database cannot be reached."""
         listed = await self._listed()
         for number, one in enumerate(listed, start=1):
             subject = f"chapter “{one.title}” ({one.id})"
             self._progress(f"{subject}, {number:,} of {len(listed):,}")
             for problem in await self._of_chapter(one.id):
-                yield Fault(subject, problem)
+                yield StoredFault(subject, problem)
             self._counts[0] += 1
         self._progress("the library")
         async for fault in self._of_library():
@@ -123,10 +123,10 @@ class Verification:
             found += [one if one.hash in read else Content(one.hash, "") for one in batch]
         return tuple(found), wrong
 
-    async def _of_library(self) -> AsyncIterator[Fault]:
+    async def _of_library(self) -> AsyncIterator[StoredFault]:
         library = self._store.library
         for problem in _broken(await self._store.broken_rules()):
-            yield Fault("library", problem)
+            yield StoredFault("library", problem)
         for is_archived in (False, True):
             for character in await library.characters(is_archived=is_archived):
                 self._counts[1] += 1
@@ -134,14 +134,14 @@ class Verification:
                     continue
                 card = await library.card_of(character.id)
                 if card is None or card.sha256 != character.imported.file_hash:
-                    yield Fault(
+                    yield StoredFault(
                         f"character “{character.name}”",
                         "its card is missing, or not the one that was imported",
                     )
             for book in await library.lorebooks(is_archived=is_archived):
                 self._counts[2] += 1
                 if (await library.lore_file(book.id)).sha256 != book.file_hash:
-                    yield Fault(f"lorebook “{book.name}”", "its file is not the one that was imported")
+                    yield StoredFault(f"lorebook “{book.name}”", "its file is not the one that was imported")
 
 
 def _broken(rules: Sequence[BrokenRule]) -> list[str]:

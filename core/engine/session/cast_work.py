@@ -28,10 +28,10 @@ from core.engine.session.session_reader import SessionReader
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
 from core.library.characters.character import LibraryCharacter, Topic
-from core.library.names import name_key
 from core.library.proposals.exposure import neglected
 from core.library.proposals.of_chapter import of_exposure, of_fading, of_merging
 from core.storage.changes import Changes
+from core.text.name_list import name_key
 
 OVER: Final = (SessionState.ENDED, SessionState.NARRATING)
 """The states of a chapter that has ended."""

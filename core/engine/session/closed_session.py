@@ -12,6 +12,7 @@ from core.domain.ids import SessionId
 from core.engine.scene.service import Scene
 from core.engine.services.bank.keeping import keep_bank, material
 from core.engine.services.bank.service import Bank
+from core.engine.session.session_edits import SessionEdits
 from core.engine.session.session_reader import SessionReader
 from core.engine.sync.session_writer import Decide
 from core.storage.changes import Changes
@@ -42,6 +43,11 @@ class ClosedSession:
     def scene(self) -> Scene:
         """The commands about who knows what; made on first use."""
         return Scene(self, ContextBuilder(self._choices), self._clock)
+
+    @cached_property
+    def edits(self) -> SessionEdits:
+        """The commands that change texts, canon, prompt blocks and lore; made on first use."""
+        return SessionEdits(self, ContextBuilder(self._choices), self._clock)
 
     async def apply(self, decide: Decide, *, needs_memory: bool = False) -> Changes:
         """Decide a change on the stored session, with its memory if it needs that, and store it."""

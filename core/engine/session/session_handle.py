@@ -40,7 +40,7 @@ from core.engine.services.bank.service import Bank
 from core.engine.services.takes.service import Takes
 from core.engine.session.quiesce import apply_when_idle
 from core.engine.session.reset import reset_session
-from core.engine.session.session_edits import SessionEdits
+from core.engine.session.session_edits import OpenSessionEdits
 from core.engine.session.session_parts import SessionParts
 from core.engine.session.session_reader import SessionReader
 from core.engine.sync.notifications import BankChanged, WriterChanged, WriterGone
@@ -76,7 +76,7 @@ class SessionHandle:
         self.fades_at, self.make_vectors = parts.fades_at, parts.make_vectors
         self.prepare_search = parts.prepare_search
         self.reads = SessionReader(writer.store, self.id)
-        self.edits = SessionEdits(writer, parts.builder)
+        self.edits = OpenSessionEdits(writer, parts.builder)
         self.earlier = EarlierItems(writer)
         self.keeping = BankKeeping(writer, self.background)
         self.takes = Takes(writer, self._worker, self._ask)
@@ -84,7 +84,7 @@ class SessionHandle:
         self._follower, self._watch = Follower(writer), LeaseWatch(writer)
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
         self._is_closed = False
-        writer.on_adopted = self._wake_workers
+        writer.on_adopted = parts.wake
         writer.on_locked_out = self._follower.start
 
     @property
@@ -318,16 +318,8 @@ class SessionHandle:
             log.warning("work beside the play is not taken up again now: %r", error)
         await self.end_pauses()
         await self.afterthoughts.begin()
-        self._parts.auto_saver.start()
-        self._parts.condenser.start()
         self._watch.start()
-        self._worker.start()
-        self.background.wake()
-
-    def _wake_workers(self) -> None:
-        self._worker.wake()
-        self.background.wake()
-        self.afterthoughts.look()
+        self._parts.start()
 
     def begin_following(self) -> None:
         """Follow the window that writes."""
@@ -344,14 +336,12 @@ class SessionHandle:
         await self._writer.finish(CLOSE_TIMEOUT_SECONDS)
         # Queued prompts before the running one, so that their texts return in the order of play.
         await self._repair_at_close(lambda snapshot: withdraw_queued_prompts(snapshot, self._clock()))
-        await self.afterthoughts.aclose()
-        await asyncio.gather(self._worker.aclose(), self.background.aclose())
+        await self._parts.stop_calls()
         # A request may have begun while the worker ended.
         await self._repair_at_close(self._recovered)
         await self._follower.aclose()
         self._writer.listeners.close()
-        await self._parts.auto_saver.aclose()
-        await self._parts.condenser.aclose()
+        await self._parts.aclose()
         await self._writer.aclose(IllegalCommandError("The chapter is closed; open it again to go on."))
 
     async def _repair_at_close(self, repair: Repair) -> None:

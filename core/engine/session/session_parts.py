@@ -1,5 +1,6 @@
-"""The objects that an open session consists of, made by the engine before the session itself."""
+"""The services and workers of an open session, made by the engine before the session itself."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +21,7 @@ from core.engine.sync.session_writer import SessionWriter
 
 @dataclass(frozen=True, slots=True)
 class SessionParts:
-    """The services and workers of one open session."""
+    """The services and workers of one open session, which start, wake and end together."""
 
     writer: SessionWriter
     builder: ContextBuilder
@@ -40,3 +41,26 @@ class SessionParts:
     """Asks for the vectors that items lack."""
     prepare_search: Callable[[], Awaitable[None]]
     """Asks for the vectors that a search by meaning lacks; does nothing in a chapter that keeps no bank."""
+
+    def start(self) -> None:
+        """Start the workers; this window holds the writer's lock."""
+        self.auto_saver.start()
+        self.condenser.start()
+        self.worker.start()
+        self.background.wake()
+
+    def wake(self) -> None:
+        """Wake the workers, after a change of the session."""
+        self.worker.wake()
+        self.background.wake()
+        self.afterthoughts.look()
+
+    async def stop_calls(self) -> None:
+        """Stop the calls that run, and make no other one."""
+        await self.afterthoughts.aclose()
+        await asyncio.gather(self.worker.aclose(), self.background.aclose())
+
+    async def aclose(self) -> None:
+        """End what listens to the session, after its last notification."""
+        await self.auto_saver.aclose()
+        await self.condenser.aclose()

@@ -10,10 +10,10 @@ from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
-from core.engine.queue.duration_history import find_last_duration
 from core.engine.services.speaking.heartbeats import answers_of, with_wishes
 from core.engine.services.speaking.hints import Hint, HintRules, hints_of
 from core.engine.services.takes.service import takes_of
+from core.engine.session.duration_history import find_last_duration
 from core.engine.sync.lore_reading import with_lore
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot

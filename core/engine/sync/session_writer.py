@@ -72,8 +72,11 @@ CONTENTS_REMEMBERED = 512
 class AppliesChanges(Protocol):
     """Stores the changes of one session: the writer of one that is open here, or a closed one."""
 
-    async def apply(self, decide: Decide) -> Changes:
-        """Decide a change on the session and store it; SessionLockedError when another window writes."""
+    async def apply(self, decide: Decide, *, needs_memory: bool = False) -> Changes:
+        """Decide a change on the session, with its memory if it needs that, and store it.
+
+        Raises SessionLockedError when another window writes.
+        """
 
 
 def _no_hook() -> None:
@@ -125,11 +128,13 @@ class SessionWriter:
         if self.lease is None:
             raise SessionLockedError()
 
-    async def apply(self, decide: Decide) -> Changes:
+    async def apply(self, decide: Decide, *, needs_memory: bool = False) -> Changes:
         """Decide a change on the current snapshot, store it and apply it; raise errors of the store.
 
         Cancelling the caller does not interrupt it.
         """
+        if needs_memory:
+            await self.know_memory(is_patient=False)
         return await self._in_own_task(self._apply(decide, is_patient=False))
 
     async def apply_patiently(self, decide: Decide) -> Changes:

@@ -12,16 +12,16 @@ from typing import Final
 
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.ids import EventId, SessionId, new_uuid
-from core.domain.session.carry_over import person_key
 from core.domain.session.limits import LONGEST_TITLE, Limits
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot, first_slots
 from core.domain.story.event import CONTEXT, NEVER, Event, Role
-from core.exchange.chats.chat_log import Message
+from core.exchange.chats.chat_log import LoggedMessage
 from core.exchange.session_export import SessionBody
 from core.library.refusal import FileRefusedError
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
+from core.text.name_list import name_key
 from core.text.numbers import counted
 
 NO_WORDS: Final = "…"
@@ -71,11 +71,11 @@ class _Turn:
 
     prompt: str
     sent_at: datetime | None
-    replies: list[tuple[Slot, Message]] = field(default_factory=list)
+    replies: list[tuple[Slot, LoggedMessage]] = field(default_factory=list)
     lines: list[tuple[str, Audience]] = field(default_factory=list)
 
 
-def chapter_of(messages: Sequence[Message], title: str, now: datetime) -> ChatChapter:
+def chapter_of(messages: Sequence[LoggedMessage], title: str, now: datetime) -> ChatChapter:
     """Return the chapter of a chat; raise FileRefusedError if no character says anything in it."""
     cast, others = _cast(messages)
     if not cast:
@@ -116,7 +116,7 @@ def chapter_of(messages: Sequence[Message], title: str, now: datetime) -> ChatCh
     )
 
 
-def _cast(messages: Sequence[Message]) -> tuple[dict[str, Slot], tuple[str, ...]]:
+def _cast(messages: Sequence[LoggedMessage]) -> tuple[dict[str, Slot], tuple[str, ...]]:
     """Return the slots of those who say most, in the order in which they begin, and who has none."""
     said = Counter(one.name for one in messages if not (one.is_user or one.is_hidden or one.is_narrated))
     chosen = {name for name, _ in said.most_common(len(Slot))}
@@ -127,21 +127,21 @@ def _cast(messages: Sequence[Message]) -> tuple[dict[str, Slot], tuple[str, ...]
 def _names(cast: dict[str, Slot], limits: Limits) -> dict[Slot, str]:
     """Return names that no two characters share, as tab 1 demands."""
     names: dict[Slot, str] = {}
-    taken = {person_key(slot.default_name) for slot in Slot}
+    taken = {name_key(slot.default_name) for slot in Slot}
     for name, slot in cast.items():
         short = head(name, limits.name).strip()
         number = 2
-        while short and person_key(short) in taken:
+        while short and name_key(short) in taken:
             short = f"{head(name, limits.name - 4).strip()} {number}"
             number += 1
-        taken.add(person_key(short))
+        taken.add(name_key(short))
         if short:
             names[slot] = short
     return names
 
 
 def _turns(
-    messages: Sequence[Message], cast: dict[str, Slot], limits: Limits
+    messages: Sequence[LoggedMessage], cast: dict[str, Slot], limits: Limits
 ) -> tuple[list[tuple[str, Audience]], list[_Turn], str]:
     """Return the lines before the first prompt, the prompts, and what the GM wrote last without an answer."""
     opening: list[tuple[str, Audience]] = []
@@ -171,7 +171,7 @@ def _turns(
     return opening, turns, waiting[-1][0] if waiting else ""
 
 
-def _is_line(message: Message) -> bool:
+def _is_line(message: LoggedMessage) -> bool:
     """Whether a message is a line that everyone hears and no one says."""
     return message.is_narrated and not (message.is_user or message.is_hidden)
 

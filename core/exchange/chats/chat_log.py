@@ -31,7 +31,7 @@ _SECONDS_END: Final = 100_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class LoggedMessage:
     """One message; `swipes` are all of its texts, of which the one at `swipe` counts."""
 
     name: str
@@ -49,7 +49,7 @@ class Message:
         return self.swipes[self.swipe]
 
 
-def read_chat(document: bytes) -> tuple[Message, ...]:
+def read_chat(document: bytes) -> tuple[LoggedMessage, ...]:
     """Return the messages of a chat that have a text; raise FileRefusedError for a file that is no chat."""
     # A message may hold other ends of lines, which are no ends of records.
     try:
@@ -62,7 +62,7 @@ def read_chat(document: bytes) -> tuple[Message, ...]:
     return messages
 
 
-def _messages(lines: Iterator[str]) -> Iterator[Message]:
+def _messages(lines: Iterator[str]) -> Iterator[LoggedMessage]:
     for number, line in enumerate(lines, start=1):
         if number > MOST_MESSAGES:
             raise FileRefusedError(f"The chat has more than {MOST_MESSAGES:,} messages.")
@@ -77,7 +77,7 @@ def _messages(lines: Iterator[str]) -> Iterator[Message]:
             raise FileRefusedError(f"{_NO_CHAT}line {number:,} has no message.")
 
 
-def _message(record: Mapping[str, Any], number: int) -> Message | None:
+def _message(record: Mapping[str, Any], number: int) -> LoggedMessage | None:
     """Return the message of a line; None for one without any text."""
     listed = record.get("swipes")
     texts = [clean(one).strip() for one in _texts(listed)[:MOST_SWIPES]]
@@ -98,7 +98,7 @@ def _message(record: Mapping[str, Any], number: int) -> Message | None:
         raise FileRefusedError(f"Line {number:,} of the chat is longer than {LONGEST_MESSAGE:,} characters.")
     extra = record.get("extra")
     swipes = tuple(one for one in dict.fromkeys(texts) if not is_blank(one))
-    return Message(
+    return LoggedMessage(
         name=clean_line(str(record.get("name") or "")),
         is_user=record.get("is_user") is True,
         is_hidden=record.get("is_system") is True,

@@ -13,7 +13,6 @@ from pathlib import Path
 from core.config.files.bounded_file import FileTooLargeError, read_bounded
 from core.domain.audience import Audience
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.session.carry_over import person_key
 from core.domain.session.language import LANGUAGES, Language, read_language
 from core.domain.session.limits import LONGEST_NAME, Limits
 from core.domain.session.lore import MOST_BOOKS
@@ -36,7 +35,7 @@ from core.exchange.scripts.prompts import ScriptPrompt, lines_of, read_prompts
 from core.exchange.scripts.scene import read_secrets
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean_line, is_blank
-from core.text.name_list import problems_of_groups
+from core.text.name_list import name_key, problems_of_groups
 from core.text.numbers import counted
 
 MAX_FILE_BYTES = 5_000_000
@@ -315,7 +314,7 @@ class _Reader(FieldReader):
             self.report(location, "must be on one line.")
         name = clean_line(name) or slot.default_name
         for agent in earlier:
-            if person_key(agent.name) == person_key(name):
+            if name_key(agent.name) == name_key(name):
                 self.report(location, f"= {quoted(name)} is already the name of agent {agent.slot.value}.")
         return name
 
@@ -329,7 +328,7 @@ def read_lore(reader: FieldReader, document: Mapping[str, object]) -> tuple[str,
         elif not (name := clean_line(value)) or len(name) > LONGEST_NAME:
             reader.report("lore", f"must have names of 1 to {LONGEST_NAME} characters.")
         else:
-            names.setdefault(person_key(name), name)
+            names.setdefault(name_key(name), name)
     if len(names) > MOST_BOOKS:
         reader.report("lore", f"names {len(names)} lorebooks; a chapter has at most {MOST_BOOKS}.")
     return tuple(names.values())

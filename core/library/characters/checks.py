@@ -8,8 +8,8 @@ from core.domain.errors import ChangedElsewhereError
 from core.domain.session import profile
 from core.domain.session.limits import LONGEST_NAME, is_storable_time
 from core.library.characters.character import LibraryCharacter, Topic, Trait
-from core.library.names import name_key
 from core.text.cleaning import clean, clean_line, is_blank
+from core.text.name_list import name_key
 
 MOST_TRAITS: Final = 50
 MOST_TOPICS: Final = 50

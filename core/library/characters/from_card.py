@@ -25,10 +25,10 @@ from core.domain.session.profile import (
 from core.library.cards.card import Card, new_card
 from core.library.characters.character import Imported, LibraryCharacter, Topic, Trait, record_of
 from core.library.characters.checks import LONGEST_TEXT, MOST_TOPICS, MOST_TRAITS, cleaned
-from core.library.names import name_key
 from core.text.canonical_json import canonical
 from core.text.cleaning import clean_line, is_blank
 from core.text.graphemes import head
+from core.text.name_list import name_key
 from core.text.numbers import counted
 
 EXTENSION: Final = "story_engine"

@@ -7,7 +7,7 @@ from typing import Any, Final
 from core.domain.errors import ChangedElsewhereError, IllegalCommandError
 from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.library.characters.checks import BOUNDS
-from core.library.names import name_key
+from core.text.name_list import name_key
 
 Nature = Trait | Topic
 TITLES: Final[Mapping[str, str]] = {

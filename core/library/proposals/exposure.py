@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from core.library.characters.character import LibraryCharacter, Topic
-from core.library.names import name_key
 from core.text.analysis.repetition import words_of
+from core.text.name_list import name_key
 
 GAIN: Final = 0.2
 """Share of the gap to full exposure that one mention closes."""

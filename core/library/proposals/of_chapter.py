@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from core.domain.ids import ProposalId, SessionId, new_uuid
-from core.domain.proposal import Occasion, Part, Proposal
+from core.domain.proposal import Occasion, Proposal, ProposedPart
 from core.library.characters.character import LibraryCharacter, Topic, record_of
 from core.library.proposals.exposure import after_mentions, faded, mentions
 from core.library.proposals.merging import Item, duplicates, merged
@@ -36,12 +36,16 @@ def of_fading(
 
 def of_merging(character: LibraryCharacter, session_id: SessionId, now: datetime) -> Iterator[Proposal]:
     """Yield one trait or topic in the place of each two that say the same."""
-    yield from _merged(character, Part.TRAIT, character.traits, session_id, now)
-    yield from _merged(character, Part.TOPIC, character.topics, session_id, now)
+    yield from _merged(character, ProposedPart.TRAIT, character.traits, session_id, now)
+    yield from _merged(character, ProposedPart.TOPIC, character.topics, session_id, now)
 
 
 def _merged(
-    character: LibraryCharacter, part: Part, items: Sequence[Item], session_id: SessionId, now: datetime
+    character: LibraryCharacter,
+    part: ProposedPart,
+    items: Sequence[Item],
+    session_id: SessionId,
+    now: datetime,
 ) -> Iterator[Proposal]:
     for one, other in duplicates(items):
         made = merged(one, other)
@@ -72,7 +76,7 @@ def _exposure(
     return Proposal(
         id=ProposalId(new_uuid()),
         character_id=character.id,
-        part=Part.TOPIC,
+        part=ProposedPart.TOPIC,
         before=(before,),
         after=(after,),
         why=why,

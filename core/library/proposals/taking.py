@@ -6,10 +6,10 @@ from hashlib import sha256
 from typing import Any, Final, TypeVar
 
 from core.domain.errors import IllegalCommandError
-from core.domain.proposal import NAME, TEXT, Part, Proposal, Record
+from core.domain.proposal import NAME, TEXT, Proposal, ProposedPart, Record
 from core.library.characters.character import LibraryCharacter, Topic, Trait
 from core.library.characters.checks import cleaned, problems_of
-from core.library.names import name_key
+from core.text.name_list import name_key
 
 _BETWEEN: Final = "\n\n"
 _LENGTH: Final = "length"
@@ -56,7 +56,7 @@ def taken_back(character: LibraryCharacter, proposal: Proposal) -> LibraryCharac
     Raises IllegalCommandError where the taken part has changed since.
     """
     try:
-        if proposal.part is Part.IDENTITY:
+        if proposal.part is ProposedPart.IDENTITY:
             return _without_addition(character, str(proposal.after[0][TEXT]))
         return _applied(character, replace(proposal, before=proposal.after, after=proposal.before))
     except _MisfitError:
@@ -74,18 +74,18 @@ def _applied(character: LibraryCharacter, proposal: Proposal) -> LibraryCharacte
 def _changed(character: LibraryCharacter, proposal: Proposal) -> LibraryCharacter:
     before, after = proposal.before, proposal.after
     match proposal.part:
-        case Part.SHORT_DESCRIPTION:
+        case ProposedPart.SHORT_DESCRIPTION:
             if before[0][TEXT] != character.short_description:
                 raise _MisfitError
             return replace(character, short_description=str(after[0][TEXT]))
-        case Part.IDENTITY:
+        case ProposedPart.IDENTITY:
             length, hashed = int(before[0][_LENGTH]), before[0][_HASH]
             if _hashed(character.identity[:length]) != hashed:
                 raise _MisfitError
             return replace(character, identity=_with_addition(character.identity, str(after[0][TEXT])))
-        case Part.TRAIT:
+        case ProposedPart.TRAIT:
             return replace(character, traits=_exchanged(character.traits, before, after, _trait))
-        case Part.TOPIC:
+        case ProposedPart.TOPIC:
             return replace(character, topics=_exchanged(character.topics, before, after, _topic))
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from core.domain.proposal import NAME, TEXT, Occasion, Part, Proposal, Record
+from core.domain.proposal import NAME, TEXT, Occasion, Proposal, ProposedPart, Record
 
 _LABELS: Final = {
     "description": "How it shows",
@@ -30,11 +30,11 @@ def about(proposal: Proposal) -> str:
     """Return what would change, in a few words."""
     names = " and ".join(f"“{name}”" for name in proposal.names)
     match proposal.part:
-        case Part.SHORT_DESCRIPTION:
+        case ProposedPart.SHORT_DESCRIPTION:
             return "Short description"
-        case Part.IDENTITY:
+        case ProposedPart.IDENTITY:
             return "More of the identity"
-        case Part.TRAIT | Part.TOPIC:
+        case ProposedPart.TRAIT | ProposedPart.TOPIC:
             what = proposal.part.value
             if not proposal.before:
                 return f"New {what} {names}"
@@ -43,7 +43,7 @@ def about(proposal: Proposal) -> str:
 
 def there(proposal: Proposal) -> str:
     """Return what is replaced, as it was when the change was proposed."""
-    if proposal.part is Part.IDENTITY:
+    if proposal.part is ProposedPart.IDENTITY:
         return STAYS
     return _records(proposal.before)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from core.config.models.sampling import OPENAI_SAMPLING
-from core.providers.base import Message, ModelRequest, OutputSchema
+from core.providers.base import ChatMessage, ModelRequest, OutputSchema
 from core.providers.openai.errors import ServiceFault
 
 # Reasoning models of OpenAI by name, also behind a vendor's prefix; the chat variants are ordinary ones.
@@ -142,7 +142,7 @@ def _response_format(schema: OutputSchema, mode: SchemaMode) -> Mapping[str, obj
     }
 
 
-def _with_note(request: ModelRequest, dialect: Dialect) -> tuple[Message, ...]:
+def _with_note(request: ModelRequest, dialect: Dialect) -> tuple[ChatMessage, ...]:
     """Add the schema in words for a server that cannot be held to it.
 
     The note joins the first system message, because many chat templates take only one.
@@ -155,8 +155,8 @@ def _with_note(request: ModelRequest, dialect: Dialect) -> tuple[Message, ...]:
     )
     first, *rest = request.messages
     if first.role == "system":
-        return (Message("system", f"{first.content}\n\n{note}"), *rest)
-    return (Message("system", note), *request.messages)
+        return (ChatMessage("system", f"{first.content}\n\n{note}"), *rest)
+    return (ChatMessage("system", note), *request.messages)
 
 
 def encodable(text: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from core.providers.base import Message
+from core.providers.base import ChatMessage
 
 OPENING: Final = "Begin."
 """Text of a user message put before a first message of the assistant."""
@@ -32,20 +32,20 @@ def must_alternate(setting: bool | None, base_url: str, model: str) -> bool:
     return urlsplit(base_url).hostname in _STRICT_HOSTS or bool(_STRICT_MODELS.search(model.lower()))
 
 
-def bridged(messages: Sequence[Message]) -> tuple[Message, ...]:
+def bridged(messages: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
     """Return `messages` with one system message at most, then user and assistant by turns, the user first.
 
     Neighbours with the same role become one, in their order; a system message after the first other one is
     the user's. Messages that are so already come back as they are.
     """
-    joined: list[Message] = []
+    joined: list[ChatMessage] = []
     for message in messages:
         is_late = message.role == "system" and joined and joined[-1].role != "system"
         role = "user" if is_late else message.role
         if joined and joined[-1].role == role:
-            joined[-1] = Message(role, f"{joined[-1].content}\n\n{message.content}")
+            joined[-1] = ChatMessage(role, f"{joined[-1].content}\n\n{message.content}")
             continue
         if role == "assistant" and not any(one.role == "user" for one in joined):
-            joined.append(Message("user", OPENING))
-        joined.append(Message(role, message.content))
+            joined.append(ChatMessage("user", OPENING))
+        joined.append(ChatMessage(role, message.content))
     return tuple(joined)

@@ -2,21 +2,17 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from rich.text import Text
-from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
-from textual.widgets import Button, Static
+from textual.containers import Horizontal
+from textual.widgets import Static
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.checks import LONGEST_DETAIL
 from core.domain.bank.details import DETAILS_OF, ItemKind
-from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT, MOST_PARTICIPANTS, Item
-from core.domain.errors import StoryEngineError
+from core.domain.bank.item import LONGEST_ITEM_NAME, LONGEST_TEXT, MOST_PARTICIPANTS, Item
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
@@ -30,8 +26,7 @@ from storyengine_tui.screens.bank.item_numbers import (
     shown_share,
 )
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
-from storyengine_tui.widgets.dialogs.confirm_modal import discard_first
-from storyengine_tui.widgets.dialogs.overlay_screen import BoxModal
+from storyengine_tui.widgets.dialogs.form_modal import FormModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
@@ -39,21 +34,14 @@ from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 YES_OR_NO: Final[list[tuple[str, Any]]] = [("no", False), ("yes", True)]
 
 
-class ItemFieldsModal(BoxModal[bool]):
-    """Ends with True once what was typed is stored; a refusal is shown, and the fields stay."""
+class ItemFieldsModal(FormModal[bool, Sequence[object]]):
+    """Ends with True once what was typed is stored."""
 
     AUTO_FOCUS = "#text"
-    HEADING: ClassVar[str]
-    SAVE: ClassVar[str]
-    _is_storing = False
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "Cancel"),
-        Binding("ctrl+s", "save", "Save", priority=True),
-    ]
 
-    def compose_fields(self, name: str, text: str) -> ComposeResult:
+    def compose_words(self, name: str, text: str) -> ComposeResult:
         """Compose name and text."""
-        yield from self.compose_line("name", "Name", name, LONGEST_NAME)
+        yield from self.compose_line("name", "Name", name, LONGEST_ITEM_NAME)
         yield CappedTextArea(text, limit=LONGEST_TEXT, placeholder="What is true", id="text")
 
     def compose_line(self, name: str, label: str, text: str, limit: int) -> ComposeResult:
@@ -77,59 +65,20 @@ class ItemFieldsModal(BoxModal[bool]):
             yield Static(label, classes="dialog--label")
             yield GuardedSelect(options, value=value, allow_blank=False, compact=True, id=name)
 
-    def compose_answers(self) -> ComposeResult:
-        """Compose the place of a refusal, and the two answers."""
-        yield Static("", id="refused", classes="dialog--text", markup=False)
-        with Horizontal(classes="dialog--buttons"):
-            yield Button("Cancel", id="cancel")
-            yield Button(self.SAVE, id="save", classes="action")
-
-    def on_mount(self) -> None:
-        """Remember the fields as they are; nothing has been refused yet."""
-        self.query_one("#refused").display = False
-        self._begun = self._fields
-
-    def typed(self, name: str) -> str:
+    def text_in(self, name: str) -> str:
         """Return what is typed in a field."""
         return self.query_one(f"#{name}", CappedTextArea).text
 
     @property
-    def _fields(self) -> Sequence[object]:
-        typed = [field.text for field in self.query(CappedTextArea)]
-        return [*typed, *(choice.value for choice in self.query(GuardedSelect))]
-
-    async def store(self) -> None:
-        """Store what is typed; raise StoryEngineError if it is refused."""
-
-    @on(Button.Pressed, "#save")
-    def action_save(self) -> None:
-        """Store what was typed, once, behind the keys that came before."""
-        if not self._is_storing:
-            self._is_storing = True
-            self.call_later(lambda: self.run_worker(self._save(), group="store", exit_on_error=False))
-
-    async def _save(self) -> None:
-        try:
-            await self.store()
-        except StoryEngineError as error:
-            self._is_storing = False
-            refused = self.query_one("#refused", Static)
-            refused.update(Content(f"Not stored. {error}"))
-            refused.display = True
-            refused.scroll_visible(animate=False)
-        else:
-            self.dismiss(True)
-
-    def action_cancel(self) -> None:
-        """Close without storing anything; ask first where something was typed."""
-        discard_first(self, False, is_changed=self._fields != self._begun)
+    def typed(self) -> Sequence[object]:
+        """The texts and the choices."""
+        texts = [field.text for field in self.query(CappedTextArea)]
+        return [*texts, *(choice.value for choice in self.query(GuardedSelect))]
 
 
 class ItemModal(ItemFieldsModal):
     """Edits an item: the GM's words are not replaced by those of a model."""
 
-    HEADING = "Edit"
-    SAVE = "Save"
     HELP = (
         "No model replaces your text. Ctrl+S stores it, u in the list undoes it. Who may know it does not "
         "change: that follows from its sources.\n\n"
@@ -153,42 +102,41 @@ class ItemModal(ItemFieldsModal):
         self._others: Sequence[Item] = ()
         """The items that a quote can prove."""
         self._item = item
+        self.heading = f"Edit this {item.kind.value}"
         self._roster = roster
         self._store = store
 
-    def compose(self) -> ComposeResult:
+    def compose_fields(self) -> ComposeResult:
         """Compose name, text, details, whom it is about, and how it is recalled."""
         item = self._item
-        with Vertical(classes="dialog--box"):
-            yield Static(Content(f"Edit this {item.kind.value}"), classes="dialog--title")
-            yield from self.compose_fields(clean_line(item.name), item.text)
-            for name, value in typed_fields(item.details):
-                if isinstance(value, bool):
-                    yield from self.compose_choice(name, label_of(name), YES_OR_NO, value)
-                elif name in CHOICES:
-                    options = [(text, text) for text in CHOICES[name]]
-                    yield from self.compose_choice(name, label_of(name), options, str(value))
-                else:
-                    limit = MOST_PARTICIPANTS * LONGEST_DETAIL if isinstance(value, tuple) else LONGEST_DETAIL
-                    yield from self.compose_line(name, label_of(name), shown(name, value), limit)
-            about = 0 if item.about is None else item.about.value
-            yield from self.compose_choice("about", "About", _about(self._roster), about)
-            yield from self.compose_numbers(
-                ("importance", "Importance", shown_share(item.importance)),
-                ("confidence", "Confidence", shown_share(item.confidence)),
-            )
-            yield from self.compose_numbers(
-                ("decay", "Fading", shown_decay(item.decay_rate)),
-                ("until", "Last prompt", shown_prompt(item.expires_at)),
-            )
-            yield from self.compose_numbers(("sentiment", "Sentiment", shown_share(item.sentiment)))
-            yield from self.compose_answers()
+        yield from self.compose_words(clean_line(item.name), item.text)
+        for name, value in typed_fields(item.details):
+            if isinstance(value, bool):
+                yield from self.compose_choice(name, label_of(name), YES_OR_NO, value)
+            elif name in CHOICES:
+                options = [(text, text) for text in CHOICES[name]]
+                yield from self.compose_choice(name, label_of(name), options, str(value))
+            else:
+                limit = MOST_PARTICIPANTS * LONGEST_DETAIL if isinstance(value, tuple) else LONGEST_DETAIL
+                yield from self.compose_line(name, label_of(name), shown(name, value), limit)
+        about = 0 if item.about is None else item.about.value
+        yield from self.compose_choice("about", "About", _about(self._roster), about)
+        yield from self.compose_numbers(
+            ("importance", "Importance", shown_share(item.importance)),
+            ("confidence", "Confidence", shown_share(item.confidence)),
+        )
+        yield from self.compose_numbers(
+            ("decay", "Fading", shown_decay(item.decay_rate)),
+            ("until", "Last prompt", shown_prompt(item.expires_at)),
+        )
+        yield from self.compose_numbers(("sentiment", "Sentiment", shown_share(item.sentiment)))
 
-    async def store(self) -> None:
+    async def store(self, typed: Sequence[object]) -> bool:
         """Store the item with the values of the fields."""
         if self._item.kind is ItemKind.QUOTE:
             self._others = await self._counting()
         await self._store(self.edited())
+        return True
 
     def edited(self) -> Item:
         """Return the item with the values of the fields; raise IllegalCommandError for an invalid number."""
@@ -197,15 +145,15 @@ class ItemModal(ItemFieldsModal):
         }
         return replace(
             self._item,
-            name=self.typed("name"),
-            text=self.typed("text"),
+            name=self.text_in("name"),
+            text=self.text_in("text"),
             details=replace(self._item.details, **values),
             about=_slot_of(self.query_one("#about", GuardedSelect).value),
-            importance=read_share(self.typed("importance"), self._item.importance),
-            confidence=read_share(self.typed("confidence"), self._item.confidence),
-            decay_rate=read_decay(self.typed("decay"), self._item.decay_rate),
-            expires_at=read_prompt(self.typed("until")),
-            sentiment=read_share(self.typed("sentiment"), self._item.sentiment, least=-1),
+            importance=read_share(self.text_in("importance"), self._item.importance),
+            confidence=read_share(self.text_in("confidence"), self._item.confidence),
+            decay_rate=read_decay(self.text_in("decay"), self._item.decay_rate),
+            expires_at=read_prompt(self.text_in("until")),
+            sentiment=read_share(self.text_in("sentiment"), self._item.sentiment, least=-1),
         )
 
     def _value(self, name: str, before: object) -> object:
@@ -213,15 +161,15 @@ class ItemModal(ItemFieldsModal):
             return self.query_one(f"#{name}", GuardedSelect).value is True
         if name in CHOICES:
             return read(name, str(self.query_one(f"#{name}", GuardedSelect).value), before)
-        return read(name, self.typed(name), before, self._others)
+        return read(name, self.text_in(name), before, self._others)
 
 
 class AddItemModal(ItemFieldsModal):
     """Adds an item of the GM's own, for those who are ticked."""
 
     AUTO_FOCUS = "#name"
-    HEADING = "Add to the bank"
     SAVE = "Add"
+    heading = "Add to the bank"
     HELP = "An item that you add is confirmed, and known to those that you tick. Ctrl+S stores it."
 
     def __init__(self, session: Session, store: Callable[..., Awaitable[object]], kind: ItemKind) -> None:
@@ -230,31 +178,29 @@ class AddItemModal(ItemFieldsModal):
         self._store = store
         self._kind = kind
 
-    def compose(self) -> ComposeResult:
+    def compose_fields(self) -> ComposeResult:
         """Compose kind, character, name, text, and who knows it."""
         roster = self._session.roster
-        with Vertical(classes="dialog--box"):
-            yield Static(self.HEADING, classes="dialog--title")
-            kinds = [(kind.value, kind.value) for kind in ItemKind]
-            yield from self.compose_choice("kind", "Kind", kinds, self._kind.value)
-            yield from self.compose_choice("about", "About", _about(roster), 0)
-            yield from self.compose_fields("", "")
-            yield Static("Known to", classes="dialog--muted")
-            yield SlotChecks(roster, EVERYONE, id="known-to")
-            yield from self.compose_answers()
+        kinds = [(kind.value, kind.value) for kind in ItemKind]
+        yield from self.compose_choice("kind", "Kind", kinds, self._kind.value)
+        yield from self.compose_choice("about", "About", _about(roster), 0)
+        yield from self.compose_words("", "")
+        yield Static("Known to", classes="dialog--muted")
+        yield SlotChecks(roster, EVERYONE, id="known-to")
 
-    async def store(self) -> None:
+    async def store(self, typed: Sequence[object]) -> bool:
         """Store it."""
         audience: Audience = self.query_one(SlotChecks).audience
         details = DETAILS_OF[ItemKind(str(self.query_one("#kind", GuardedSelect).value))]()
         await self._store(
             self._session,
-            name=self.typed("name"),
-            text=self.typed("text"),
+            name=self.text_in("name"),
+            text=self.text_in("text"),
             details=details,
             label=audience,
             about=_slot_of(self.query_one("#about", GuardedSelect).value),
         )
+        return True
 
 
 def _about(roster: Sequence[tuple[Slot, str]]) -> list[tuple[str | Text, Any]]:

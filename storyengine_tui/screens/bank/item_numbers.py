@@ -7,7 +7,7 @@ from typing import Final
 from core.domain.bank.checks import LAST_PROMPT, NO_SHARE
 from core.domain.bank.details import ItemKind
 from core.domain.bank.item import Item
-from core.domain.bank.matching import name_key
+from core.domain.bank.matching import item_name_key
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import ItemId
 from core.text.name_list import shown_names, typed_names
@@ -100,7 +100,9 @@ def read_items(typed: str, before: Sequence[ItemId], items: Sequence[Item]) -> t
         if part in known:
             found[known[part]] = None
             continue
-        meant = {one.id for one in others if name_key(one.name) == name_key(part) or has_id(one, part)}
+        meant = {
+            one.id for one in others if item_name_key(one.name) == item_name_key(part) or has_id(one, part)
+        }
         if len(meant) != 1:
             sentence = MANY_ITEMS.format(len(meant), part) if meant else NO_ITEM.format(part)
             raise IllegalCommandError(sentence)

@@ -8,7 +8,7 @@ from textual.binding import Binding, BindingType
 
 from core.domain.ids import SessionId
 from core.engine.engine import Engine
-from core.ledger.sums import By, Entry, Sum, sum_of, sums_by
+from core.ledger.sums import By, LedgerEntry, Sum, sum_of, sums_by
 from core.ledger.words import NO_CALL, cost_text, dollars
 from core.text.cleaning import clean_line
 from core.text.numbers import counted
@@ -47,7 +47,7 @@ class MoneyView(CallsView):
         self._session_id = session_id
         self._by = By.AGENT
         self._is_all = False
-        self._entries: Sequence[Entry] = ()
+        self._entries: Sequence[LedgerEntry] = ()
         self._unreadable = 0
 
     async def reload(self) -> None:

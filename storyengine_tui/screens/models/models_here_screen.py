@@ -19,6 +19,7 @@ from storyengine_tui.screens.models.permission.fetch_modal import FetchModal
 from storyengine_tui.screens.models.permission.local_weights import LocalModel, local_models, shown_size, use
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 from storyengine_tui.widgets.banner import Banner, Tone
+from storyengine_tui.widgets.dialogs.confirm_modal import ask_first
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
 
@@ -178,12 +179,8 @@ class ModelsHereScreen(OverlayScreen[Configuration | FoundModel | None]):
         elif not model.has_room:
             self._say(NO_ROOM.format(**facts))
         else:
-
-            def fetched(is_here: bool | None) -> None:
-                if is_here:
-                    self._begin_use(model)
-
-            self.app.push_screen(FetchModal(self._configuration.paths, entry), fetched)
+            dialog = FetchModal(self._configuration.paths, entry)
+            ask_first(self.app, dialog, lambda: self._begin_use(model))
 
     def _begin_use(self, model: LocalModel) -> None:
         self.run_worker(self._use(model), group="use", exclusive=True, exit_on_error=False)

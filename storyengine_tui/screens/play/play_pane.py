@@ -93,7 +93,7 @@ class PlayPane(SessionTab):
         self.adopt(self.requests, "cancel", "retry", "take_back", "take_back_all")
         self.adopt(self.takes, "reroll", "reroll_with", "continue_reply", "correct_reply", "keep_partial")
         self.adopt(self.takes, "undo", "redo", "branch", "branch_here")
-        self.adopt(self.takes, "choose_take", "strike_unasked", "move_draft")
+        self.adopt(self.takes, "choose_take", "strike_afterthought", "move_draft")
         self.adopt(self.scene, "choose_hearers", "choose_called", "let_add", "leave_out")
         self.adopt(self.scene, "add_line", "begin_scene", "roll_dice", "reveal", "choose_away")
         self.adopt(self.scene, "let_be_silent", "hint_after", "why_silent", "why_here")
@@ -176,7 +176,7 @@ class PlayPane(SessionTab):
             case notifications.EventsAppended(events):
                 self.reading.append(events, session)
                 self._banners.show_repeated(events[-1].repeats)
-                if not events[-1].is_unasked:
+                if not events[-1].is_afterthought:
                     self.sender.move_on(events[-1].slot)
             case notifications.CanonChanged(first):
                 if not self.reading.change(first, self.session.snapshot):

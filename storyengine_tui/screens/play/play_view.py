@@ -11,7 +11,7 @@ from core.domain.session.session import Session
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story.context_status import Statuses
-from core.engine.kinds.speaking.unasked import DECISION_CALL
+from core.engine.kinds.speaking.afterthought import DECISION_CALL
 from core.engine.sync.notifications import CallStarted
 from core.ledger.words import dollars
 from core.storage.session_store import WriterInfo

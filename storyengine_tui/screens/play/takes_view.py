@@ -14,7 +14,7 @@ COMMANDS: Final = {
     "reroll_with": Command.ASK_AGAIN,
     "continue_reply": Command.ASK_AGAIN,
     "correct_reply": Command.CHOOSE_TAKE,
-    "strike_unasked": Command.CHOOSE_TAKE,
+    "strike_afterthought": Command.CHOOSE_TAKE,
     "choose_take": Command.CHOOSE_TAKE,
     "undo": Command.UNDO,
     "redo": Command.REDO,
@@ -39,7 +39,7 @@ class TakesView:
     """The take of the newest prompt that counts."""
     count: int = 1
     """Number of takes of the newest prompt."""
-    has_unasked: bool = False
+    has_afterthought: bool = False
     """Whether a character added something unasked to the newest prompt."""
     undone: PromptRange | None = None
     """The prompts that redo can bring back."""
@@ -72,7 +72,7 @@ class TakesView:
 
     def is_offered(self, action: str) -> bool | None:
         """Whether an action is possible, not possible now (None), or not offered at all."""
-        needless = {"choose_take": self.count < 2, "strike_unasked": not self.has_unasked}
+        needless = {"choose_take": self.count < 2, "strike_afterthought": not self.has_afterthought}
         if needless.get(action, False):
             return False
         return action in self.possible or (False if action == "redo" else None)
@@ -86,7 +86,7 @@ def takes_view(snapshot: Snapshot, why_not: Callable[[Command], str]) -> TakesVi
     return TakesView(
         take=take,
         count=max(1, snapshot.take_count(last)) if last else 1,
-        has_unasked=any(event.is_unasked for event in newest_events(snapshot)),
+        has_afterthought=any(event.is_afterthought for event in newest_events(snapshot)),
         undone=PromptRange(undone[0], undone[-1]) if undone else None,
         possible=frozenset(action for action, command in COMMANDS.items() if not why_not(command)),
     )

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from core.domain.requests.request import LockRequest, Request
-from core.domain.session.carry_over import person_key
 from core.domain.session.profile import Profiles
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.session.session_state import SessionState
@@ -16,6 +15,7 @@ from core.domain.story.secret import Reveal, Secret
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line
+from core.text.name_list import name_key
 from storyengine_tui.widgets.panel_switcher import PanelEntry
 
 if TYPE_CHECKING:
@@ -140,8 +140,8 @@ class TypedSetup:
                 else snapshot.session.name_of(slot)
                 for slot in Slot
             }
-            counts = Counter(map(person_key, names.values()))
-            clashing = [slot for slot in typed if slot not in doubles and counts[person_key(names[slot])] > 1]
+            counts = Counter(map(name_key, names.values()))
+            clashing = [slot for slot in typed if slot not in doubles and counts[name_key(names[slot])] > 1]
             if not clashing:
                 return doubles
             doubles |= {slot: names[slot] for slot in clashing}

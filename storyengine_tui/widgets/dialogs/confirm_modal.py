@@ -1,9 +1,10 @@
 """A question with Confirm and Cancel, where Cancel has the focus."""
 
-from typing import ClassVar, TypeVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 from textual import on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
@@ -16,17 +17,22 @@ from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
 Result = TypeVar("Result")
 
 
+def ask_first(app: App[Any], question: Screen[bool], then: Callable[[], object]) -> None:
+    """Show a question, and call `then` when the answer is yes."""
+
+    def answered(is_wanted: bool | None) -> None:
+        if is_wanted:
+            then()
+
+    app.push_screen(question, answered)
+
+
 def discard_first(dialog: Screen[Result], result: Result | None, *, is_changed: bool) -> None:
     """Close a dialog with `result`; ask first where something is typed that is not stored."""
-
-    def leave(is_discarded: bool | None) -> None:
-        if is_discarded:
-            dialog.dismiss(result)
-
     if is_changed:
         text = "Your text is not stored, and will be lost."
         question = ConfirmModal("Discard the changes?", text, confirm="Discard", cancel="Keep writing")
-        dialog.app.push_screen(question, leave)
+        ask_first(dialog.app, question, lambda: dialog.dismiss(result))
     else:
         dialog.dismiss(result)
 

@@ -34,6 +34,7 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
     _begun: Typed
     _is_storing = False
 
+    SAVE: ClassVar[str] = "Save"
     heading: str
     """The title of the dialog."""
 
@@ -63,7 +64,7 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
             yield Static("", id="refused", classes="dialog--text", markup=False)
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Cancel", id="cancel")
-                yield Button("Save", id="save", classes="action")
+                yield Button(self.SAVE, id="save", classes="action")
 
     def on_mount(self) -> None:
         """Remember the fields as they are; nothing has been refused yet."""
@@ -83,6 +84,7 @@ class FormModal(BoxModal[ScreenResultType], Generic[ScreenResultType, Typed]):
         except StoryEngineError as error:
             self._is_storing = False
             show_line(self, "#refused", f"Not stored. {error}")
+            self.query_one("#refused").scroll_visible(animate=False)
         else:
             self.dismiss(result)
 

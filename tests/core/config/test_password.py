@@ -18,8 +18,8 @@ from core.config.password import (
     PasswordGate,
     PasswordRefusedError,
     delay_after,
+    delay_in_words,
     hash_password,
-    in_words,
 )
 
 PASSWORD = SecretStr("correct horse, Zoë")
@@ -221,7 +221,7 @@ def test_the_delay_doubles_from_a_second_to_ten_minutes(count: int, seconds: flo
     ],
 )
 def test_a_delay_is_told_in_seconds_and_from_two_minutes_on_in_minutes(seconds: float, words: str) -> None:
-    assert in_words(seconds) == words
+    assert delay_in_words(seconds) == words
 
 
 def test_before_anyone_is_asked_a_try_that_comes_too_soon_is_refused(

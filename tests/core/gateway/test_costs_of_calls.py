@@ -22,7 +22,7 @@ from core.gateway.cancellation import Cancellation
 from core.gateway.model_gateway import CallResult, ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
 from core.ledger.prices import PriceBook, Quote
-from core.ledger.sums import Entry
+from core.ledger.sums import LedgerEntry
 from core.providers.base import Completion, ProviderError, TextDelta
 from core.text.delimiters import SegmentName
 from tests.core.gateway.embedding_way import beside_the_play
@@ -198,7 +198,7 @@ async def test_a_call_that_is_stopped_while_it_waits_for_its_turn_costs_nothing(
     cancellation.request()
     [artifact] = (await stopped).call_records.artifacts
     assert (artifact.error_code, model.calls) == (ErrorCode.LLM_CANCELLED, 0)
-    assert Entry("A chapter", 1, artifact, None, "Mira").amount == 0
+    assert LedgerEntry("A chapter", 1, artifact, None, "Mira").amount == 0
 
 
 async def test_the_call_that_could_pass_the_ceiling_is_not_made(tmp_path: Path) -> None:

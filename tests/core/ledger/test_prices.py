@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from core.domain.requests.cost import LOCAL, PROVIDER, YOURS, Cost, UnitPrices
 from core.domain.requests.request import Usage
 from core.ledger.amount import amount_of, plain
-from core.ledger.forecast import forecast_of
-from core.ledger.prices import ON_THIS_MACHINE, PriceBook, Quote, cost_of
+from core.ledger.prices import ON_THIS_MACHINE, PriceBook, Quote, cost_of, forecast_of
 
 pytestmark = pytest.mark.anyio
 

@@ -24,7 +24,7 @@ from core.domain.requests.request import (
     Usage,
 )
 from core.domain.slot import Slot
-from core.ledger.sums import By, Entry, Sum, entries_of, sum_of, sums_by
+from core.ledger.sums import By, LedgerEntry, Sum, entries_of, sum_of, sums_by
 from core.ledger.words import dollars, total_text
 from tests.core.values.sessions import NOW, SESSION_ID, session
 
@@ -91,7 +91,7 @@ REQUESTS: list[Request | None] = [reply(1), reply(2, Slot.ORANGE), SUMMARY, NARR
 amounts = st.none() | st.decimals(min_value=0, max_value=1_000, places=12)
 entries = st.lists(
     st.builds(
-        lambda amount, agent, request, chapter, hours, number: Entry(
+        lambda amount, agent, request, chapter, hours, number: LedgerEntry(
             chapter,
             number,
             call(
@@ -115,7 +115,7 @@ entries = st.lists(
 
 
 @given(entries, st.sampled_from(By))
-def test_the_sums_of_the_parts_are_the_sum_of_all_to_the_last_digit(made: list[Entry], by: By) -> None:
+def test_the_sums_of_the_parts_are_the_sum_of_all_to_the_last_digit(made: list[LedgerEntry], by: By) -> None:
     whole = sum_of(made)
     parts = [part for _, part in sums_by(made, by)]
     assert sum(parts, Sum()) == whole
@@ -125,8 +125,8 @@ def test_the_sums_of_the_parts_are_the_sum_of_all_to_the_last_digit(made: list[E
     assert whole.unknown == sum(entry.amount is None for entry in made)
 
 
-def entry(artifact: Artifact, request: Request | None = None, number: int = 1) -> Entry:
-    return Entry("Ash", number, artifact, request, "Mara")
+def entry(artifact: Artifact, request: Request | None = None, number: int = 1) -> LedgerEntry:
+    return LedgerEntry("Ash", number, artifact, request, "Mara")
 
 
 def test_a_call_of_unknown_price_is_counted_beside_the_sum_and_never_as_nothing() -> None:
@@ -206,7 +206,7 @@ def test_sums_are_made_by_call_prompt_character_agent_chapter_and_day() -> None:
     ]
     made = entries_of("Ash", session(names={Slot.RED: "Mara"}), artifacts, requests)
 
-    def amounts_by(by: By, entries: list[Entry] = made) -> dict[str, str]:
+    def amounts_by(by: By, entries: list[LedgerEntry] = made) -> dict[str, str]:
         return {name: str(part.amount) for name, part in sums_by(entries, by)}
 
     assert amounts_by(By.CALL) == {f"call {n}": f"0.0{n}" for n in range(1, 6)}

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from core.domain.errors import StoryEngineError
 from core.domain.session.limits import LONGEST_NAME
-from core.library.names import find, free_name, name_key
+from core.library.names import find, free_name
+from core.text.name_list import name_key
 
 KEPT = [
     (UUID("01900000-0000-7000-8000-000000000001"), ("Mira", "The Keeper")),

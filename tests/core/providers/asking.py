@@ -8,8 +8,8 @@ import pytest
 
 from core.domain.errors import ErrorCode
 from core.providers.base import (
+    ChatMessage,
     Completion,
-    Message,
     ModelRequest,
     OutputSchema,
     Provider,
@@ -37,7 +37,7 @@ TINY_SCHEMA = OutputSchema(
 def request(text: str = "The door opens.", **changes: Any) -> ModelRequest:
     """A request of a character, with what a test changes."""
     fields: dict[str, Any] = {
-        "messages": (Message("system", "You are Mira."), Message("user", text)),
+        "messages": (ChatMessage("system", "You are Mira."), ChatMessage("user", text)),
         "model": "test-model",
         "max_output_tokens": 100,
         "timeout": GENEROUS,

@@ -13,7 +13,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.exchange.session_copy import as_new_session
 from core.exchange.session_export import from_json, read_body, to_json
-from core.providers.base import Message
+from core.providers.base import ChatMessage
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from db.store import PostgresStore
 from tests.core.values.sessions import delta_payload, lock_payload
@@ -46,7 +46,7 @@ def told(kind: RequestKind, payload: Mapping[str, object], indent: int | None = 
     return Entry(match=ScriptMatch.model_validate(MATCHES[kind]), text=text, times=more.get("times"))
 
 
-def bytes_of(messages: Sequence[Message]) -> bytes:
+def bytes_of(messages: Sequence[ChatMessage]) -> bytes:
     return json.dumps([[one.role, one.content] for one in messages]).encode()
 
 

@@ -16,7 +16,7 @@ from core.domain.slot import Slot
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.gateway.model_gateway import input_hash
-from core.providers.base import Message
+from core.providers.base import ChatMessage
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from db.store import PostgresStore
@@ -183,12 +183,12 @@ async def test_every_input_can_be_put_together_again_from_what_is_stored(store: 
             )
 
 
-async def reassembled(store: PostgresStore, session: SessionHandle, manifest: str) -> list[Message]:
+async def reassembled(store: PostgresStore, session: SessionHandle, manifest: str) -> list[ChatMessage]:
     """Return the messages that a manifest stands for: its segments, joined as the program joins them."""
     listed = json.loads((await store.contents(session.id, [manifest]))[manifest])
     stored = await store.contents(session.id, {part for _, _, part in listed})
     return [
-        Message(role, "\n\n".join(stored[part] for _, _, part in group))
+        ChatMessage(role, "\n\n".join(stored[part] for _, _, part in group))
         for role, group in groupby(listed, key=lambda segment: segment[0])
     ]
 

@@ -15,8 +15,8 @@ from core.domain.ids import SessionId
 from core.domain.requests.request import NarrativeRequest
 from core.domain.slot import Slot
 from core.domain.story.event import Role
-from core.engine.scripts.branches import ScriptBranches
 from core.engine.scripts.player import ScriptMismatchError, ScriptPlayer
+from core.engine.scripts.sessions import ScriptBranches
 from core.engine.session.session_handle import SessionHandle
 from core.exchange.scripts.chapter_script import ChapterScript, load_chapter_script, parse_chapter_script
 from core.providers.base import ModelRequest

@@ -7,7 +7,7 @@ import pytest
 
 from core.domain.errors import StorageError
 from core.domain.ids import CharacterId, ProposalId, RequestId, SessionId, new_uuid
-from core.domain.proposal import Occasion, Part, Proposal, ProposalState
+from core.domain.proposal import Occasion, Proposal, ProposalState, ProposedPart
 from core.library.characters.character import LibraryCharacter, Trait
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
@@ -26,7 +26,7 @@ def proposal(character: LibraryCharacter, session_id: SessionId) -> Proposal:
     return Proposal(
         id=ProposalId(new_uuid()),
         character_id=character.id,
-        part=Part.TRAIT,
+        part=ProposedPart.TRAIT,
         before=({"name": "Brave", "strength": 0.5},),
         after=({"name": "Brave", "strength": 0.75},),
         why="“I go first.” 🗝",

@@ -11,9 +11,9 @@ from core.domain.proposal import Proposal
 from core.library.book import Book
 from core.library.characters.character import KeptFile, LibraryCharacter
 from core.library.lore.kept import KeptLorebook
-from core.library.names import name_key
 from core.storage.changes import Changes
 from core.storage.library_store import DECIDED, LibraryCounts
+from core.text.name_list import name_key
 
 Kept = TypeVar("Kept", LibraryCharacter, KeptLorebook, Book)
 

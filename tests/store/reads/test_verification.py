@@ -17,7 +17,7 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.services.save_points.service import SavePoints
-from core.engine.services.verification import Fault, Verification
+from core.engine.services.verification import StoredFault, Verification
 from core.engine.session.session_handle import SessionHandle
 from db.store import PostgresStore, open_store
 from storyengine_tui.bootstrap import Configuration
@@ -101,7 +101,7 @@ def raw(url: str) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-async def verified(store: PostgresStore) -> tuple[list[Fault], list[str]]:
+async def verified(store: PostgresStore) -> tuple[list[StoredFault], list[str]]:
     """Return what does not hold, and the progress."""
     told: list[str] = []
     found = Verification(store, SavePoints(store, utc_now), told.append)

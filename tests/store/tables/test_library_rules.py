@@ -9,7 +9,7 @@ import pytest
 from psycopg import errors, sql
 
 from core.domain.ids import CharacterId, LorebookId, ProposalId, SessionId, new_uuid
-from core.domain.proposal import Occasion, Part, Proposal
+from core.domain.proposal import Occasion, Proposal, ProposedPart
 from core.library.characters.character import KeptFile, LibraryCharacter, Topic, Trait
 from core.library.lore.kept import KeptLorebook
 from core.storage.changes import Changes
@@ -43,7 +43,7 @@ def chapter(url: str) -> SessionId:
         proposal = Proposal(
             id=ProposalId(new_uuid()),
             character_id=WHO,
-            part=Part.IDENTITY,
+            part=ProposedPart.IDENTITY,
             before=({"length": 0, "sha256": ""},),
             after=({"text": "More."},),
             occasion=Occasion.CHAPTER,

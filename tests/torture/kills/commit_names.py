@@ -26,7 +26,7 @@ def commit_name(changes: Changes) -> str:
     if changes.events and all(event.role is Role.SYSTEM for event in changes.events):
         return _line_name(changes)
     if changes.events and changes.events[0].ordinal > 1:
-        return "addition stored" if changes.events[0].is_unasked else "further reply stored"
+        return "addition stored" if changes.events[0].is_afterthought else "further reply stored"
     if any(event.metadata.get(ORIGIN) == Origin.PARTIAL for event in changes.events):
         return "partial reply kept"
     # The first take of a prompt has another number where one with its number was undone.

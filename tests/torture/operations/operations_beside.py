@@ -62,12 +62,12 @@ async def _speak_up(engine: Engine, session: SessionHandle) -> None:
     """Send a prompt, let the character that answers it add something, and wait for the addition."""
     request = await session.submit_prompt(Slot.RED, f"Is that all, {new_uuid()}?")
     require_done(await session.wait(request))
-    await session.afterthoughts.set_unasked_speakers((Slot.RED, Slot.ORANGE))
+    await session.afterthoughts.choose_speakers((Slot.RED, Slot.ORANGE))
     await until(session, lambda: _additions(session) > 0)
 
 
 async def _strike(engine: Engine, session: SessionHandle) -> None:
-    await session.takes.strike_unasked()
+    await session.takes.strike_afterthought()
 
 
 async def _point_out(engine: Engine, session: SessionHandle) -> None:
@@ -80,7 +80,7 @@ async def _point_out(engine: Engine, session: SessionHandle) -> None:
 
 
 def _additions(session: SessionHandle) -> int:
-    return sum(event.is_unasked for event in newest_events(session.snapshot))
+    return sum(event.is_afterthought for event in newest_events(session.snapshot))
 
 
 async def _propose(engine: Engine, session: SessionHandle) -> None:
@@ -145,7 +145,7 @@ async def _ask_paused(engine: Engine, session: SessionHandle) -> None:
 async def _tidy(engine: Engine, session: SessionHandle) -> None:
     """Finish the open requests, and restore the chapter to its state before the operations."""
     await engine.queue.resume()
-    await session.afterthoughts.set_unasked_speakers((), is_on=False)
+    await session.afterthoughts.choose_speakers((), is_on=False)
     await session.scene.set_hint(0)
     await session.wait_idle()
     for failed in session.snapshot.failed(ReplyRequest):
@@ -153,7 +153,7 @@ async def _tidy(engine: Engine, session: SessionHandle) -> None:
     await _answer_further(session)
     await until(session, lambda: not session.snapshot.background)
     while _additions(session):
-        await session.takes.strike_unasked()
+        await session.takes.strike_afterthought()
     while session.snapshot.session.prompt_index > FIRST_PROMPTS:
         await session.takes.undo()
 

@@ -113,7 +113,7 @@ class Gm:
                 with suppress(StoryEngineError):
                     await self._step()
                 await asyncio.sleep(self._chance.random() * 2 * SLOWEST)
-        await self._insist(self._session.afterthoughts.set_unasked_speakers, (), is_on=False)
+        await self._insist(self._session.afterthoughts.choose_speakers, (), is_on=False)
         while not await self._is_over():
             with suppress(StoryEngineError):
                 await self._see_to_failures()
@@ -162,7 +162,7 @@ class Gm:
             await self._confirm(await session.lock())
             return
         if snapshot.session.tab1_locked and not snapshot.session.adds_unasked:
-            await session.afterthoughts.set_unasked_speakers(SLOTS)
+            await session.afterthoughts.choose_speakers(SLOTS)
         if len(snapshot.requests) >= MOST_OPEN:
             return
         match self._chance.randrange(12):

@@ -202,7 +202,7 @@ def check_session(connection: Connection, session_id: object, *, may_be_late: bo
     assert may_be_late or set(answered) == made, "an answer is on record exactly when its request is done"
     assert may_be_late or all(count == 1 for count in answered.values()), "no answer was stored twice"
     decided = Counter(request_id for request_id, kind in good if kind == "afterthought")
-    added = {request_id for *_, request_id, is_unasked, _ in log if is_unasked}
+    added = {request_id for *_, request_id, is_afterthought, _ in log if is_afterthought}
     assert all(decided[request_id] >= 2 for request_id in added), "it decided, and then it said it"
     calls = rows(
         "SELECT call.attempt <= asked.attempts, call.request_id, call.attempt, call.call"

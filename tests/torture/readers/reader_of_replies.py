@@ -20,7 +20,7 @@ class Told:
     slot: int | None
     text: str
     request_id: str | None
-    is_unasked: bool
+    is_afterthought: bool
     origin: str | None
 
     @property
@@ -102,14 +102,14 @@ def _check_take(take: Take, requests: dict[str, Asked]) -> None:
     replies = [event for event in take if event.role == "agent"]
     sources = [event.request_id for event in replies if event.request_id]
     assert len(sources) == len(set(sources)), "no reply is in a take twice"
-    answered = [event.slot for event in replies if not event.is_unasked]
+    answered = [event.slot for event in replies if not event.is_afterthought]
     assert len(answered) == len(set(answered)), "nobody answers a prompt twice"
     for event in replies[1:]:
         request = requests.get(event.request_id or "")
         if request is not None:
             is_further = request.kind == "reply" and (request.follows or request.continues)
-            assert is_further != event.is_unasked, "a further reply has a request of its own"
-            assert event.is_unasked == (request.kind == "afterthought")
+            assert is_further != event.is_afterthought, "a further reply has a request of its own"
+            assert event.is_afterthought == (request.kind == "afterthought")
             assert request.state == "done"
     first = requests.get(take[0].request_id or "")
     if first is not None and not first.continues:

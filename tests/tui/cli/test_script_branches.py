@@ -11,8 +11,8 @@ from core.domain.ids import SessionId
 from core.domain.session.session_state import SessionState
 from core.domain.story.event import Role
 from core.engine.engine import Engine
-from core.engine.scripts.branches import ScriptBranches
 from core.engine.scripts.player import ScriptMismatchError, Step
+from core.engine.scripts.sessions import ScriptBranches
 from core.exchange.scripts.chapter_script import ChapterScript, parse_chapter_script
 from core.providers.scripted.provider import ScriptedProvider
 from storyengine_tui.cli.commands.chapter.play import Reporter, play_lines

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 import storyengine_tui.screens
 import storyengine_tui.shell.palette
 import storyengine_tui.widgets
-from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal
+from storyengine_tui.screens.calls.queue.queue_view import PromptModal
 from storyengine_tui.screens.library.cast.character_modals import IdentityModal
 from storyengine_tui.screens.models.permission.consent_modal import ConsentModal
 from storyengine_tui.screens.models.permission.fetch_modal import FetchModal

@@ -22,7 +22,7 @@ from core.agents.bank.findings import (
     rejected_in_words,
     unproved_in_words,
 )
-from core.agents.bank.scan import Known, Part
+from core.agents.bank.scan import Known, ScanPart
 from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.segments import Context, repair_context
 from core.context.visibility import Knowledge
@@ -32,7 +32,6 @@ from core.domain.bank.evidence import find_words
 from core.domain.bank.item import Item
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest
-from core.domain.session.carry_over import person_key
 from core.domain.story.event import Event
 from core.engine.changes.moves import provenance
 from core.engine.kinds.bank.nearest import EarlierBank, Neighbours, earlier_bank
@@ -51,6 +50,7 @@ from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import input_hash, model_request
 from core.storage.changes import Changes
 from core.storage.snapshot import Snapshot
+from core.text.name_list import name_key
 
 Found = TypeVar("Found")
 Reading = Callable[[str], Awaitable[tuple[Found, tuple[str, ...]]]]
@@ -182,14 +182,14 @@ class _Work:
         await self._updated(changing)
         return self.sorter.made
 
-    def _contexts(self, part: Part) -> Iterator[Context]:
+    def _contexts(self, part: ScanPart) -> Iterator[Context]:
         setup = scan.setup_of(self.choice)
         if self.choice.style is PromptStyle.SMALL:
             yield from small_scan.contexts_of(setup, self.knowledge, part, self.known)
         else:
             yield scan.build_context(setup, self.knowledge, part, self.known)
 
-    async def _scanned(self, part: Part, text: str) -> tuple[Sorted, tuple[str, ...]]:
+    async def _scanned(self, part: ScanPart, text: str) -> tuple[Sorted, tuple[str, ...]]:
         """Return the proved findings, sorted, and notes on the unused ones."""
         found = self._findings(part, text)
         items, unproved = await asyncio.to_thread(items_of, found, self.source, self.now)
@@ -198,10 +198,10 @@ class _Work:
         result = await asyncio.to_thread(self.sorter.sort, items, near.similar)
         return result, (*unproved_in_words(unproved), *_noted(result))
 
-    def _findings(self, part: Part, text: str) -> list[Finding]:
+    def _findings(self, part: ScanPart, text: str) -> list[Finding]:
         if self.choice.style is PromptStyle.SMALL:
             return small_scan.read_small_scan(text, part, self.known)
-        cast = {person_key(name): slot for name, slot in self.known.cast.items()}
+        cast = {name_key(name): slot for name, slot in self.known.cast.items()}
         return scan_answer.read_scan(text, cast)
 
     async def _matched(self, doubtful: Sequence[Comparison]) -> list[Comparison]:

@@ -8,13 +8,13 @@ from typing import Any
 from core.agents.proposals.asking import About
 from core.agents.proposals.reading import FoundChange, FoundGaps, Value
 from core.domain.ids import ProposalId, RequestId, SessionId, new_uuid
-from core.domain.proposal import LONGEST_WHY, TEXT, Occasion, Part, Proposal, Record
+from core.domain.proposal import LONGEST_WHY, TEXT, Occasion, Proposal, ProposedPart, Record
 from core.library.characters.character import LibraryCharacter, Topic, Trait, record_of
 from core.library.characters.checks import LONGEST_TEXT
-from core.library.names import name_key
 from core.library.proposals.taking import change_of, fits, identity_mark
 from core.text.cleaning import is_blank
 from core.text.graphemes import head
+from core.text.name_list import name_key
 
 Records = tuple[Record, ...]
 
@@ -33,7 +33,7 @@ class Maker:
         why = "The character had none." if found.short_description else ""
         if found.short_description:
             yield self._short(found.short_description, why, Occasion.GAPS)
-        for part, items in ((Part.TRAIT, found.traits), (Part.TOPIC, found.topics)):
+        for part, items in ((ProposedPart.TRAIT, found.traits), (ProposedPart.TOPIC, found.topics)):
             for values in items:
                 record = record_of(_new(part, values))
                 why = f"The character had fewer than three {part.value}s."
@@ -48,10 +48,12 @@ class Maker:
                 is_new = found.text != self.character.short_description
             case About.IDENTITY:
                 before = identity_mark(self.character.identity)
-                made = self._made(Part.IDENTITY, (before,), ({TEXT: found.text},), why, Occasion.CHAPTER)
+                made = self._made(
+                    ProposedPart.IDENTITY, (before,), ({TEXT: found.text},), why, Occasion.CHAPTER
+                )
                 is_new = found.text not in self.character.identity
             case About.TRAIT | About.TOPIC:
-                part = Part(found.about.value)
+                part = ProposedPart(found.about.value)
                 before_after = self._changed(part, found)
                 made = self._made(part, *before_after, why, Occasion.CHAPTER)
                 is_new = not is_blank(found.name) and before_after[0] != before_after[1]
@@ -68,19 +70,19 @@ class Maker:
             if len(approach) <= LONGEST_TEXT:
                 before, after = change_of(topic, approach=approach)
                 why = "The character wants to speak about it, and has not for long."
-                yield self._made(Part.TOPIC, (before,), (after,), why, Occasion.NEGLECT)
+                yield self._made(ProposedPart.TOPIC, (before,), (after,), why, Occasion.NEGLECT)
 
     def _short(self, text: str, why: str, occasion: Occasion) -> Proposal:
         before: Record = {TEXT: self.character.short_description}
-        return self._made(Part.SHORT_DESCRIPTION, (before,), ({TEXT: text},), why, occasion)
+        return self._made(ProposedPart.SHORT_DESCRIPTION, (before,), ({TEXT: text},), why, occasion)
 
-    def _changed(self, part: Part, found: FoundChange) -> tuple[Records, Records]:
+    def _changed(self, part: ProposedPart, found: FoundChange) -> tuple[Records, Records]:
         """Return the records of a trait or a topic that changes, or of a new one."""
-        items = self.character.traits if part is Part.TRAIT else self.character.topics
+        items = self.character.traits if part is ProposedPart.TRAIT else self.character.topics
         known = next((item for item in items if name_key(item.name) == name_key(found.name)), None)
         values: dict[str, Value] = (
             {"description": found.text, "strength": max(0.0, found.value)}
-            if part is Part.TRAIT
+            if part is ProposedPart.TRAIT
             else {"perspective": found.text, "sentiment": found.value}
         )
         if known is None:
@@ -89,7 +91,9 @@ class Maker:
         before, after = change_of(known, **changed)
         return (before,), (after,)
 
-    def _made(self, part: Part, before: Records, after: Records, why: str, occasion: Occasion) -> Proposal:
+    def _made(
+        self, part: ProposedPart, before: Records, after: Records, why: str, occasion: Occasion
+    ) -> Proposal:
         return Proposal(
             id=ProposalId(new_uuid()),
             character_id=self.character.id,
@@ -104,8 +108,8 @@ class Maker:
         )
 
 
-def _new(part: Part, values: Mapping[str, Value]) -> Trait | Topic:
-    kind: type[Trait] | type[Topic] = Trait if part is Part.TRAIT else Topic
+def _new(part: ProposedPart, values: Mapping[str, Value]) -> Trait | Topic:
+    kind: type[Trait] | type[Topic] = Trait if part is ProposedPart.TRAIT else Topic
     known = {field.name for field in fields(kind)}
     own: dict[str, Any] = {key: value for key, value in values.items() if key in known}
     return kind(**own)

@@ -10,7 +10,7 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.bank.checks import problems_of
 from core.domain.bank.details import Attribute, Details, ItemKind, QuoteDetails, Relationship, ThreadDetails
 from core.domain.bank.evidence import LONGEST_WORDS, Evidence, find_words
-from core.domain.bank.item import LONGEST_NAME, MOST_EVIDENCE, Item, ItemOrigin, Validation
+from core.domain.bank.item import LONGEST_ITEM_NAME, MOST_EVIDENCE, Item, ItemOrigin, Validation
 from core.domain.bank.joining import filled, proved_by
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import ItemId, SessionId, new_uuid
@@ -195,10 +195,10 @@ def quote_of(session: Session, event: Event, words: str, now: datetime, items: I
     return _own(
         session.id,
         now,
-        name=head(clean_line(speaker), LONGEST_NAME),
+        name=head(clean_line(speaker), LONGEST_ITEM_NAME),
         text=said,
         details=QuoteDetails(
-            speaker=head(clean_line(speaker), LONGEST_NAME), data_item_ids=proved_by((proof,), items)
+            speaker=head(clean_line(speaker), LONGEST_ITEM_NAME), data_item_ids=proved_by((proof,), items)
         ),
         label=event.audience,
         about=event.slot,

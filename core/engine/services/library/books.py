@@ -14,10 +14,11 @@ from core.domain.story.secret import label_of
 from core.engine.services.bank.words import unread_in_words
 from core.engine.sync.lore_reading import copies_of_lore
 from core.library.book import Book, cleaned, problems_of
-from core.library.names import find, free_name, name_key
+from core.library.names import find, free_name
 from core.storage.changes import Changes
 from core.storage.session_store import SessionStore
 from core.storage.snapshot import Snapshot
+from core.text.name_list import name_key
 
 LIST_HINT = "List them with `storyengine book list`."
 _OVER = (SessionState.ENDED, SessionState.NARRATING)

@@ -17,11 +17,11 @@ from core.library.cards.writing import Colour, WrittenCard, new_file, write_card
 from core.library.characters.character import KeptFile, LibraryCharacter
 from core.library.characters.checks import cleaned, merged, problems_of
 from core.library.characters.from_card import brought_by, card_with, character_of, claims_of, other_names_of
-from core.library.names import already_here, find, free_name, name_key
+from core.library.names import already_here, find, free_name
 from core.library.refusal import FileRefusedError
 from core.storage.library_store import LibraryStore
 from core.text.cleaning import clean_line, is_blank
-from core.text.name_list import problems_of_groups
+from core.text.name_list import name_key, problems_of_groups
 
 LIST_HINT = "List them with `storyengine cast list`."
 NAMELESS = "A character without a name"

@@ -9,7 +9,7 @@ from core.context.tokens import estimate_tokens
 from core.library.card_lore import LoreFile
 from core.library.lore.activation.result import Outcome, Reason
 from core.library.lore.activation.scanner import Activation, LoreScanner
-from core.library.lore.activation.scene import ActivationInput, Message, ScannedBook, ScanSettings
+from core.library.lore.activation.scene import ActivationInput, ScannedBook, ScannedMessage, ScanSettings
 from core.library.lore.book import MATCHES, LoreEntry
 from core.library.macros import MacroNames
 from core.text.cleaning import clean
@@ -40,10 +40,10 @@ class LoreTrialInput:
     """Seed of random choices."""
 
     @property
-    def messages(self) -> tuple[Message, ...]:
+    def messages(self) -> tuple[ScannedMessage, ...]:
         """The paragraphs of the text, numbered from 1."""
         paragraphs = filter(str.strip, _PARAGRAPHS.split(clean(self.text)))
-        return tuple(Message(number, one.strip()) for number, one in enumerate(paragraphs, start=1))
+        return tuple(ScannedMessage(number, one.strip()) for number, one in enumerate(paragraphs, start=1))
 
 
 class LoreTrials:

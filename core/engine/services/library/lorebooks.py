@@ -27,11 +27,11 @@ from core.library.lore.edits import with_known
 from core.library.lore.kept import KeptLorebook, cleaned, problems_of
 from core.library.lore.writers import WRITTEN, write_lorebook
 from core.library.lore_copy import as_copy
-from core.library.names import already_here, find, free_name, name_key
+from core.library.names import already_here, find, free_name
 from core.library.refusal import FileRefusedError
 from core.storage.library_store import LibraryStore
 from core.text.cleaning import is_blank
-from core.text.name_list import problems_of_groups
+from core.text.name_list import name_key, problems_of_groups
 from core.text.numbers import counted
 
 LIST_HINT = "List them with `storyengine lore list`."

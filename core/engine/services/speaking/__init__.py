@@ -1,1 +1,1 @@
-"""Characters that add something unasked while the GM is idle (design 17)."""
+"""Afterthoughts, heartbeats and hints: what characters say beside the play (design 17)."""

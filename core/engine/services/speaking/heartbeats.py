@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from core.agents.unasked import reason_of, speaks
+from core.agents.speaking import reason_of, speaks
 from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Artifact, BackgroundRequest

@@ -18,7 +18,7 @@ from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.changes.moves import given_up, move, new_work
 from core.engine.decisions.commands import require_cast
-from core.engine.kinds.speaking.unasked import Opening, Pause, opening_of
+from core.engine.kinds.speaking.afterthought import Opening, Pause, opening_of
 from core.engine.queue.background import BackgroundWorker
 from core.engine.sync.session_writer import SessionWriter
 from core.storage.changes import Changes
@@ -60,8 +60,8 @@ class Afterthoughts:
     _stopping: set[asyncio.Task[None]] = field(default_factory=set, init=False)
     _is_closed = False
 
-    async def set_unasked_speakers(self, slots: Iterable[Slot], *, is_on: bool = True) -> None:
-        """Store the characters that may add something unasked, and whether any does in this chapter."""
+    async def choose_speakers(self, slots: Iterable[Slot], *, is_on: bool = True) -> None:
+        """Store the characters that may have afterthoughts, and whether any has them in this chapter."""
         chosen = tuple(slots)
         await self._writer.apply(
             lambda snapshot: speakers_changed(snapshot, chosen, self._writer.clock(), is_on=is_on)
@@ -159,7 +159,7 @@ def _open(snapshot: Snapshot) -> tuple[BackgroundRequest, ...]:
 
 
 def speakers_changed(snapshot: Snapshot, slots: Iterable[Slot], now: datetime, *, is_on: bool) -> Changes:
-    """Return the changes that let these characters add something unasked, if any does in this chapter."""
+    """Return the changes that let these characters have afterthoughts, if any has them in this chapter."""
     session = move(snapshot, snapshot.session, Command.LET_ADD, now)
     may_add = Audience.of(slots)
     for slot in may_add:

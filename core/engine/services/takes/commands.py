@@ -58,7 +58,7 @@ def called(snapshot: Snapshot) -> tuple[Slot, ...]:
     Includes those that have not answered yet.
     """
     _, replies = newest(snapshot)
-    answered = tuple(reply.slot for reply in replies if reply.slot is not None and not reply.is_unasked)
+    answered = tuple(reply.slot for reply in replies if reply.slot is not None and not reply.is_afterthought)
     missing = snapshot.further_reply
     return answered if missing is None else (*answered, *missing.called)
 
@@ -147,11 +147,11 @@ def correct_reply(snapshot: Snapshot, text: str, now: datetime) -> Changes:
     return _with_new_take(snapshot, take.of(canon), now)
 
 
-def strike_unasked(snapshot: Snapshot, now: datetime) -> Changes:
+def strike_afterthought(snapshot: Snapshot, now: datetime) -> Changes:
     """Take what a character added last to the newest prompt out of the story: a take without it counts."""
     move(snapshot, snapshot.session, Command.CHOOSE_TAKE, now)
     events = newest_events(snapshot)
-    added = [event for event in events if event.is_unasked]
+    added = [event for event in events if event.is_afterthought]
     if not added:
         raise IllegalCommandError(
             "Nothing was added unasked to the newest prompt; there is nothing to strike."
@@ -359,7 +359,9 @@ def _failed_further_replies(snapshot: Snapshot, now: datetime) -> tuple[ReplyReq
 
 def _last_called(take: Sequence[Event]) -> Slot | None:
     """Return the character that the prompt of a take called last."""
-    return next((one.slot for one in reversed(take) if one.slot is not None and not one.is_unasked), None)
+    return next(
+        (one.slot for one in reversed(take) if one.slot is not None and not one.is_afterthought), None
+    )
 
 
 def _unsummarised(snapshot: Snapshot) -> Snapshot:

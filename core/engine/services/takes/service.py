@@ -126,9 +126,9 @@ class Takes:
         """Replace the newest reply by the GM's own text, as a further take."""
         await self._change(lambda snapshot: take_commands.correct_reply(snapshot, text, self._writer.clock()))
 
-    async def strike_unasked(self) -> None:
+    async def strike_afterthought(self) -> None:
         """Take what a character added last to the newest prompt out of the story; the log keeps it."""
-        await self._change(lambda snapshot: take_commands.strike_unasked(snapshot, self._writer.clock()))
+        await self._change(lambda snapshot: take_commands.strike_afterthought(snapshot, self._writer.clock()))
 
     async def undo(self) -> None:
         """Take the newest prompt out of canon; its text returns to its composer."""

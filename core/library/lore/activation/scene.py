@@ -55,7 +55,7 @@ class ScannedBook:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ScannedMessage:
     """One message. `number` is how results name it."""
 
     number: int
@@ -118,7 +118,7 @@ class ScanSettings:
 class ActivationInput:
     """Input of an activation: the messages of a story, and what else is scanned or decides."""
 
-    messages: Sequence[Message] = ()
+    messages: Sequence[ScannedMessage] = ()
     """Oldest first."""
     length: int | None = None
     """Number of messages in the story; that of `messages` if not given."""

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from core.config.password import in_words
+from core.config.password import delay_in_words
 from core.config.sections import ProviderName
 from core.context.visibility import names_of
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
@@ -21,9 +21,8 @@ from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
 from core.engine.scene.commands import notation_of
-from core.engine.scripts.branches import ScriptBranches
-from core.engine.scripts.library import attach_lore_of, first_session, join_book
 from core.engine.scripts.player import ScriptPlayer, Step
+from core.engine.scripts.sessions import ScriptBranches, attach_lore_of, first_session, join_book
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import (
     CallStarted,
@@ -276,7 +275,7 @@ class Outage:
             return
         self._problem = problem
         self._say(f"{problem.message} {problem.hint}".strip())
-        self._say(f"The play waits for it, {in_words(STORAGE_WAIT)} at most.")
+        self._say(f"The play waits for it, {delay_in_words(STORAGE_WAIT)} at most.")
         self._timer = asyncio.get_running_loop().call_later(STORAGE_WAIT, self._give_up)
 
     def end(self) -> None:
@@ -299,7 +298,7 @@ class Outage:
                 raise
             raise StorageError(
                 ErrorCode.STORAGE_SAVE_FAILED,
-                f"The database took nothing for {in_words(STORAGE_WAIT)}; data stored before is safe.",
+                f"The database took nothing for {delay_in_words(STORAGE_WAIT)}; data stored before is safe.",
                 f"{self._problem.hint if self._problem else ''} Then run the same command: it goes on there, "
                 "and asks again for a reply that could not be stored.".strip(),
             ) from self._problem

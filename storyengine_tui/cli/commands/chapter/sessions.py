@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from core.agents.context_builder import Context, ContextBuilder
+from core.agents.context_builder import Context
 from core.agents.role.prompt_file import SEGMENTS, in_place_of_text
 from core.config.models.model_config import ModelConfig
 from core.context.lore import BANK
@@ -17,7 +17,6 @@ from core.context.visibility import names_of
 from core.context.window import parts_of, window_text
 from core.context.working_memory import working_memory_of, working_memory_text
 from core.domain.audience import NOBODY
-from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange
@@ -32,7 +31,6 @@ from core.domain.story.memory import BlockType
 from core.domain.story.secret import label_of
 from core.domain.story.transcript import SEPARATOR, render_all
 from core.engine.catalog import SessionCatalog
-from core.engine.decisions import commands
 from core.engine.session.closed_session import ClosedSession
 from core.storage.snapshot import Snapshot
 from core.text.cleaning import clean_line
@@ -316,13 +314,8 @@ async def correct(
     """Correct canon: every later call is given TEXT after the memory so far."""
     if text == "-":
         text = await standard_input(LONGEST_CORRECTION)
-    configuration = await unlocked()
-    builder = ContextBuilder(configuration.choices)
-    async with running_catalog(configuration) as catalog:
-        chapter = catalog.closed(await find_session(catalog, session), "correct it there")
-        await chapter.apply(
-            lambda now: commands.correct_canon(now, builder, text, None, utc_now()), needs_memory=True
-        )
+    async with closed_chapter(session, "correct it there") as chapter:
+        await chapter.edits.correct_canon(text)
     say("Stored. Every later call is given it after the memory so far; finished text stays.")
 
 

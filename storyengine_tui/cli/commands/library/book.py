@@ -12,15 +12,16 @@ from core.engine.catalog import SessionCatalog
 from core.library.book import Book
 from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog
-from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
+from storyengine_tui.cli.commands.library.archiving import add_archive_commands
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import say
 from storyengine_tui.cli.running import command, given, print_rows
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 app = typer.Typer(help="Books: chapters in order. `storyengine next` begins the next chapter of one.")
-Title = Annotated[str, typer.Argument(metavar="BOOK", help="Its title, or the beginning of its id.")]
+TITLE = typer.Argument(metavar="BOOK", help="Its title, or the beginning of its id.")
+Title = Annotated[str, TITLE]
 Author = Annotated[str | None, typer.Option(help="The name of its author.", show_default=False)]
 Description = Annotated[str | None, typer.Option(help="What it is about.", show_default=False)]
 ChapterNumber = Annotated[
@@ -122,36 +123,18 @@ async def remove(name: Title, session: SessionArgument) -> None:
     say(f"{session_id} is no longer in “{changed.title}”.")
 
 
-@command(app)
-async def archive(name: Title) -> None:
-    """Take a book off the list; its chapters stay, and it can be restored."""
-    async with running_catalog(await unlocked()) as catalog:
-        found = await catalog.library.books.find(name)
-        await catalog.library.books.archive(found)
-    say(f"Archived “{found.title}”. Bring it back with `storyengine book restore`.")
-
-
-@command(app)
-async def restore(name: Title) -> None:
-    """Bring an archived book back."""
-    async with running_catalog(await unlocked()) as catalog:
-        books = catalog.library.books
-        found = await books.restore(await books.find(name, is_archived=True))
-    say(f"Restored “{found.title}”.")
-
-
-@command(app)
-async def purge(name: Title, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
-    """Delete an archived book for good; its chapters are kept."""
-    async with running_catalog(await unlocked()) as catalog:
-        books = catalog.library.books
-        found = await books.find(name, is_archived=True)
-        if not may_delete(
-            f"the book “{found.title}”", is_sure=yes, effect="Its chapters are kept, in no book."
-        ):
-            return
-        await books.purge(found)
-    say(f"Deleted “{found.title}”.")
+add_archive_commands(
+    app,
+    "book",
+    TITLE,
+    lambda catalog: catalog.library.books,
+    lambda found: found.title,
+    noun="book",
+    is_kept="its chapters stay, and ",
+    is_lost="; its chapters are kept",
+    asked="the book “{}”",
+    effect="Its chapters are kept, in no book.",
+)
 
 
 async def next_(

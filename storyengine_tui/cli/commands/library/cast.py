@@ -24,8 +24,8 @@ from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog
-from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
+from storyengine_tui.cli.commands.library.archiving import add_archive_commands
 from storyengine_tui.cli.commands.library.files import PASTE, import_each, named_file
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import say
@@ -35,7 +35,8 @@ app = typer.Typer(help="Characters: cards of version 1 to 3, as JSON, PNG or CHA
 _SHOWN = 200
 """Characters of a text that are shown."""
 _CLEARS = "A blank one clears them."
-Name = Annotated[str, typer.Argument(help="A name of the character, or the beginning of its id.")]
+NAME = typer.Argument(help="A name of the character, or the beginning of its id.")
+Name = Annotated[str, NAME]
 
 
 class JsonVersion(StrEnum):
@@ -279,31 +280,13 @@ async def resume(name: Name) -> None:
     say(f"“{resumed.name}” is no longer paused.")
 
 
-@command(app)
-async def archive(name: Name) -> None:
-    """Take a character off the list; it can be restored."""
-    async with running_catalog(await unlocked()) as catalog:
-        character = await catalog.library.characters.find(name)
-        await catalog.library.characters.archive(character)
-    say(f"Archived “{character.name}”. Bring it back with `storyengine cast restore`.")
-
-
-@command(app)
-async def restore(name: Name) -> None:
-    """Bring an archived character back."""
-    async with running_catalog(await unlocked()) as catalog:
-        characters = catalog.library.characters
-        character = await characters.restore(await characters.find(name, is_archived=True))
-    say(f"Restored “{character.name}”.")
-
-
-@command(app)
-async def purge(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
-    """Delete an archived character for good, with its card."""
-    async with running_catalog(await unlocked()) as catalog:
-        characters = catalog.library.characters
-        character = await characters.find(name, is_archived=True)
-        if not may_delete(f"“{character.name}” and its card", is_sure=yes):
-            return
-        await characters.purge(character)
-    say(f"Deleted “{character.name}”.")
+add_archive_commands(
+    app,
+    "cast",
+    NAME,
+    lambda catalog: catalog.library.characters,
+    lambda character: character.name,
+    noun="character",
+    is_lost=", with its card",
+    asked="“{}” and its card",
+)

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from core.domain.clock import utc_now
 from core.domain.session.profile import GENERAL
-from core.engine.decisions import lore_commands
 from core.engine.services.library.lorebooks import LoreKind
 from core.exchange.library.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.card_lore import LoreFile, read_lore_file
@@ -22,13 +20,13 @@ from core.library.refusal import LARGEST_FILE
 from core.text.cleaning import clean_line
 from core.text.numbers import counted
 from storyengine_tui.bootstrap import running_catalog
-from storyengine_tui.cli.asking import may_delete
 from storyengine_tui.cli.commands.chapter.sessions import (
     SessionArgument,
     closed_chapter,
     find_session,
     lore_line,
 )
+from storyengine_tui.cli.commands.library.archiving import add_archive_commands
 from storyengine_tui.cli.commands.library.files import PASTE, import_each, named_file
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.printing import console, say
@@ -39,7 +37,8 @@ if TYPE_CHECKING:
     from core.library.lore.activation.scanner import Activation
 
 app = typer.Typer(help="Lorebooks: of cards, SillyTavern, NovelAI, Agnai and Risu, and the library of them.")
-Name = Annotated[str, typer.Argument(help="The name of the lorebook, or the beginning of its id.")]
+NAME = typer.Argument(help="The name of the lorebook, or the beginning of its id.")
+Name = Annotated[str, NAME]
 NameOrFile = Annotated[
     str, typer.Argument(metavar="NAME|FILE", help="A lorebook of the library, or a file with one or a card.")
 ]
@@ -150,35 +149,15 @@ async def export(
         say(note)
 
 
-@command(app)
-async def archive(name: Name) -> None:
-    """Take a lorebook off the list; it can be restored."""
-    async with running_catalog(await unlocked()) as catalog:
-        book = await catalog.library.lore.find(name)
-        await catalog.library.lore.archive(book)
-    say(f"Archived “{book.name}”. Bring it back with `storyengine lore restore`.")
-
-
-@command(app)
-async def restore(name: Name) -> None:
-    """Bring an archived lorebook back."""
-    async with running_catalog(await unlocked()) as catalog:
-        lore_library = catalog.library.lore
-        book = await lore_library.restore(await lore_library.find(name, is_archived=True))
-    say(f"Restored “{book.name}”.")
-
-
-@command(app)
-async def purge(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
-    """Delete an archived lorebook for good."""
-    configuration = await unlocked()
-    async with running_catalog(configuration) as catalog:
-        book = await catalog.library.lore.find(name, is_archived=True)
-        if not may_delete(f"“{book.name}”", is_sure=yes):
-            return
-        await catalog.library.lore.purge(book)
-        KeptText.forget_entries_of(book.id, configuration.paths.data)
-    say(f"Deleted “{book.name}”.")
+add_archive_commands(
+    app,
+    "lore",
+    NAME,
+    lambda catalog: catalog.library.lore,
+    lambda lorebook: lorebook.name,
+    noun="lorebook",
+    forget=lambda lorebook, data: KeptText.forget_entries_of(lorebook.id, data),
+)
 
 
 @command(app)
@@ -189,8 +168,7 @@ async def attach(name: Name, session: SessionArgument) -> None:
         book = await catalog.library.lore.find(name)
         was_there = book.name in {one.name for one in (await catalog.reader(session_id).load()).lore}
         copy = await catalog.library.lore.copy_of(book)
-        chapter = catalog.closed(session_id, "attach it there")
-        await chapter.apply(lambda now: lore_commands.attach(now, copy, utc_now()))
+        await catalog.closed(session_id, "attach it there").edits.attach_lore(copy)
         snapshot = await catalog.reader(session_id).load()
     [now] = [one for one in snapshot.lore if one.name == book.name]
     said = "Took over its current content" if was_there else "Attached"
@@ -204,7 +182,7 @@ async def detach(
 ) -> None:
     """Detach a lorebook from a chapter; what was played stays as it is."""
     async with closed_chapter(session, "detach it there") as chapter:
-        await chapter.apply(lambda now: lore_commands.detach(now, name, utc_now()))
+        await chapter.edits.detach_lore(name)
     say(f"Detached “{clean_line(name)}”.")
 
 

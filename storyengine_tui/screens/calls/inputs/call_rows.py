@@ -20,7 +20,7 @@ from core.domain.requests.request import (
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.gateway.embedding_records import EMBEDDING_VERSION
-from core.ledger.sums import Entry, agent_name, may_be_billed, sum_of
+from core.ledger.sums import LedgerEntry, agent_name, may_be_billed, sum_of
 from core.ledger.words import total_text
 from core.text.cleaning import clean, clean_line
 from core.text.numbers import counted
@@ -43,9 +43,9 @@ class CallRow:
     """Whether its chapter has calls of a service."""
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> LedgerEntry:
         """The call in the ledger of its chapter."""
-        return Entry("", self.number, self.artifact, self.request, "", self.may_be_billed)
+        return LedgerEntry("", self.number, self.artifact, self.request, "", self.may_be_billed)
 
     @property
     def makes_vectors(self) -> bool:

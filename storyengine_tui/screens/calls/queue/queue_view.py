@@ -20,9 +20,18 @@ from core.text.cleaning import clean_line
 from storyengine_tui.screens.calls.calls_view import CallsView, right
 from storyengine_tui.screens.calls.queue.queue_rows import NOTHING_WAITS, purpose_of, state_of, totals_of
 from storyengine_tui.screens.shared.list_screen import cut
+from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
 
 OTHER_COLUMNS: Final = 5 + 14 + 14 + 4
 """Cells of the number, the chapter and the model, and between the columns."""
+
+
+class PromptModal(StoredTextModal):
+    """Edits the text of a waiting prompt; one that has begun meanwhile is refused with the reason."""
+
+    heading = "Edit the prompt that waits"
+    EFFECT: ClassVar[str] = "The prompt keeps its place in the queue."
+    LOSS: ClassVar[tuple[str, str]] = ("Leave the prompt as it was?", "Your changes will be lost.")
 
 
 class QueueView(CallsView):
@@ -194,8 +203,6 @@ class QueueView(CallsView):
 
     def action_edit(self) -> None:
         """Edit the prompt under the cursor."""
-        from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal
-
         request = None if self._chosen is None else self._chosen.request
         if isinstance(request, ReplyRequest):
             limit = self._session.snapshot.session.limits.prompt

@@ -24,6 +24,7 @@ from storyengine_tui.screens.library.proposals.proposing import answered
 from storyengine_tui.screens.library.shelf.kept_shelf import KeptShelf
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.list_screen import cut
+from storyengine_tui.widgets.dialogs.confirm_modal import ask_first
 
 if TYPE_CHECKING:
     from core.engine.services.library.characters import CharacterLibrary
@@ -133,11 +134,7 @@ class CastScreen(KeptShelf[LibraryCharacter]):
         async def store(changed: LibraryCharacter) -> None:
             await self.library.edit(row, changed)
 
-        def reload(is_stored: bool | None) -> None:
-            if is_stored:
-                self.read_again()
-
-        self.app.push_screen(DetailsModal(row, store), reload)
+        ask_first(self.app, DetailsModal(row, store), self.read_again)
 
     def action_nature(self) -> None:
         """Edit the traits and topics of the character under the cursor."""

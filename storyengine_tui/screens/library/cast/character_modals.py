@@ -16,7 +16,7 @@ from storyengine_tui.screens.library.shelf.kept_shelf import COPIES_STAY
 from storyengine_tui.screens.setup.cast_panels import IDENTITY_PLACEHOLDER
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
-from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
@@ -77,14 +77,12 @@ class IdentityModal(StoredTextModal):
     def _ask(self, now: LibraryCharacter) -> None:
         """Ask what holds, the other identity or this one."""
 
-        def store(is_over: bool | None) -> None:
-            if is_over:
-                self._character = now
-                self._add()
+        def store() -> None:
+            self._character = now
+            self._add()
 
-        self.app.push_screen(
-            ConfirmModal(OTHER, OTHER_TEXT + now.identity, confirm="Store mine", cancel="Look again"), store
-        )
+        text = OTHER_TEXT + now.identity
+        ask_first(self.app, ConfirmModal(OTHER, text, confirm="Store mine", cancel="Look again"), store)
 
     def _keep(self, text: str) -> None:
         # As it is stored, there is nothing to keep.

@@ -27,7 +27,7 @@ from core.library.characters.nature import (
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
-from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.dialogs.form_modal import FormModal, field_row
 from storyengine_tui.widgets.fields.one_line import LineField
 
@@ -136,11 +136,7 @@ class NatureScreen(ListScreen[None, Nature]):
         async def store(made: Nature) -> None:
             await self._library.change(self._character.id, lambda one: with_item(one, made, begun))
 
-        def reload(is_stored: bool | None) -> None:
-            if is_stored:
-                self.read_again()
-
-        self.app.push_screen(NatureModal(item, store, is_new=begun is None), reload)
+        ask_first(self.app, NatureModal(item, store, is_new=begun is None), self.read_again)
 
     def action_delete(self) -> None:
         """Delete what is under the cursor, after a question."""

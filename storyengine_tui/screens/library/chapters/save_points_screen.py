@@ -76,29 +76,19 @@ class SavePointsScreen(ListScreen[bool, SavePoint]):
 
     def action_keep(self) -> None:
         """Ask for a name, and save the chapter under it as it is now."""
-
-        def keep(name: str | None) -> None:
-            if name is not None:
-                self.do(self._workspace.keep_slot(self._chapter.id, name), then_reloads=True)
-
-        chosen = self.chosen
-        self.app.push_screen(SlotNameModal(chosen.label if chosen and chosen.is_named else ""), keep)
+        dialog = SlotNameModal(self.chosen.label if self.chosen and self.chosen.is_named else "")
+        self.ask(dialog, lambda name: self._workspace.keep_slot(self._chapter.id, name))
 
     def action_drop(self) -> None:
         """Delete the slot under the cursor, if the GM named it, after a question."""
         slot = self.chosen
         if slot is None or not slot.is_named:
             return
-
-        def drop(is_wanted: bool | None) -> None:
-            if is_wanted:
-                slots = self._workspace.require_engine().save_points
-                self.do(slots.drop(self._chapter.id, slot.number), then_reloads=True)
-
         question = ConfirmModal(
             f"Delete the slot “{slot.label}”?", DELETE_EFFECT, confirm="Delete", is_destructive=True
         )
-        self.app.push_screen(question, drop)
+        slots = self._workspace.require_engine().save_points
+        self.ask(question, lambda _: slots.drop(self._chapter.id, slot.number))
 
     @on(DataTable.RowHighlighted)
     def _update_footer(self) -> None:

@@ -17,7 +17,7 @@ from core.domain.slot import Slot
 from core.engine.decisions.lore_commands import LoreCopy
 from core.engine.session.session_handle import SessionHandle
 from core.library.lore.kept import KeptLorebook
-from core.library.names import name_key
+from core.text.name_list import name_key
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 
 if TYPE_CHECKING:

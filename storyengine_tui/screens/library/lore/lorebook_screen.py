@@ -22,7 +22,7 @@ from storyengine_tui.screens.library.lore.entry_screen import EntryScreen
 from storyengine_tui.screens.library.lore.lorebook_editor import LorebookEditor
 from storyengine_tui.screens.library.lore.lorebook_editor_screen import LorebookEditorScreen
 from storyengine_tui.screens.library.lore.window_text import WindowText
-from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.fields.one_line import EntryField
 from storyengine_tui.widgets.reading.column import Column
 from storyengine_tui.widgets.reading.row_list import RowList
@@ -248,7 +248,6 @@ class LorebookScreen(LorebookEditorScreen):
                 self.show_again()
 
         editor.editing = entry.uid
-
         name = entry.name or shown_keys(entry.keys) or entry.uid
         question = f"Delete “{name[:60]}”?"
         text = "The entry is deleted from this lorebook. Chapters that have a copy of it keep theirs."
@@ -286,13 +285,9 @@ class LorebookScreen(LorebookEditorScreen):
         """Make a book that can be edited of one that can be read alone, after a question."""
         if self.editor is None:
             return
-
-        def convert(is_wanted: bool | None) -> None:
-            if is_wanted:
-                self.do(self._convert())
-
         question = f"Convert this lorebook from {self.editor.kept.format}?"
-        self.app.push_screen(ConfirmModal(question, CONVERTS, confirm="Convert"), convert)
+        dialog = ConfirmModal(question, CONVERTS, confirm="Convert")
+        ask_first(self.app, dialog, lambda: self.do(self._convert()))
 
     async def _convert(self) -> None:
         if self.editor is not None:

@@ -28,7 +28,7 @@ from storyengine_tui.screens.library.shelf.title_modal import VariantModal
 from storyengine_tui.screens.shared.list_screen import ListScreen, cut
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner
-from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 from storyengine_tui.widgets.key_line import KeyLine
 
 Agent = tuple[AgentRole, Slot | None]
@@ -239,14 +239,9 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
         block = self.chosen
         if block is None:
             return
-
-        def drop(is_wanted: bool | None) -> None:
-            if is_wanted:
-                self._change(lambda blocks: blocks.without_block(block.id))
-
         text = "Its text is deleted from this chapter. Save slots and calls that have it keep it."
         question = ConfirmModal(f"Delete “{block.name}”?", text, confirm="Delete", is_destructive=True)
-        self.app.push_screen(question, drop)
+        ask_first(self.app, question, lambda: self._change(lambda blocks: blocks.without_block(block.id)))
 
     def action_starting_set(self) -> None:
         """Add the blocks to begin with, switched off."""
@@ -273,13 +268,9 @@ class PromptBlocksScreen(ListScreen[None, PromptBlock]):
     def action_drop_variant(self) -> None:
         """Remove the active variant, after a question."""
         variant = self._blocks.variant
-
-        def drop(is_wanted: bool | None) -> None:
-            if is_wanted:
-                self._change(lambda blocks: blocks.without_variant(variant))
-
         text = "The default variant is active then. Blocks that were for this one alone stay, switched off."
-        self.app.push_screen(ConfirmModal(f"Remove the variant “{variant}”?", text, confirm="Remove"), drop)
+        question = ConfirmModal(f"Remove the variant “{variant}”?", text, confirm="Remove")
+        ask_first(self.app, question, lambda: self._change(lambda blocks: blocks.without_variant(variant)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""

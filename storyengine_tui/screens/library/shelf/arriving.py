@@ -13,7 +13,7 @@ from core.library.refusal import LARGEST_FILE, FileRefusedError
 from core.text.numbers import counted
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.shared.list_screen import ListScreen
-from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal, ask_first
 
 SHELF_OF: Final = {
     ArrivalKind.CHARACTER: "cast",
@@ -73,13 +73,13 @@ class DropImport:
             confirm="Import",
         )
 
-        def answered(is_wanted: bool | None) -> None:
-            if is_wanted and arrival.claims:
+        def take() -> None:
+            if arrival.claims:
                 self._ask_for_trust(arrival)
-            elif is_wanted:
+            else:
                 self._screen.do(self._import_arrival(arrival))
 
-        self._screen.app.push_screen(question, answered)
+        ask_first(self._screen.app, question, take)
 
     def _ask_for_trust(self, arrival: Arrival) -> None:
         """Ask whether to accept the claims of a card; it is imported either way."""
@@ -110,12 +110,7 @@ class DropImport:
         question = ConfirmModal(
             f"Import {counted(len(files), 'file')}?", "\n".join([*names, *more]), confirm="Import"
         )
-
-        def answered(is_wanted: bool | None) -> None:
-            if is_wanted:
-                self._screen.do(self._take_each(files))
-
-        self._screen.app.push_screen(question, answered)
+        ask_first(self._screen.app, question, lambda: self._screen.do(self._take_each(files)))
 
     async def _take_each(self, files: Sequence[Path]) -> None:
         """Import each file as a whole or not at all; say what became of them."""

@@ -107,7 +107,7 @@ class SceneActions(PageActions):
 
     def _let_add(self, session: "SessionHandle", chosen: "Adders | None") -> None:
         if chosen is not None and self.page.shows(session):
-            self.page.do(session.afterthoughts.set_unasked_speakers(chosen.slots, is_on=chosen.is_on))
+            self.page.do(session.afterthoughts.choose_speakers(chosen.slots, is_on=chosen.is_on))
 
     def action_leave_out(self) -> None:
         """Leave the further reply out that failed."""

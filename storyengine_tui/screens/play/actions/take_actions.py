@@ -102,9 +102,9 @@ class TakeActions(PageActions):
             raise IllegalCommandError(ANOTHER_REPLY)
         await session.takes.correct_reply(text)
 
-    def action_strike_unasked(self) -> None:
+    def action_strike_afterthought(self) -> None:
         """Take what a character added last to the newest prompt out of the story."""
-        self.page.do(self.session.takes.strike_unasked())
+        self.page.do(self.session.takes.strike_afterthought())
 
     def action_choose_take(self, step: int) -> None:
         """Choose the take before (-1) or after (1) the one that counts."""

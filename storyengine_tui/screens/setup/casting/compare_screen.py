@@ -199,16 +199,12 @@ class CompareScreen(ListScreen[None, Compared]):
         row = self.chosen
         if row is None:
             return
-
-        def put(is_confirmed: bool | None) -> None:
-            if is_confirmed:
-                self.do(self._put(row), then_reloads=True)
-
         text = (
             f"The {LABELS[row.field].lower()} of “{self._character.name}” there becomes that of this "
             "chapter. A card that it came from is kept as it is."
         )
-        self.app.push_screen(ConfirmModal("Put it into the library?", text, confirm="Put"), put)
+        question = ConfirmModal("Put it into the library?", text, confirm="Put")
+        self.ask(question, lambda _: self._put(row))
 
     async def _put(self, row: Compared) -> None:
         begun = self._character

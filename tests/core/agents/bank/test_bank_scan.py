@@ -15,7 +15,7 @@ from core.agents.answers.json_output import InvalidMemoryError
 from core.agents.bank import compare, scan, scan_answer, small_scan
 from core.agents.bank.compare import Change, Comparison, Update
 from core.agents.bank.findings import CERTAIN, SAID, Finding, Source, items_of
-from core.agents.bank.scan import Known, Part
+from core.agents.bank.scan import Known, ScanPart
 from core.agents.role.prompt_file import load_prompt
 from core.config.models.assignments import defaults_for
 from core.config.models.model_config import ModelConfig, PromptStyle
@@ -169,7 +169,7 @@ LISTS = ("events", "facts", "people", "places", "threads", "quotes", "traits", "
 
 @given(st.dictionaries(st.sampled_from(LISTS), ENTRIES | JSON))
 def test_no_answer_makes_an_item_without_words_of_an_event(answer: dict[str, object]) -> None:
-    part = Part(EVENTS)
+    part = ScanPart(EVENTS)
     found: list[Finding] = []
     with suppress(InvalidMemoryError):
         found += scan_answer.read_scan(json.dumps(answer), CAST)
@@ -190,7 +190,7 @@ def test_the_schema_lets_a_model_name_only_prompts_and_characters_that_are_there
 
 def texts_of(setup_choice: ModelConfig, events: tuple[Event, ...], context: tuple[Event, ...] = ()) -> str:
     setup = scan.setup_of(setup_choice)
-    part = Part(events, context)
+    part = ScanPart(events, context)
     made = scan.build_context(setup, knowledge(*context, *events), part, KNOWN)
     return made.messages[-1].content
 
@@ -221,14 +221,14 @@ def test_a_chunk_that_is_too_long_is_read_in_parts_and_nothing_of_it_is_lost() -
 def test_one_prompt_that_is_too_long_is_shortened_and_the_call_says_so() -> None:
     long = (event(1, "And then it rains. " * 2_000),)
     tight = replace(FULL, max_input_tokens=3_500)
-    made = scan.build_context(scan.setup_of(tight), knowledge(*long), Part(long), KNOWN)
+    made = scan.build_context(scan.setup_of(tight), knowledge(*long), ScanPart(long), KNOWN)
     assert made.tokens <= tight.max_input_tokens
     assert made.left_out
 
 
 def test_a_very_small_model_picks_clauses_of_the_part_itself() -> None:
     setup = scan.setup_of(SMALL)
-    happened, said, named = small_scan.contexts_of(setup, knowledge(*EVENTS), Part(EVENTS), KNOWN)
+    happened, said, named = small_scan.contexts_of(setup, knowledge(*EVENTS), ScanPart(EVENTS), KNOWN)
     assert happened.schema is not None
     assert named.schema is not None
     assert said.schema is not None
@@ -247,7 +247,7 @@ def test_a_very_small_model_picks_clauses_of_the_part_itself() -> None:
         "threads": [{"words": "Where is Captain Bligh?"}],
         "names": [{"name": "Captain Bligh", "what": "person"}, {"name": "Varn", "what": "neither"}],
     }
-    found = small_scan.read_small_scan(json.dumps(answer), Part(EVENTS), KNOWN)
+    found = small_scan.read_small_scan(json.dumps(answer), ScanPart(EVENTS), KNOWN)
     items, unproved = items_of(found, source(), NOW)
     assert not unproved
     assert [(one.kind, one.name) for one in items] == [
@@ -263,9 +263,9 @@ def test_a_very_small_model_picks_clauses_of_the_part_itself() -> None:
 def test_a_part_without_names_or_words_asks_no_more_than_it_must() -> None:
     setup = scan.setup_of(SMALL)
     quiet = (event(1, "It rains."), event(1, "…", Slot.RED, 1))
-    assert len(list(small_scan.contexts_of(setup, knowledge(*quiet), Part(quiet), KNOWN))) == 1
+    assert len(list(small_scan.contexts_of(setup, knowledge(*quiet), ScanPart(quiet), KNOWN))) == 1
     silent = (event(1, "…"),)
-    assert not list(small_scan.contexts_of(setup, knowledge(*silent), Part(silent), KNOWN))
+    assert not list(small_scan.contexts_of(setup, knowledge(*silent), ScanPart(silent), KNOWN))
 
 
 def question(number: int = 1, count: int = 2) -> Comparison:
@@ -327,7 +327,7 @@ def test_the_example_of_a_small_prompt_can_be_read(name: str) -> None:
     assert example is not None
     if name == scan.SCAN:
         events = (event(1, example[0]), event(1, "I swear.", Slot.RED, 1))
-        found = small_scan.read_small_scan(example[1], Part(events), KNOWN)
+        found = small_scan.read_small_scan(example[1], ScanPart(events), KNOWN)
         assert [one.details.kind for one in found] == [ItemKind.EVENT, ItemKind.STATE]
         assert len(items_of(found, source(events=events), NOW)[0]) == 2
     elif name == compare.MATCH:

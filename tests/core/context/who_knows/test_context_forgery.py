@@ -15,7 +15,7 @@ from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
 from core.engine.decisions.tab1_commands import checked_name
-from core.providers.base import Message
+from core.providers.base import ChatMessage
 from core.text.cleaning import clean, clean_line
 from core.text.delimiters import SegmentName, closing_mark, escape_delimiters, opening_mark
 from tests.core.values.sessions import (
@@ -77,7 +77,7 @@ forgeries = st.lists(
 ).map("".join)
 
 
-def marks(messages: tuple[Message, ...]) -> list[str]:
+def marks(messages: tuple[ChatMessage, ...]) -> list[str]:
     """Every line that a reader, or a model, could take for a mark, as it would be read."""
     return [
         read

@@ -28,7 +28,7 @@ from core.domain.bank.matching import (
     Match,
     alike,
     has_same_text,
-    name_key,
+    item_name_key,
     state_key,
 )
 from core.domain.ids import ItemId
@@ -185,4 +185,4 @@ def test_an_item_that_is_there_is_always_found(words: list[str]) -> None:
 
 @given(st.text(min_size=1, max_size=40))
 def test_a_name_has_a_key_whatever_it_is(name: str) -> None:
-    assert name_key(name) == name_key(f" {name} ")
+    assert item_name_key(name) == item_name_key(f" {name} ")

@@ -228,7 +228,7 @@ async def test_a_query_is_on_record_also_where_its_input_does_not_fit(
         query, failed = [one for one in await session.reads.artifacts() if one.request_id == request.id]
         assert (query.call, query.error_code, query.prompt_version) == (0, None, "embedding@1")
         assert (failed.call, failed.error_code) == (1, ErrorCode.LLM_CONTEXT_OVERFLOW)
-        assert sums.Entry("", 1, failed, request, "").amount == 0
+        assert sums.LedgerEntry("", 1, failed, request, "").amount == 0
 
 
 async def test_another_take_knows_nothing_that_the_one_in_its_place_did_to_the_character() -> None:

@@ -12,7 +12,7 @@ from core.domain.audience import Audience
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.ids import CharacterId, ProposalId, SessionId, new_uuid
-from core.domain.proposal import Occasion, Part, Proposal, ProposalState
+from core.domain.proposal import Occasion, Proposal, ProposalState, ProposedPart
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.profile import Profile
@@ -64,15 +64,19 @@ async def test_what_a_character_lacks_is_proposed_and_its_own_words_stay() -> No
         assert (call.agent_id, call.prompt_version) == (8, "gaps/full@1")
     found = await proposed(made, character)
     assert [(one.part, one.before, [dict(record) for record in one.after]) for one in found] == [
-        (Part.SHORT_DESCRIPTION, ({"text": ""},), [{"text": "The keeper of the lamp."}]),
+        (ProposedPart.SHORT_DESCRIPTION, ({"text": ""},), [{"text": "The keeper of the lamp."}]),
         (
-            Part.TRAIT,
+            ProposedPart.TRAIT,
             (),
             [{"name": "Watchful", "description": "She counts ships.", "strength": 1, "sentiment": -0.26}],
         ),
-        (Part.TRAIT, (), [{"name": "Proud", "description": "Of the lamp.", "strength": 0.5, "sentiment": 1}]),
         (
-            Part.TOPIC,
+            ProposedPart.TRAIT,
+            (),
+            [{"name": "Proud", "description": "Of the lamp.", "strength": 0.5, "sentiment": 1}],
+        ),
+        (
+            ProposedPart.TOPIC,
             (),
             [
                 {
@@ -156,10 +160,10 @@ async def test_what_a_chapter_changed_is_proposed_with_the_words_that_it_is_from
         assert (request.state, begun.left_alone) == (RequestState.DONE, ())
         made_of = [one for one in await proposed(made, character) if one.request_id == request.id]
     assert [(one.part, one.before[:1] and one.names, one.prompt_index) for one in made_of] == [
-        (Part.IDENTITY, (), 1),
-        (Part.TRAIT, (), 1),
-        (Part.TRAIT, ("Patient",), 1),
-        (Part.TOPIC, ("The sea",), 1),
+        (ProposedPart.IDENTITY, (), 1),
+        (ProposedPart.TRAIT, (), 1),
+        (ProposedPart.TRAIT, ("Patient",), 1),
+        (ProposedPart.TOPIC, ("The sea",), 1),
     ]
     assert made_of[0].why == "“took my brother” It is new."
     assert made_of[2].before == ({"name": "Patient", "description": "She waits.", "strength": 0.5},)
@@ -217,7 +221,7 @@ async def test_what_only_some_have_heard_never_becomes_a_short_description() -> 
     async with ended(jon, entries=entries, whisper=SECRET_PLACE) as (session, made):
         await settled(session, await work_of(session).propose_changes())
         found = [one for one in await proposed(made, jon) if one.request_id]
-    assert [one.part for one in found] == [Part.IDENTITY]
+    assert [one.part for one in found] == [ProposedPart.IDENTITY]
 
 
 async def test_a_chapter_that_goes_on_or_has_nobody_of_the_library_is_not_asked_about() -> None:
@@ -350,7 +354,7 @@ async def test_a_topic_that_was_changed_is_not_neglected_but_one_that_only_faded
             decided = Proposal(
                 id=ProposalId(new_uuid()),
                 character_id=character.id,
-                part=Part.TOPIC,
+                part=ProposedPart.TOPIC,
                 before=(before,),
                 after=(after,),
                 occasion=occasion,

@@ -12,7 +12,12 @@ from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import Artifact
 from core.domain.session.session import SessionSummary
 from core.domain.session.session_state import SessionState
-from core.engine.queue.duration_history import MAX_SESSIONS_SCANNED, NEWEST, find_last_duration, last_duration
+from core.engine.session.duration_history import (
+    MAX_SESSIONS_SCANNED,
+    NEWEST,
+    find_last_duration,
+    last_duration,
+)
 from core.storage.session_store import SessionStore
 from tests.core.engine.decisions.test_transitions import a_trail
 from tests.core.rooms.simulation import active

@@ -6,7 +6,7 @@ from core.config.models.assignments import defaults_for
 from core.domain.errors import StoryEngineError
 from core.domain.session.lore import MOST_BOOKS
 from core.engine.engine import Engine
-from core.engine.scripts.library import attach_lore_of
+from core.engine.scripts.sessions import attach_lore_of
 from core.exchange.scripts.chapter_script import ChapterScript, ChapterScriptError, parse_chapter_script
 from core.providers.scripted.provider import ScriptedProvider
 from tests.store.in_memory.memory_store import MemoryStore

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from core.domain.ids import CharacterId, ProposalId, new_uuid
-from core.domain.proposal import Occasion, Part, Proposal, Record
+from core.domain.proposal import Occasion, Proposal, ProposedPart, Record
 from core.library.characters.character import LibraryCharacter, Topic, Trait
 
 NOW = datetime(2026, 11, 25, 4, tzinfo=UTC)
@@ -26,7 +26,7 @@ def mira() -> LibraryCharacter:
 
 
 def proposed(
-    character: LibraryCharacter, part: Part, before: tuple[Record, ...], after: tuple[Record, ...]
+    character: LibraryCharacter, part: ProposedPart, before: tuple[Record, ...], after: tuple[Record, ...]
 ) -> Proposal:
     return Proposal(
         id=ProposalId(new_uuid()),

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.domain.errors import IllegalCommandError
-from core.domain.proposal import Part, Proposal
+from core.domain.proposal import Proposal, ProposedPart
 from core.library.characters.character import LibraryCharacter, Topic, Trait, record_of
 from core.library.characters.checks import MOST_TRAITS
 from core.library.proposals.taking import change_of, fits, identity_mark, taken, taken_back
@@ -17,21 +17,23 @@ WAITING = Trait(name="Waiting", description="She waits.", strength=0.5)
 
 
 def shorter(text: str = "Keeps a dark lamp.") -> Proposal:
-    return proposed(MIRA, Part.SHORT_DESCRIPTION, ({"text": MIRA.short_description},), ({"text": text},))
+    return proposed(
+        MIRA, ProposedPart.SHORT_DESCRIPTION, ({"text": MIRA.short_description},), ({"text": text},)
+    )
 
 
 def addition(text: str) -> Proposal:
-    return proposed(MIRA, Part.IDENTITY, (identity_mark(MIRA.identity),), ({"text": text},))
+    return proposed(MIRA, ProposedPart.IDENTITY, (identity_mark(MIRA.identity),), ({"text": text},))
 
 
 def stronger() -> Proposal:
     before, after = change_of(MIRA.traits[0], strength=0.9)
-    return proposed(MIRA, Part.TRAIT, (before,), (after,))
+    return proposed(MIRA, ProposedPart.TRAIT, (before,), (after,))
 
 
 def spoken_of() -> Proposal:
     before, after = change_of(MIRA.topics[0], exposure_now=0.4)
-    return proposed(MIRA, Part.TOPIC, (before,), (after,))
+    return proposed(MIRA, ProposedPart.TOPIC, (before,), (after,))
 
 
 CASES = {
@@ -41,7 +43,7 @@ CASES = {
         replace(MIRA, identity="Mira keeps the lamp.\n\nShe fears the dark."),
     ),
     "a new trait": (
-        proposed(MIRA, Part.TRAIT, (), (record_of(BRAVE),)),
+        proposed(MIRA, ProposedPart.TRAIT, (), (record_of(BRAVE),)),
         replace(MIRA, traits=(*MIRA.traits, BRAVE)),
     ),
     "a stronger trait": (stronger(), replace(MIRA, traits=(replace(MIRA.traits[0], strength=0.9),))),
@@ -50,7 +52,7 @@ CASES = {
         replace(MIRA, topics=(replace(MIRA.topics[0], exposure_now=0.4), MIRA.topics[1])),
     ),
     "a new topic": (
-        proposed(MIRA, Part.TOPIC, (), (record_of(Topic(name="Keys")),)),
+        proposed(MIRA, ProposedPart.TOPIC, (), (record_of(Topic(name="Keys")),)),
         replace(MIRA, topics=(*MIRA.topics, Topic(name="Keys"))),
     ),
 }
@@ -69,7 +71,7 @@ def test_one_trait_takes_the_place_of_two_and_gives_it_back() -> None:
     two = replace(MIRA, traits=(BRAVE, *MIRA.traits, WAITING))
     both = record_of(MIRA.traits[0]), record_of(WAITING)
     one = replace(MIRA.traits[0], description="She waits, always.")
-    proposal = proposed(MIRA, Part.TRAIT, both, (record_of(one),))
+    proposal = proposed(MIRA, ProposedPart.TRAIT, both, (record_of(one),))
     merged = taken(two, proposal)
     assert merged.traits == (BRAVE, one)
     assert taken_back(merged, proposal).traits == two.traits
@@ -84,11 +86,11 @@ OUTDATED = {
     ),
     "the trait is gone": (stronger(), replace(MIRA, traits=())),
     "there is one with that name": (
-        proposed(MIRA, Part.TRAIT, (), (record_of(replace(BRAVE, name="PATIENT")),)),
+        proposed(MIRA, ProposedPart.TRAIT, (), (record_of(replace(BRAVE, name="PATIENT")),)),
         MIRA,
     ),
     "there is no room": (
-        proposed(MIRA, Part.TRAIT, (), (record_of(BRAVE),)),
+        proposed(MIRA, ProposedPart.TRAIT, (), (record_of(BRAVE),)),
         replace(MIRA, traits=tuple(Trait(name=f"Trait {number}") for number in range(MOST_TRAITS))),
     ),
 }
@@ -114,7 +116,7 @@ def test_each_addition_to_an_identity_fits_behind_the_others_and_goes_alone() ->
     assert both.identity == "Mira keeps the lamp.\n\nShe fears the dark.\n\nShe sings."
     assert taken_back(both, addition("She fears the dark.")).identity == "Mira keeps the lamp.\n\nShe sings."
     empty = replace(MIRA, identity="")
-    first = proposed(empty, Part.IDENTITY, (identity_mark(""),), ({"text": "She sings."},))
+    first = proposed(empty, ProposedPart.IDENTITY, (identity_mark(""),), ({"text": "She sings."},))
     assert taken(empty, first).identity == "She sings."
     assert taken_back(taken(empty, first), first) == empty
 
@@ -128,7 +130,7 @@ def test_what_was_changed_after_it_was_taken_is_not_taken_back() -> None:
 def test_what_was_merged_is_not_taken_apart_where_a_name_has_another_trait_now() -> None:
     two = replace(MIRA, traits=(*MIRA.traits, WAITING))
     both = record_of(MIRA.traits[0]), record_of(WAITING)
-    proposal = proposed(MIRA, Part.TRAIT, both, (record_of(MIRA.traits[0]),))
+    proposal = proposed(MIRA, ProposedPart.TRAIT, both, (record_of(MIRA.traits[0]),))
     merged = taken(two, proposal)
     other = replace(merged, traits=(*merged.traits, replace(BRAVE, name="waiting")))
     with pytest.raises(IllegalCommandError, match="nothing was undone"):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.domain.proposal import Occasion, Part, Proposal
+from core.domain.proposal import Occasion, Proposal, ProposedPart
 from core.library.characters.character import Trait, record_of
 from core.library.proposals.taking import identity_mark
 from core.library.proposals.words import about, origin, proposed, there
@@ -16,28 +16,33 @@ BRAVE, BOLD = Trait(name="Brave", description="She goes first."), Trait(name="Bo
 IS_BRAVE = "How it shows: She goes first.\nStrength: 0.5\nFeeling: 0"
 CASES = {
     "short": (
-        made(MIRA, Part.SHORT_DESCRIPTION, ({"text": ""},), ({"text": "New."},)),
+        made(MIRA, ProposedPart.SHORT_DESCRIPTION, ({"text": ""},), ({"text": "New."},)),
         ("Short description", "—", "New."),
     ),
     "addition": (
-        made(MIRA, Part.IDENTITY, (identity_mark(MIRA.identity),), ({"text": "She sings."},)),
+        made(MIRA, ProposedPart.IDENTITY, (identity_mark(MIRA.identity),), ({"text": "She sings."},)),
         ("More of the identity", "The identity stays as it is; this is added behind it.", "She sings."),
     ),
     "new": (
         made(
             MIRA,
-            Part.TRAIT,
+            ProposedPart.TRAIT,
             (),
             ({key: record_of(BRAVE)[key] for key in ("sentiment", "strength", "description", "name")},),
         ),
         ("New trait “Brave”", "—", IS_BRAVE),
     ),
     "changed": (
-        made(MIRA, Part.TOPIC, ({"name": "Oil", "approach": ""},), ({"name": "Oil", "approach": "Asks."},)),
+        made(
+            MIRA,
+            ProposedPart.TOPIC,
+            ({"name": "Oil", "approach": ""},),
+            ({"name": "Oil", "approach": "Asks."},),
+        ),
         ("Topic “Oil”", "—", "Approach: Asks."),
     ),
     "merged": (
-        made(MIRA, Part.TRAIT, (record_of(BRAVE), record_of(BOLD)), (record_of(BRAVE),)),
+        made(MIRA, ProposedPart.TRAIT, (record_of(BRAVE), record_of(BOLD)), (record_of(BRAVE),)),
         (
             "Two traits as one: “Brave” and “Bold”",
             f"Brave:\n{IS_BRAVE}\nBold:\nStrength: 1\nFeeling: 0",

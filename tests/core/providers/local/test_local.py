@@ -16,7 +16,7 @@ import pytest
 from core.config.files.paths import Paths
 from core.config.sections import ProfileSettings
 from core.domain.errors import ErrorCode
-from core.providers.base import Message, ModelRequest, ProviderError
+from core.providers.base import ChatMessage, ModelRequest, ProviderError
 from core.providers.factory import make_provider
 from core.providers.local import server as local_server
 from core.providers.local.provider import LocalProvider
@@ -99,7 +99,7 @@ async def test_json_follows_the_schema(provider: LocalProvider) -> None:
 
 async def test_stop_strings_stop(provider: LocalProvider) -> None:
     """The letter is in any sentence: which words the model finds depends on what it read before."""
-    asked = (Message("user", "Count: one two three four five six seven. Now repeat it."),)
+    asked = (ChatMessage("user", "Count: one two three four five six seven. Now repeat it."),)
     text, completion = await ask(
         provider, request(messages=asked, stop=("o",), temperature=0.0, timeout=60.0)
     )

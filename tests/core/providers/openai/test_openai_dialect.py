@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.config.models.sampling import Sampling
-from core.providers.base import Message, ModelRequest
+from core.providers.base import ChatMessage, ModelRequest
 from core.providers.openai.dialect import Dialect, SchemaMode, adapted, parameters, refused_fields
 from core.providers.openai.errors import ServiceFault
 from tests.core.providers.asking import TINY_SCHEMA, request
@@ -152,7 +152,7 @@ def test_a_server_that_cannot_be_held_to_a_schema_is_told_it_in_words(mode: Sche
 
 
 def test_the_words_are_a_message_of_their_own_where_there_is_no_other_of_the_system() -> None:
-    asked = replace(ASKED, messages=(Message("user", "The door opens."),))
+    asked = replace(ASKED, messages=(ChatMessage("user", "The door opens."),))
     messages = sent(asked, SchemaMode.NOTE)["messages"]
     assert [message["role"] for message in messages] == ["system", "user"]
     assert messages[1]["content"] == "The door opens."

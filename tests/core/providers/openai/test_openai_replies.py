@@ -9,7 +9,7 @@ import pytest
 
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Usage
-from core.providers.base import Completion, Message, TextDelta
+from core.providers.base import ChatMessage, Completion, TextDelta
 from core.providers.openai.provider import OpenAIProvider
 from tests.core.providers.asking import TINY_SCHEMA, ask, fail, request
 from tests.http_faults import (
@@ -150,7 +150,7 @@ async def test_the_note_stands_alone_without_a_system_message(
     server: FaultServer, provider: OpenAIProvider
 ) -> None:
     server.refuse("response_format")
-    await ask(provider, request(schema=TINY_SCHEMA, messages=(Message("user", "Go."),)))
+    await ask(provider, request(schema=TINY_SCHEMA, messages=(ChatMessage("user", "Go."),)))
     assert [message["role"] for message in server.bodies[-1]["messages"]] == ["system", "user"]
 
 

@@ -6,18 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.providers.base import Message
+from core.providers.base import ChatMessage
 from core.providers.openai.provider import OpenAIProvider
 from core.providers.openai.roles import OPENING, bridged, must_alternate
 from tests.core.providers.asking import ask, request
 from tests.http_faults import FaultServer
 
 TEXTS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=12)
-MESSAGES = st.lists(st.builds(Message, st.sampled_from(["system", "user", "assistant"]), TEXTS), max_size=12)
+MESSAGES = st.lists(
+    st.builds(ChatMessage, st.sampled_from(["system", "user", "assistant"]), TEXTS), max_size=12
+)
 
 
 @given(MESSAGES)
-def test_after_the_system_message_the_roles_take_turns_and_the_user_begins(messages: list[Message]) -> None:
+def test_after_the_system_message_the_roles_take_turns_and_the_user_begins(
+    messages: list[ChatMessage],
+) -> None:
     roles = [message.role for message in bridged(messages)]
     turns = roles[1:] if roles[:1] == ["system"] else roles
     assert "system" not in turns
@@ -25,7 +29,7 @@ def test_after_the_system_message_the_roles_take_turns_and_the_user_begins(messa
 
 
 @given(MESSAGES)
-def test_every_text_is_kept_in_its_order(messages: list[Message]) -> None:
+def test_every_text_is_kept_in_its_order(messages: list[ChatMessage]) -> None:
     parts = [part for message in bridged(messages) for part in message.content.split("\n\n")]
     texts = [message.content for message in messages]
     if parts != texts:
@@ -34,16 +38,16 @@ def test_every_text_is_kept_in_its_order(messages: list[Message]) -> None:
 
 
 @given(MESSAGES)
-def test_bridging_twice_changes_nothing_more(messages: list[Message]) -> None:
+def test_bridging_twice_changes_nothing_more(messages: list[ChatMessage]) -> None:
     once = bridged(messages)
     assert bridged(once) == once
 
 
 def test_what_is_said_first_by_the_assistant_gets_an_opening_of_the_user() -> None:
     messages = [
-        Message("system", "Play."),
-        Message("assistant", "What I remember."),
-        Message("user", "Go on."),
+        ChatMessage("system", "Play."),
+        ChatMessage("assistant", "What I remember."),
+        ChatMessage("user", "Go on."),
     ]
     assert [(one.role, one.content) for one in bridged(messages)] == [
         ("system", "Play."),
@@ -57,7 +61,7 @@ def test_what_is_said_first_by_the_assistant_gets_an_opening_of_the_user() -> No
     "roles", [("system", "user"), ("system", "user", "assistant", "user"), ("user",), ()]
 )
 def test_messages_that_take_turns_already_stay_as_they_are(roles: tuple[str, ...]) -> None:
-    messages = tuple(Message(role, f"{role} {number}") for number, role in enumerate(roles))  # type: ignore[arg-type]  # of the parameters
+    messages = tuple(ChatMessage(role, f"{role} {number}") for number, role in enumerate(roles))  # type: ignore[arg-type]  # of the parameters
     assert bridged(messages) == messages
 
 
@@ -85,7 +89,11 @@ def test_what_is_known_of_a_service_counts_unless_it_is_set(
     assert not must_alternate(False, base_url, model)
 
 
-TWO_IN_A_ROW = (Message("system", "Play."), Message("user", "What was."), Message("user", "What is."))
+TWO_IN_A_ROW = (
+    ChatMessage("system", "Play."),
+    ChatMessage("user", "What was."),
+    ChatMessage("user", "What is."),
+)
 
 
 @pytest.mark.anyio

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import Usage
 from core.domain.story.memory import TurnDelta, WorldChapterLock
-from core.providers.base import Message, OutputSchema
+from core.providers.base import ChatMessage, OutputSchema
 from core.providers.scripted.provider import ScriptedProvider, fingerprint
 from core.providers.scripted.script import Fault, Script, load_script
 from core.providers.scripted.synthetic import json_from_schema, synthesize_reply
@@ -178,7 +178,7 @@ async def test_entries_match_by_schema_and_by_text() -> None:
     assert (await ask(provider, request("the lantern")))[0] == "I lift it."
     assert (await ask(provider, request("the lamp")))[0] == "anything else"
     assert (await ask(provider, request(model="other")))[0] == "another model"
-    other_slot = (Message("system", "You are Tam."), Message("user", "the lantern"))
+    other_slot = (ChatMessage("system", "You are Tam."), ChatMessage("user", "the lantern"))
     assert (await ask(provider, request(messages=other_slot)))[0] == "anything else"
 
 
@@ -265,8 +265,8 @@ def test_what_is_asked_for_is_part_of_the_fingerprint() -> None:
 
 async def test_the_last_message_is_the_last_alone() -> None:
     provider = scripted({"match": {"last": "lantern"}, "text": "Light."}, {"text": "Dark."})
-    beginning = Message("user", "the lantern")
-    asked = replace(request("Who?"), messages=(beginning, Message("user", "Who is there?")))
+    beginning = ChatMessage("user", "the lantern")
+    asked = replace(request("Who?"), messages=(beginning, ChatMessage("user", "Who is there?")))
     assert (await ask(provider, asked))[0] == "Dark."
     assert (await ask(provider, replace(asked, messages=(*asked.messages, beginning))))[0] == "Light."
 

@@ -7,7 +7,7 @@ from textual.widgets import Static
 
 from core.domain.bank.checks import LONGEST_DETAIL
 from core.domain.bank.details import PersonDetails, StateDetails
-from core.domain.bank.item import LONGEST_NAME, LONGEST_TEXT
+from core.domain.bank.item import LONGEST_ITEM_NAME, LONGEST_TEXT
 from core.engine.engine import Engine
 from storyengine_tui.screens.bank.item_list import ItemList
 from storyengine_tui.screens.bank.item_modal import ItemModal
@@ -27,7 +27,7 @@ CONTROLS = BadText("controls", " ".join(one.middle for one in KINDS if not one.i
 @pytest.mark.parametrize("kind", [MARKUP, CONTROLS], ids=lambda kind: kind.name)
 async def test_it_is_text_in_lists_details_dialogs_and_sheets(desktop: Desktop, kind: BadText) -> None:
     bad = kind.text.replace("\x00", "")  # The database takes none.
-    name, text = bad[:LONGEST_NAME], bad[:LONGEST_TEXT]
+    name, text = bad[:LONGEST_ITEM_NAME], bad[:LONGEST_TEXT]
     detail = bad[:LONGEST_DETAIL]
     person = replace(ITEMS[0], name=name, text=text, details=PersonDetails(relationship=detail))
     state = replace(ITEMS[7], name=name, text=text, details=StateDetails(other=detail))

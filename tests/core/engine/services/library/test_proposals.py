@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from core.domain.errors import IllegalCommandError
-from core.domain.proposal import Part, Proposal, ProposalState
+from core.domain.proposal import Proposal, ProposalState, ProposedPart
 from core.engine.services.library.proposals import ProposalLibrary
 from core.library.characters.character import LibraryCharacter, Trait, record_of
 from core.library.proposals.taking import change_of
@@ -19,15 +19,18 @@ pytestmark = pytest.mark.anyio
 
 def offers(character: LibraryCharacter) -> list[Proposal]:
     text = proposed(
-        character, Part.SHORT_DESCRIPTION, ({"text": character.short_description},), ({"text": "New."},)
+        character,
+        ProposedPart.SHORT_DESCRIPTION,
+        ({"text": character.short_description},),
+        ({"text": "New."},),
     )
-    other = replace(text, id=proposed(character, Part.TRAIT, (), ()).id, after=({"text": "Other."},))
+    other = replace(text, id=proposed(character, ProposedPart.TRAIT, (), ()).id, after=({"text": "Other."},))
     before, after = change_of(character.traits[0], strength=0.9)
     return [
         text,
         other,
-        proposed(character, Part.TRAIT, (before,), (after,)),
-        proposed(character, Part.TRAIT, (), (record_of(Trait(name="Brave")),)),
+        proposed(character, ProposedPart.TRAIT, (before,), (after,)),
+        proposed(character, ProposedPart.TRAIT, (), (record_of(Trait(name="Brave")),)),
     ]
 
 

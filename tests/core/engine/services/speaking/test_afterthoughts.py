@@ -17,7 +17,7 @@ from core.domain.requests.cost import UnitPrices
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
-from core.engine.kinds.speaking.unasked import Pause
+from core.engine.kinds.speaking.afterthought import Pause
 from core.engine.services.speaking.service import TIMERS
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
@@ -58,7 +58,7 @@ class Evening:
         return [Pause.of(one).seconds for one in requests if isinstance(one, BackgroundRequest)]
 
     async def added(self) -> list[Event]:
-        return [event for event in await self.session.reads.canon() if event.is_unasked]
+        return [event for event in await self.session.reads.canon() if event.is_afterthought]
 
 
 @asynccontextmanager
@@ -67,7 +67,7 @@ async def evening(*entries: Entry, slots: tuple[Slot, ...] = (RED,), most: int =
     scene.options = {"idle_clock": hours.clock, "afterthoughts": most}
     async with scene.opened() as session:
         if slots:
-            await session.afterthoughts.set_unasked_speakers(slots)
+            await session.afterthoughts.choose_speakers(slots)
         yield Evening(scene, session, hours)
 
 
@@ -178,14 +178,14 @@ async def test_a_character_without_the_switch_adds_nothing_and_the_chapter_has_o
     async with evening(decides(True), adds(), slots=(ORANGE,)) as night:
         await play(night.session, "Who is there?")
         assert night.session.afterthoughts._task is None
-        await night.session.afterthoughts.set_unasked_speakers((RED,), is_on=False)
+        await night.session.afterthoughts.choose_speakers((RED,), is_on=False)
         assert night.session.afterthoughts._task is None
         assert night.session.snapshot.session.may_add == Audience.of((RED,)), "kept for later"
-        await night.session.afterthoughts.set_unasked_speakers((RED,))
+        await night.session.afterthoughts.choose_speakers((RED,))
         await night.idle(10)
         assert len(await night.added()) == 1
         with pytest.raises(IllegalCommandError):
-            await night.session.afterthoughts.set_unasked_speakers((Slot.VIOLET,))
+            await night.session.afterthoughts.choose_speakers((Slot.VIOLET,))
 
 
 async def test_a_whisper_is_added_to_as_a_whisper() -> None:
@@ -223,7 +223,7 @@ async def test_what_was_added_after_the_last_prompt_of_a_chunk_is_summarised_wit
         await night.idle(10)
         assert [event.prompt_index for event in await night.added()] == [CHUNK]
         assert session.snapshot.session.boundary == CHUNK, "memory stays as it is"
-        await session.afterthoughts.set_unasked_speakers((), is_on=False)
+        await session.afterthoughts.choose_speakers((), is_on=False)
         await play(session, *(f"Prompt {number}" for number in range(CHUNK + 1, 2 * CHUNK + 1)))
         summaries = (await inputs(session))["summary"]
         assert ["one thing more" in text for text in summaries] == [False, True]
@@ -234,15 +234,15 @@ async def test_an_addition_is_struck_like_a_take_and_the_log_keeps_it() -> None:
         session = night.session
         await play(session, "Who is there?")
         await night.idle(10)
-        await session.takes.strike_unasked()
+        await session.takes.strike_afterthought()
         assert await night.added() == []
         takes = await session.takes.listed()
         assert [len(take) for take in takes] == [3, 2]
         await session.takes.choose(1)
         assert len(await night.added()) == 1
-        await session.takes.strike_unasked()
+        await session.takes.strike_afterthought()
         with pytest.raises(IllegalCommandError):
-            await session.takes.strike_unasked()
+            await session.takes.strike_afterthought()
 
 
 @pytest.mark.parametrize("most", [1, 2])
@@ -251,7 +251,7 @@ async def test_what_was_struck_does_not_come_back_before_the_gm_types(most: int)
         await play(night.session, "Who is there?")
         for _ in range(most):
             await night.idle(10)
-        await night.session.takes.strike_unasked()
+        await night.session.takes.strike_afterthought()
         assert len(await night.added()) == most - 1
         assert not night.hours.is_anyone_waiting
         night.session.afterthoughts.touch()
@@ -265,7 +265,7 @@ async def test_a_reroll_asks_those_who_were_called_and_none_that_added_something
         session = night.session
         await play(session, "Who is there?")
         await night.idle(10)
-        await session.afterthoughts.set_unasked_speakers((), is_on=False)
+        await session.afterthoughts.choose_speakers((), is_on=False)
         await session.wait(await session.takes.reroll())
         await session.wait_idle()
         assert [event.ordinal for event in await session.reads.canon()] == [0, 1]
@@ -298,7 +298,7 @@ async def test_an_addition_that_only_repeats_is_not_said() -> None:
     )
     async with scene.opened() as session:
         night = Evening(scene, session, hours)
-        await session.afterthoughts.set_unasked_speakers((RED,))
+        await session.afterthoughts.choose_speakers((RED,))
         await play(session, "Who is there?")
         await night.idle(10)
         assert await night.asked() == [10]
@@ -314,7 +314,7 @@ async def test_after_a_restart_nothing_is_said_until_the_play_goes_on() -> None:
             await play(again, "And now?")
             await night.hours.begun()
             await night.hours.pass_by(10, lambda: again.afterthoughts._task)
-            assert [event.prompt_index for event in await again.reads.canon() if event.is_unasked] == [2]
+            assert [event.prompt_index for event in await again.reads.canon() if event.is_afterthought] == [2]
 
 
 def timers_of(stretch: int, room: int, speaks: Callable[[int], bool]) -> tuple[list[int], int]:
@@ -374,7 +374,7 @@ async def test_the_decision_and_the_addition_are_each_counted_once_in_what_was_s
     scene.options = {"idle_clock": hours.clock, "afterthoughts": 1, "prices": prices}
     async with scene.opened() as session:
         night = Evening(scene, session, hours)
-        await session.afterthoughts.set_unasked_speakers((RED,))
+        await session.afterthoughts.choose_speakers((RED,))
         await play(session, "Who is there?")
         await night.idle(10)
         assert len(await night.added()) == 1

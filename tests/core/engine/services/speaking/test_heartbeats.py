@@ -14,7 +14,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.changes.moves import new_request
-from core.engine.kinds.speaking.unasked import HeartbeatHandler
+from core.engine.kinds.speaking.afterthought import HeartbeatHandler
 from core.engine.services.speaking.heartbeats import answers_of
 from core.engine.services.speaking.hints import Hint, HintRules, hints_of
 from core.engine.session.session_handle import SessionHandle
@@ -199,7 +199,7 @@ async def test_a_query_of_the_memory_bank_is_no_answer() -> None:
 
 
 def test_what_a_model_says_is_one_short_line() -> None:
-    from core.agents.unasked import LONGEST_REASON, reason_of, speaks
+    from core.agents.speaking import LONGEST_REASON, reason_of, speaks
 
     assert reason_of('{"reason": "a\\u001b[31m\\nb", "speaks": true}') == "a b"
     assert len(reason_of('{"reason": "' + "x" * 5_000 + '", "speaks": true}')) == LONGEST_REASON

@@ -8,9 +8,9 @@ from core.library.lore.activation.scanner import Activation, LoreScanner
 from core.library.lore.activation.scene import (
     Activated,
     ActivationInput,
-    Message,
     Origin,
     ScannedBook,
+    ScannedMessage,
     ScanSettings,
     digest_of,
 )
@@ -54,7 +54,7 @@ def activated(case: Case, scanner: LoreScanner | None = None) -> Activation:
         for one in case.entries
         for at in case.before.get(one.uid, ())
     ]
-    said = [Message(number, text) for number, text in enumerate(case.messages, start=1)]
+    said = [ScannedMessage(number, text) for number, text in enumerate(case.messages, start=1)]
     scene = ActivationInput(
         **{
             "messages": said,

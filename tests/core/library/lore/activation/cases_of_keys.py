@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core.library.lore.activation.scene import Message
+from core.library.lore.activation.scene import ScannedMessage
 from core.library.lore.book import Logic
 from tests.core.library.lore.activation.activation_case import OURS, ST, V2, V3, Case, entry
 
@@ -315,7 +315,7 @@ DEPTH = (
         [entry("1", "kara:")],
         [],
         {"1"},
-        scene={"messages": [Message(1, "hi", "Kara")]},
+        scene={"messages": [ScannedMessage(1, "hi", "Kara")]},
     ),
     Case(
         "unless names are left out",
@@ -324,7 +324,7 @@ DEPTH = (
         [],
         set(),
         {"includes_names": False},
-        {"messages": [Message(1, "hi", "Kara")]},
+        {"messages": [ScannedMessage(1, "hi", "Kara")]},
     ),
     Case(
         "a field of the card is scanned on demand",

@@ -15,7 +15,13 @@ from core.library.lore.activation.keys import Term, is_in, read_key
 from core.library.lore.activation.result import Outcome, Reason
 from core.library.lore.activation.scan import MOST_PASSES
 from core.library.lore.activation.scanner import Activation, LoreScanner
-from core.library.lore.activation.scene import ActivationInput, Message, ScannedBook, ScanSettings, budget_of
+from core.library.lore.activation.scene import (
+    ActivationInput,
+    ScannedBook,
+    ScannedMessage,
+    ScanSettings,
+    budget_of,
+)
 from core.library.lore.book import Lorebook, Position, Role
 from core.library.lore.decorators import NO_DECORATORS, Decorators
 from core.library.macros import MacroNames
@@ -252,7 +258,7 @@ def test_an_edit_of_one_entry_compiles_that_one_and_searches_no_text_for_the_oth
     texts = [f"key{number} key{number + 1}" for number in range(40)]
     scanner = LoreScanner(len)
     settings = ScanSettings(scan_depth=100)
-    scene = ActivationInput(messages=[Message(number, text) for number, text in enumerate(texts)])
+    scene = ActivationInput(messages=[ScannedMessage(number, text) for number, text in enumerate(texts)])
     scanner.activate([ScannedBook(Lorebook(entries=entries))], scene, settings)
     compiled, looked_for = list[str](), set[str]()
 

@@ -17,8 +17,8 @@ from core.library.lore.activation.scanner import Activation, LoreScanner
 from core.library.lore.activation.scene import (
     Activated,
     ActivationInput,
-    Message,
     ScannedBook,
+    ScannedMessage,
     ScanSettings,
     digest_of,
 )
@@ -60,10 +60,10 @@ def book(count: int, *, is_recursive: bool = False) -> Lorebook:
     return Lorebook(entries=tuple(entries), is_recursive=is_recursive)
 
 
-def said(count: int) -> list[Message]:
+def said(count: int) -> list[ScannedMessage]:
     """Messages that each name three entries, all of them among the first."""
     return [
-        Message(at, " and ".join(name_of(at * step % HEARD) for step in (1, 7, 11)) + " of old")
+        ScannedMessage(at, " and ".join(name_of(at * step % HEARD) for step in (1, 7, 11)) + " of old")
         for at in range(count)
     ]
 

@@ -19,9 +19,8 @@ from core.domain.requests.request import BackgroundRequest, ReplyRequest, Reques
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
-from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal
 from storyengine_tui.screens.calls.queue.queue_rows import purpose_of
-from storyengine_tui.screens.calls.queue.queue_view import QueueView
+from storyengine_tui.screens.calls.queue.queue_view import PromptModal, QueueView
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.conftest import PicturesMatch

@@ -8,8 +8,7 @@ from textual.widgets import Button
 from core.domain.slot import Slot
 from core.storage.queue_store import QueueMessage, QueueSignal
 from storyengine_tui.screens.calls.calls_screen import CallsScreen
-from storyengine_tui.screens.calls.queue.prompt_modal import PromptModal
-from storyengine_tui.screens.calls.queue.queue_view import QueueView
+from storyengine_tui.screens.calls.queue.queue_view import PromptModal, QueueView
 from storyengine_tui.screens.chapter.paused_banner import PausedBanner
 from storyengine_tui.screens.setup.assist.assist_screen import AssistScreen
 from storyengine_tui.shell.app import StoryEngineApp

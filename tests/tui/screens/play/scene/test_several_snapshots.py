@@ -56,7 +56,7 @@ def test_one_of_several_did_not_answer(shown: Shown) -> None:
 
 def test_who_may_add_something(shown: Shown) -> None:
     async def act(table: Table) -> None:
-        await table.session.afterthoughts.set_unasked_speakers((RED, YELLOW))
+        await table.session.afterthoughts.choose_speakers((RED, YELLOW))
         await table.pane.run_action("let_add")
         await table.until(lambda: isinstance(table.app.screen, AddersModal))
 

@@ -43,7 +43,7 @@ async def night(desktop: Desktop, hours: IdleHours) -> AsyncIterator[Table]:
     desktop.script = ADDING
     desktop.idle = hours.clock
     async with at_table(desktop) as table:
-        await table.session.afterthoughts.set_unasked_speakers((RED, ORANGE))
+        await table.session.afterthoughts.choose_speakers((RED, ORANGE))
         yield table
 
 
@@ -63,7 +63,7 @@ async def test_the_addition_streams_below_the_reply_and_the_panel_stays(
         assert "CANARY" not in table.transcript.text, "the decision is not shown"
         assert not table.busy
         gate.open()
-        await table.until(lambda: any(event.is_unasked for event in table.snapshot.recent))
+        await table.until(lambda: any(event.is_afterthought for event in table.snapshot.recent))
         await table.until(lambda: not table.transcript.is_streaming)
         assert "Mira: And then I let go." in table.transcript.text
         assert table.transcript.text.count("1) Who is there?") == 1
@@ -81,7 +81,7 @@ async def test_a_key_stops_what_is_being_said_and_nothing_of_it_stays(
         await table.until(lambda: not table.transcript.is_streaming and not table.snapshot.background)
         assert "Mira: And" not in table.transcript.text
         assert not table.banner()
-        assert not any(event.is_unasked for event in await table.events())
+        assert not any(event.is_afterthought for event in await table.events())
         await wait(table, hours, 9)
         assert not table.snapshot.background, "the timers start over with the key"
 
@@ -92,15 +92,15 @@ async def test_what_was_added_is_struck_from_the_palette(
     gate.open()
     async with night(desktop, hours) as table:
         await table.play("Who is there?")
-        assert table.pane.check_action("strike_unasked", ()) is False
+        assert table.pane.check_action("strike_afterthought", ()) is False
         await wait(table, hours, 10)
-        await table.until(lambda: any(event.is_unasked for event in table.snapshot.recent))
-        await table.session.afterthoughts.set_unasked_speakers((), is_on=False)
-        await table.until(lambda: table.pane.check_action("strike_unasked", ()) is True)
-        await table.pane.run_action("strike_unasked")
+        await table.until(lambda: any(event.is_afterthought for event in table.snapshot.recent))
+        await table.session.afterthoughts.choose_speakers((), is_on=False)
+        await table.until(lambda: table.pane.check_action("strike_afterthought", ()) is True)
+        await table.pane.run_action("strike_afterthought")
         await table.until(lambda: table.snapshot.take_count(1) == 2)
         await table.until(lambda: "let go" not in table.transcript.text)
-        assert table.pane.check_action("strike_unasked", ()) is False
+        assert table.pane.check_action("strike_afterthought", ()) is False
 
 
 async def test_who_may_add_is_ticked_and_switched_on_and_off(desktop: Desktop) -> None:

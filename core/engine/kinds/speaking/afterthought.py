@@ -1,4 +1,4 @@
-"""Asks a character unasked: whether it adds something, and whether it asks for a word (design 17).
+"""Handles afterthoughts, with which a character adds something, and heartbeats, which ask whether it would.
 
 What it decided, and why, is kept in the provenance alone; no input has it.
 """
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Self
 
-from core.agents import character, unasked
+from core.agents import character, speaking
 from core.agents.context_builder import ContextBuilder
 from core.config.models.model_config import ModelConfig, PromptStyle
 from core.context.visibility import CharacterKnowledge
@@ -17,11 +17,11 @@ from core.domain.requests.request import BackgroundRequest, ReplyRequest
 from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.domain.story import recall_use
-from core.domain.story.event import UNASKED_AFTER, Event
+from core.domain.story.event import AFTERTHOUGHT_SECONDS, Event
 from core.domain.story.lore_use import metadata_of
 from core.engine.changes.canon import end_of_canon, newest_events, source_of
 from core.engine.changes.moves import provenance
-from core.engine.kinds.base import BackgroundHandler, Job, called_with, failure_unasked, input_of
+from core.engine.kinds.base import BackgroundHandler, Job, called_with, failure_unless_gm_needed, input_of
 from core.engine.kinds.outcome import AfterthoughtMade, Failed
 from core.gateway.call_records import CallRecords
 from core.storage.changes import Changes
@@ -77,7 +77,7 @@ def opening_of(snapshot: Snapshot) -> Opening | None:
     if not (is_idle and replies and replies[-1][0] in session.may_add):
         return None
     slot, reply = replies[-1]
-    return Opening(events[-1], reply, slot, sum(one.is_unasked for _, one in replies))
+    return Opening(events[-1], reply, slot, sum(one.is_afterthought for _, one in replies))
 
 
 class AfterthoughtHandler(BackgroundHandler[AfterthoughtMade]):
@@ -92,13 +92,13 @@ class AfterthoughtHandler(BackgroundHandler[AfterthoughtMade]):
             return _SAID_NOTHING, CallRecords()
         knowledge = await job.known_to(opening.slot, opening.reply.text)
         choice, builder = called_with(job, AgentRole.CHARACTER, opening.slot, request.model)
-        asked = unasked.decision(choice.style, pause.seconds)
+        asked = speaking.decision(choice.style, pause.seconds)
         question = await input_of(builder, knowledge, asked.text, is_new=False)
-        question = replace(question, schema=unasked.AFTERTHOUGHT)
+        question = replace(question, schema=speaking.AFTERTHOUGHT)
         answer = await job.calls.make(asked.marked(question), choice)
         if answer.error is not None:
-            return failure_unasked(answer) or _SAID_NOTHING, answer.call_records
-        if not unasked.speaks(answer.text):
+            return failure_unless_gm_needed(answer) or _SAID_NOTHING, answer.call_records
+        if not speaking.speaks(answer.text):
             return _SAID_NOTHING, answer.call_records
         # The decision was paid for, and a crash during the addition does not take it off the record.
         await job.save(lambda _: provenance(request, answer.call_records))
@@ -114,7 +114,7 @@ class AfterthoughtHandler(BackgroundHandler[AfterthoughtMade]):
         if not made.text or opening is None or not _is_of(opening, pause, done):
             return settled
         take, ordinal = end_of_canon(snapshot, now)
-        source = {**source_of(str(done.id), None, said=made.lore), UNASKED_AFTER: pause.seconds}
+        source = {**source_of(str(done.id), None, said=made.lore), AFTERTHOUGHT_SECONDS: pause.seconds}
         said = take.reply(ordinal, opening.slot, made.text, source, done.audience)
         used = recall_use.accesses_of(made.lore, said.prompt_index)
         return replace(settled, events=(said,), accesses=used)
@@ -130,11 +130,11 @@ async def _added(
     job: Job, builder: ContextBuilder, choice: ModelConfig, knowledge: CharacterKnowledge, pause: Pause
 ) -> tuple[AfterthoughtMade | Failed, CallRecords]:
     """Return what the character adds; nothing, if it only repeats something or was cut off."""
-    asked = unasked.addition(choice.style, pause.seconds)
+    asked = speaking.addition(choice.style, pause.seconds)
     context = asked.marked(await input_of(builder, knowledge, asked.text, is_new=False))
     result = await job.calls.make(context, choice)
     if result.error is not None:
-        return failure_unasked(result) or _SAID_NOTHING, result.call_records
+        return failure_unless_gm_needed(result) or _SAID_NOTHING, result.call_records
     own, session = knowledge.character, knowledge.session
     text, call_records = result.text, result.call_records
     is_unfinished = result.finish_reason == "length"
@@ -177,13 +177,13 @@ class HeartbeatHandler(BackgroundHandler[HeartbeatOutcome]):
         if slot is None or slot not in session.here or _has_spoken(job.snapshot, slot, last):
             return HeartbeatOutcome(), CallRecords()
         choice, builder = called_with(job, AgentRole.CHARACTER, slot, request.model)
-        asked = unasked.heartbeat(choice.style, max(1, session.prompt_index - last))
+        asked = speaking.heartbeat(choice.style, max(1, session.prompt_index - last))
         known = await job.known_to(slot, "")
         question = await input_of(builder, known, asked.text, is_new=False)
-        question = replace(question, schema=unasked.HEARTBEAT)
+        question = replace(question, schema=speaking.HEARTBEAT)
         answer = await job.calls.make(asked.marked(question), choice)
         if answer.error is not None:
-            return failure_unasked(answer) or HeartbeatOutcome(), answer.call_records
+            return failure_unless_gm_needed(answer) or HeartbeatOutcome(), answer.call_records
         return HeartbeatOutcome(), answer.call_records
 
 

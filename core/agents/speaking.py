@@ -27,7 +27,7 @@ HEARTBEAT: Final = OutputSchema("heartbeat", _DECISION)
 
 
 @dataclass(frozen=True, slots=True)
-class UnaskedPrompt:
+class SpeakingQuestion:
     """A text of the program that asks a character, and the version of its file."""
 
     name: str
@@ -39,17 +39,17 @@ class UnaskedPrompt:
         return replace(context, prompt_version=f"{context.prompt_version}+{self.name}@{self.version}")
 
 
-def decision(style: PromptStyle, seconds: int) -> UnaskedPrompt:
+def decision(style: PromptStyle, seconds: int) -> SpeakingQuestion:
     """Return the question whether a character adds something after that many seconds."""
     return _asked("afterthought", style, time=in_words(seconds))
 
 
-def addition(style: PromptStyle, seconds: int) -> UnaskedPrompt:
+def addition(style: PromptStyle, seconds: int) -> SpeakingQuestion:
     """Return the question that asks a character for its addition."""
     return _asked("addition", style, time=in_words(seconds))
 
 
-def heartbeat(style: PromptStyle, prompts: int) -> UnaskedPrompt:
+def heartbeat(style: PromptStyle, prompts: int) -> SpeakingQuestion:
     """Return the question whether a character that was silent for that many prompts asks for a word."""
     return _asked("heartbeat", style, prompts=counted(prompts, "prompt"))
 
@@ -79,12 +79,12 @@ def in_words(seconds: int) -> str:
     return "a moment"
 
 
-def _asked(name: str, style: PromptStyle, **values: str) -> UnaskedPrompt:
+def _asked(name: str, style: PromptStyle, **values: str) -> SpeakingQuestion:
     prompt = _load(name, style)
     text = prompt.text
     for key, value in values.items():
         text = text.replace(f"{{{key}}}", value)
-    return UnaskedPrompt(name, prompt.version, text)
+    return SpeakingQuestion(name, prompt.version, text)
 
 
 @cache
