@@ -35,7 +35,8 @@ class SharedLane:
         self._of_play: set[RequestId] = set()
         """Calls of the play that wait here. Work beside the play does not ask while there is one: it has just
         made room for it, and would have the place again before the database knows who wants it."""
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._leaving: dict[asyncio.Task[None], RequestId] = {}
+        """Places that are being left. The next call of a request waits, as its place has the same key."""
 
     def wake(self) -> None:
         """Ask again: a place may be free."""
@@ -48,6 +49,8 @@ class SharedLane:
             self._of_play.add(request.id)
         try:
             try:
+                if leaving := [task for task, of in self._leaving.items() if of == request.id]:
+                    await asyncio.wait(leaving)
                 await self._until_taken(request)
             finally:
                 self._no_longer_waits(request)
@@ -55,13 +58,13 @@ class SharedLane:
         finally:
             # In a task of its own: a call that is stopped does not wait for the database.
             task = asyncio.create_task(self._leave(request), name="leave a place")
-            self._leaving.add(task)
-            task.add_done_callback(self._leaving.discard)
+            self._leaving[task] = request.id
+            task.add_done_callback(self._leaving.pop)
 
     async def aclose(self) -> None:
         """Wait until all places are left."""
         if self._leaving:
-            await asyncio.wait(self._leaving)
+            await asyncio.wait(set(self._leaving))
 
     async def _until_taken(self, request: Request) -> None:
         while True:

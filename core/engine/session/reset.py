@@ -39,7 +39,12 @@ async def reset_session(
         before = snapshot.session
         return _in_state(snapshot, SessionState.RESETTING, clock())
 
-    await apply_when_idle(reset)
+    try:
+        await apply_when_idle(reset)
+    except BaseException:  # cancelled too: it may be stored although this does not wait for it any more
+        with suppress(StoryEngineError):
+            await writer.apply(lambda snapshot: _beginning_undone(snapshot, before.state, clock()))
+        raise
     fresh = moves.new_session(clock(), session_id=SessionId(new_uuid()))
     try:
         await store.create(fresh)
@@ -54,6 +59,13 @@ async def reset_session(
         raise
     writer.listeners.publish(SessionReplaced(fresh.session_id))
     return fresh.session_id
+
+
+def _beginning_undone(snapshot: Snapshot, before: SessionState, now: datetime) -> Changes:
+    """Return the change that takes the beginning of a reset back; an empty one where it was not stored."""
+    if snapshot.session.state is not SessionState.RESETTING:
+        return Changes(session_id=snapshot.session.id)
+    return _in_state(snapshot, before, now)
 
 
 def _in_state(

@@ -83,7 +83,7 @@ class SessionHandle:
         self.scene = Scene(writer, parts.builder, writer.clock)
         self._follower, self._watch = Follower(writer), LeaseWatch(writer)
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
-        self._is_closed = False
+        self._closing: asyncio.Task[None] | None = None
         writer.on_adopted = parts.wake
         writer.on_locked_out = self._follower.start
 
@@ -326,10 +326,15 @@ class SessionHandle:
         self._follower.start()
 
     async def aclose(self) -> None:
-        """Stop and settle the running request, withdraw queued prompts, and release the lock."""
-        if self._is_closed:
-            return
-        self._is_closed = True
+        """Stop and settle the running request, withdraw queued prompts, and release the lock.
+
+        Cancelling the caller does not interrupt it; a further call waits for the same end.
+        """
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name=f"close {self.id}")
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         await self._watch.aclose()
         await self.assist.aclose()
         # A command whose caller was cancelled may still be storing its changes.

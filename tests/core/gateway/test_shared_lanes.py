@@ -87,3 +87,40 @@ async def test_work_that_made_room_for_a_prompt_is_not_begun_again_before_the_pr
     await asyncio.gather(working, playing)
     assert began == ["work", "prompt", "work again"]
     await lane.aclose()
+
+
+class SlowToForget(MemoryQueue):
+    """A database that hears late that a place is free: a call that begins meanwhile is served first."""
+
+    def __init__(self) -> None:
+        super().__init__(SharedQueue(), {})
+        self.goes_on = asyncio.Event()
+
+    async def leave_place(self, account: str, request: Request) -> None:
+        await self.goes_on.wait()
+        await super().leave_place(account, request)
+
+
+async def test_the_next_call_of_a_request_keeps_its_place_although_the_last_one_is_left_late() -> None:
+    places, busy, holds = SlowToForget(), Busy(), asyncio.Event()
+    lane = Lane(lambda: busy, concurrency=1)
+    lane.share("work", places)
+    reply = ReplyRequest(slot=Slot.RED, text="And you?", **new_request(SESSION_ID, NOW))
+    other = ReplyRequest(slot=Slot.RED, text="And she?", **new_request(SESSION_ID, NOW))
+
+    async def call_twice() -> None:
+        async with lane.turn(LanePlace(0), reply):
+            pass
+        async with lane.turn(LanePlace(0), reply):
+            holds.set()
+            await asyncio.Event().wait()
+
+    calling = asyncio.create_task(call_twice())
+    await until_still()
+    places.goes_on.set()
+    await holds.wait()
+    await until_still()
+    assert not await places.take_place("work", 1, other), "another window has the place of a call that runs"
+    calling.cancel()
+    await asyncio.wait({calling})
+    await lane.aclose()

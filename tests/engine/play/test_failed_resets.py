@@ -1,9 +1,12 @@
 """A reset that cannot be completed: the chapter is as it was, and no empty one is left beside it."""
 
+import asyncio
+
 import pytest
 
 from core.config.models.assignments import defaults_for
 from core.domain.errors import ErrorCode, StorageError
+from core.domain.session.session_state import SessionState
 from core.engine.decisions.tab1_commands import Tab1Edit
 from core.engine.engine import Engine
 from core.providers.scripted.provider import ScriptedProvider
@@ -57,3 +60,34 @@ async def test_a_reset_that_is_stored_unheard_and_taken_back_leaves_the_chapter_
     await session.aclose()
     assert [one.id for one in await engine.sessions()] == [session_id]
     assert not await engine.sessions(is_archived=True)
+
+
+class ResetsSlowly(MemoryStore):
+    """A store that takes its time over the commit with which a reset begins."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_come, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    async def commit(self, changes: Changes, lease: Lease) -> None:
+        if changes.session is not None and changes.session.state is SessionState.RESETTING:
+            self.has_come.set()
+            await self.goes_on.wait()
+        await super().commit(changes, lease)
+
+
+async def test_a_reset_that_is_cancelled_while_it_begins_leaves_the_chapter_as_it_was() -> None:
+    store = ResetsSlowly()
+    engine = Engine(store, ScriptedProvider(), defaults_for("scripted"), label="here")
+    session = await engine.open(await engine.create())
+    await session.edits.edit_tab1(Tab1Edit(title="The Lamp"))
+    state = session.snapshot.session.state
+    resetting = asyncio.create_task(session.reset())
+    await store.has_come.wait()
+    resetting.cancel()
+    store.goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await resetting
+    await session.edits.edit_tab1(Tab1Edit(title="The Lantern"))
+    assert session.snapshot.session.state is state
+    await session.aclose()

@@ -116,9 +116,12 @@ class Afterthoughts:
             self._task.cancel()
             self._task = None
         for request in _open(self._writer.snapshot):
-            task = asyncio.create_task(self._stop_request(request))
-            self._stopping.add(task)
-            task.add_done_callback(self._stopping.discard)
+            self._take_back(request)
+
+    def _take_back(self, request: BackgroundRequest) -> None:
+        task = asyncio.create_task(self._stop_request(request))
+        self._stopping.add(task)
+        task.add_done_callback(self._stopping.discard)
 
     async def _stop_request(self, request: BackgroundRequest) -> None:
         with suppress(StoryEngineError):
@@ -141,7 +144,11 @@ class Afterthoughts:
             audience=opening.reply.audience,
             **new_work(RequestKind.AFTERTHOUGHT, self._writer.snapshot.session.id, self._writer.clock()),
         )
-        await self._background.add(request)
+        try:
+            await self._background.add(request)
+        except asyncio.CancelledError:  # it is stored all the same, and begins unless it is taken back
+            self._take_back(request)
+            raise
         await self._writer.waiters.wait(request.id)
 
     def _without_open(self, snapshot: Snapshot) -> Changes:

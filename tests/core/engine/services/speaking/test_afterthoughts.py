@@ -1,5 +1,6 @@
 """While the GM is idle a character may add to its reply, under a clock of the test (design 17)."""
 
+import asyncio
 import json
 import random
 from collections.abc import AsyncIterator, Callable
@@ -23,6 +24,8 @@ from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.ledger.prices import PriceBook
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
+from core.storage.changes import Changes
+from core.storage.session_store import Lease
 from tests.core.rooms.idle_hours import IdleHours
 from tests.core.rooms.room import Room
 from tests.core.rooms.takes_model import CHUNK, play, room
@@ -163,6 +166,34 @@ async def test_what_is_being_said_is_stopped_and_never_part_of_the_story(stops: 
         assert settled.state is RequestState.DONE, "it does not wait, and is not tried again"
         assert await night.added() == []
         assert all("Slow" not in text for text in (await inputs(session))["reply"])
+
+
+async def test_typing_while_the_question_is_stored_takes_it_back_before_a_model_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with evening(decides(True), adds()) as night:
+        await play(night.session, "Who is there?")
+        store, has_come, goes_on = night.scene.store, asyncio.Event(), asyncio.Event()
+        commit = store.commit
+
+        async def slow(changes: Changes, lease: Lease) -> None:
+            if any(isinstance(one, BackgroundRequest) for one in changes.requests):
+                has_come.set()
+                await goes_on.wait()
+            await commit(changes, lease)
+
+        monkeypatch.setattr(store, "commit", slow)
+        await night.hours.begun()
+        [(first, _)] = list(night.hours._sleepers.items())
+        first.set_result(None)
+        await has_come.wait()
+        night.session.afterthoughts.touch()
+        goes_on.set()
+        await night.hours.begun()
+        await night.session.aclose()
+        [asked] = [one for one in await night.session.reads.requests() if isinstance(one, BackgroundRequest)]
+        assert (asked.state, asked.attempts) == (RequestState.CANCELLED, 0)
+        assert await night.added() == []
 
 
 async def test_without_the_switch_nothing_waits_and_nothing_is_asked() -> None:
