@@ -149,9 +149,9 @@ def see_calls(window: GameMaster) -> None:
     window.wait_for("Outcome")
     window.press("pagedown", "pageup")
     window.press("enter")
-    window.wait_while("Outcome")
+    window.wait_for("Input SHA-256")
     window.press("escape")
-    window.wait_for("Outcome")
+    window.wait_for("3 Money")
     window.press("escape")
     window.wait_while("3 Money")
 
