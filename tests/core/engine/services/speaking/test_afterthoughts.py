@@ -3,8 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
@@ -17,8 +16,7 @@ from core.domain.errors import IllegalCommandError
 from core.domain.requests.cost import UnitPrices
 from core.domain.requests.request import BackgroundRequest, RequestState
 from core.domain.slot import Slot
-from core.domain.story.event import Event, Role
-from core.engine.kinds.speaking.afterthought import Pause
+from core.domain.story.event import Role
 from core.engine.services.speaking.service import TIMERS
 from core.engine.session.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
@@ -26,52 +24,12 @@ from core.ledger.prices import PriceBook
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
 from core.storage.changes import Changes
 from core.storage.session_store import Lease
+from tests.core.rooms.evening import ADDS, REASON, Evening, adds, decides, evening
 from tests.core.rooms.idle_hours import IdleHours
-from tests.core.rooms.room import Room
 from tests.core.rooms.takes_model import CHUNK, play, room
 
 pytestmark = pytest.mark.anyio
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
-ADDS = "adds something of its own accord"
-REASON = "CANARY-7731"
-
-
-def decides(speaks: bool, *, times: int | None = None) -> Entry:
-    payload: dict[str, object] = {"reason": REASON, "speaks": speaks}
-    return Entry(match=ScriptMatch(schema="afterthought"), payload=payload, times=times)
-
-
-def adds(text: str = "And one thing more.") -> Entry:
-    return Entry(match=ScriptMatch(schema="text", last=ADDS), text=text)
-
-
-class Evening:
-    """An open session, its room and its clock."""
-
-    def __init__(self, scene: Room, session: SessionHandle, hours: IdleHours) -> None:
-        self.scene, self.session, self.hours = scene, session, hours
-
-    async def idle(self, seconds: float) -> None:
-        await self.hours.begun()
-        await self.hours.pass_by(seconds, lambda: self.session.afterthoughts._task)
-
-    async def asked(self) -> list[int]:
-        """After how many seconds of idleness a character was asked, each time."""
-        requests = await self.session.reads.requests()
-        return [Pause.of(one).seconds for one in requests if isinstance(one, BackgroundRequest)]
-
-    async def added(self) -> list[Event]:
-        return [event for event in await self.session.reads.canon() if event.is_afterthought]
-
-
-@asynccontextmanager
-async def evening(*entries: Entry, slots: tuple[Slot, ...] = (RED,), most: int = 2) -> AsyncIterator[Evening]:
-    scene, hours = room(*entries), IdleHours()
-    scene.options = {"idle_clock": hours.clock, "afterthoughts": most}
-    async with scene.opened() as session:
-        if slots:
-            await session.afterthoughts.choose_speakers(slots)
-        yield Evening(scene, session, hours)
 
 
 async def inputs(session: SessionHandle) -> dict[str, list[str]]:
